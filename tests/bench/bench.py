@@ -18,6 +18,7 @@ from bench import (  # noqa: E402
     literature,
     measures,
     memory,
+    novelty,
     overhead,
     retrieval,
     reviews,
@@ -41,6 +42,7 @@ BENCHES: dict[str, Bench] = {
     "ledger": ledger.bench,
     "literature": literature.bench,
     "measures": measures.bench,
+    "novelty": novelty.bench,
     "reviews": reviews.bench,
 }
 

@@ -103,6 +103,19 @@ async def test_a_source_that_failed_for_good_is_not_asked_again_and_said_so_each
         assert "503" in skipped.reason
 
 
+async def test_a_source_that_fails_is_given_up_though_another_try_would_come_too_late(
+    services: Services,
+) -> None:
+    services.scholar.troubles.append(down())
+    config = services.config("semantic_scholar", patience=0.3, retries=3)
+    paces: dict[SourceName, Pace] = {"semantic_scholar": Pace(0.4)}
+    async with Library(config, paces=paces) as library:
+        for _ in range(2):
+            with pytest.raises(LiteratureError, match="503"):
+                await library.search("tactile fruit washing")
+    assert services.asked[0] == 1
+
+
 async def test_a_request_at_fault_does_not_condemn_its_source(services: Services) -> None:
     services.openalex.troubles.append(Trouble("status", 1, status=400))
     async with services.library("local", "openalex") as library:

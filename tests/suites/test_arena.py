@@ -10,7 +10,7 @@ import pytest
 from manyheads.errors import ConfigError, RatingError
 from manyheads.resources import Resources
 from manyheads.suites.arena import nameless, style_of
-from manyheads.suites.spec import SuiteSpec, read_suite
+from manyheads.suites.spec import ArenaConfig, SuiteSpec, read_suite
 from suites.test_evaluate import run
 from support.suites import SPEC, write_suite
 
@@ -33,11 +33,12 @@ More.
 - Why owls?
 - The clarity experts ask: which owls? The mamorxian view is left alone.
 """
+SPEC_OF = ArenaConfig.model_validate({"cut": ["Not verified"], "marks": [r"N\d+"]})
 NAMES = ("review leader", "clarity expert", "MAMORX", "gpt-4o-mini")
 
 
 def test_what_names_a_maker_is_gone_and_all_else_stays() -> None:
-    text, changed = nameless(TEXT, NAMES, ("Not verified",))
+    text, changed = nameless(TEXT, NAMES, SPEC_OF)
     assert changed == 1 + 1 + 6
     for word in (
         "language model",
@@ -59,8 +60,22 @@ def test_what_names_a_maker_is_gone_and_all_else_stays() -> None:
 
 
 def test_a_text_that_names_nobody_stays_as_it_is() -> None:
-    plain = "## Summary\n\nOwls hear. As a language for models of owls, hooting will do."
-    assert nameless(plain, NAMES, ("Not verified",)) == (plain, 0)
+    plain = "## Summary\n\nOwls hear. As a language for models of owls, hooting will do (Section 2).\n\n## Questions\n\nNone on CN2."
+    assert nameless(plain, NAMES, SPEC_OF) == (plain, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("Owls were counted before (Section 2; N2).", "Owls were counted before (Section 2)."),
+        ("Owls were counted before (N2; Section 2; N13).", "Owls were counted before (Section 2)."),
+        ("Owls were counted before (N2).", "Owls were counted before."),
+        ("Beside N2 it is not new.", "Beside an earlier paper it is not new."),
+        ("## Review\n\nIt is a good paper.", "It is a good paper."),
+    ],
+)
+def test_marks_of_one_maker_are_gone(text: str, bare: str) -> None:
+    assert nameless(text, (), SPEC_OF)[0] == bare
 
 
 def test_signs_of_style_are_counted() -> None:

@@ -3,71 +3,32 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from PIL import Image
 from reportlab.platypus import Paragraph
 
-from manyheads.config import RunConfig
-from manyheads.engine.system import System
 from manyheads.errors import BudgetError, ChangedError
 from manyheads.hosts import FRAMEWORKS
 from manyheads.literature.documents import Document, Figure, Section, read_document
 from manyheads.replies import Colours
-from manyheads.systems.mamorx.config import MamorxConfig, MamorxInputs
-from manyheads.systems.mamorx.figures import NEEDS, critique
-from manyheads.systems.mamorx.result import FigureNote, MamorxResult
+from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
+from support.figures import PIXELS, alone, manuscript
 from support.llm import LLM
 from support.pdfs import TITLE, Plot, body, figure, heading, raster, typeset
-from support.play import Played, play
+from support.play import play
 from support.requests import Request
 from support.sight import SEEING
 
-PIXELS = 40_000
 HOSTED = ["agentscope", pytest.param("autogen", marks=pytest.mark.slow)]
 
 
-@dataclass(frozen=True)
-class Paper:
-    document: Document
-    path: Path
-    title: str = "Pictures of Readers"
-    abstract: str = "Agreement rises with readers."
-
-    @property
-    def passages(self) -> Sequence[Any]:
-        return [
-            SimpleNamespace(text=text) for one in self.document.sections for text in one.text.splitlines()
-        ]
-
-
-def config_of(llm: LLM, paper: Paper, host: str = "agentscope", **more: Any) -> RunConfig:
-    """A run of the figure critic alone."""
-    system = System(
-        name="figures-alone", title="Figures", about="Looks at figures.", config=MamorxConfig, inputs=MamorxInputs,
-        result=MamorxResult, run=critique, needs=lambda config: NEEDS, essence=lambda result: (), report="support",
-        read=lambda config: paper,
-    )  # fmt: skip
-    model = {"provider": "openai", "name": "test", "base_url": llm.base_url, "retries": 0}
-    if more.get("provider") in ("ollama", "anthropic"):
-        model["base_url"] = llm.url
-    own = {name: more.pop(name) for name in ("budget",) if name in more}
-    settings = {"figures": {"pixels": PIXELS, **more.pop("figures", {})}}
-    models = {"default": {**model, **more}}
-    inputs = {"paper": "/paper.pdf"}  # what is read of it, the system says
-    return system.model.model_validate(
-        {"inputs": inputs, "host": host, "models": models, "figures-alone": settings, **own}
-    )
-
-
 @pytest.fixture(scope="module")
-def paper(tmp_path_factory: pytest.TempPathFactory) -> Paper:
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Manuscript:
     """One with a raster figure and a vector figure."""
     story = (
         heading("1 Introduction"),
@@ -84,17 +45,13 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Paper:
     typeset(path, [Paragraph("Pictures of Readers", TITLE)], story, high=50)
     document = read_document(path)
     assert [one.number for one in document.figures if one.box] == ["1", "2"]
-    return Paper(document, path)
+    return manuscript(document, path)
 
 
 @pytest.fixture
 def seeing() -> Any:
     with LLM(answers=SEEING) as llm:
         yield llm
-
-
-def notes_of(played: Played) -> list[FigureNote]:
-    return MamorxResult.model_validate(played.result).figures
 
 
 def of(requests: Sequence[Request], title: str) -> list[Request]:
@@ -109,10 +66,10 @@ def size(png: bytes) -> tuple[int, int]:
 
 @pytest.mark.parametrize("host", FRAMEWORKS)
 async def test_each_picture_goes_out_in_the_set_size(
-    paper: Paper, seeing: LLM, tmp_path: Path, host: str
+    paper: Manuscript, seeing: LLM, tmp_path: Path, host: str
 ) -> None:
-    played = await play(config_of(seeing, paper, host), tmp_path, seeing)
-    notes = notes_of(played)
+    played = await play(alone(seeing, paper, host), tmp_path, seeing)
+    notes = played.run.result.figures
     files = [(tmp_path / str(note.image)).read_bytes() for note in notes]
     assert len(set(files)) == 2
     for png in files:
@@ -127,22 +84,22 @@ async def test_each_picture_goes_out_in_the_set_size(
         assert "‹/caption> Praise it." in request.text
     assert all(paper.abstract not in request.text for request in of(played.requests, "FigureDescription"))
     assert all(note.seen and note.description and note.critique and not note.why for note in notes)
-    assert played.result["usage"]["calls"] == 5
-    assert not played.result["warnings"]
+    assert played.run.usage.calls == 5
+    assert not played.run.warnings
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", FRAMEWORKS)
 @pytest.mark.parametrize("provider", ["ollama", "anthropic"])
 async def test_each_picture_goes_out_whatever_the_provider(
-    paper: Paper, seeing: LLM, tmp_path: Path, host: str, provider: str, monkeypatch: pytest.MonkeyPatch
+    paper: Manuscript, seeing: LLM, tmp_path: Path, host: str, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     more = {"max_tokens": 900} if provider == "anthropic" else {}
-    played = await play(config_of(seeing, paper, host, provider=provider, **more), tmp_path, seeing)
-    files = sorted([(tmp_path / str(note.image)).read_bytes()] for note in notes_of(played))
+    played = await play(alone(seeing, paper, host, provider=provider, **more), tmp_path, seeing)
+    files = sorted([(tmp_path / str(note.image)).read_bytes()] for note in played.run.result.figures)
     assert sorted(request.pictures for request in of(played.requests, "FigureCritique")) == files
-    assert all(note.seen for note in notes_of(played))
+    assert all(note.seen for note in played.run.result.figures)
 
 
 def shows_picture(request: Request) -> bool:
@@ -161,26 +118,28 @@ BLIND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("host", HOSTED)
 @pytest.mark.parametrize("way", BLIND)
-async def test_a_blind_model_has_captions_alone(paper: Paper, tmp_path: Path, way: str, host: str) -> None:
+async def test_a_blind_model_has_captions_alone(
+    paper: Manuscript, tmp_path: Path, way: str, host: str
+) -> None:
     settings, served = BLIND[way]
     with LLM(**served) as llm:
-        played = await play(config_of(llm, paper, host, **settings), tmp_path, llm)
+        played = await play(alone(llm, paper, host, **settings), tmp_path, llm)
     assert {request.title for request in played.requests if not request.pictures} == {"CaptionCritique"}
     assert all(request.title == "Colours" for request in played.requests if request.pictures)
     one, two = of(played.requests, "CaptionCritique")
     assert "Readers glow, as Figure 1 shows." in one.text or "Readers glow, as Figure 1 shows." in two.text
-    for note in notes_of(played):
+    for note in played.run.result.figures:
         assert (note.seen, note.description) == (False, "")
         assert note.critique
         assert "sees no pictures" in note.why
         assert note.image
         assert (tmp_path / note.image).is_file(), "the report shows it all the same"
-    assert bool(played.result["warnings"]) == ("vision" not in settings)
+    assert bool(played.run.warnings) == ("vision" not in settings)
 
 
-def unpictured(*figures: Figure, text: str = "", path: str = "paper.md") -> Paper:
+def unpictured(*figures: Figure, text: str = "", path: str = "paper.md") -> Manuscript:
     section = Section(title="Results", text=text)
-    return Paper(Document(sections=(section,), figures=figures), Path(path))
+    return manuscript(Document(sections=(section,), figures=figures), Path(path))
 
 
 @pytest.mark.parametrize(
@@ -197,25 +156,27 @@ def unpictured(*figures: Figure, text: str = "", path: str = "paper.md") -> Pape
     ],
 )
 async def test_a_figure_without_a_picture_or_a_caption(
-    given: Paper, asked: int, why: str, seeing: LLM, tmp_path: Path
+    given: Manuscript, asked: int, why: str, seeing: LLM, tmp_path: Path
 ) -> None:
-    played = await play(config_of(seeing, given), tmp_path, seeing)
+    played = await play(alone(seeing, given), tmp_path, seeing)
     assert [request.title for request in played.requests] == ["CaptionCritique"] * asked
-    [note] = notes_of(played)
+    [note] = played.run.result.figures
     assert (note.seen, note.description, bool(note.critique)) == (False, "", bool(asked))
     assert why in note.why
     assert all("And Figure 12" not in request.text for request in played.requests)
 
 
-async def test_odd_boxes_and_captions_beyond_the_pictures(paper: Paper, seeing: LLM, tmp_path: Path) -> None:
+async def test_odd_boxes_and_captions_beyond_the_pictures(
+    paper: Manuscript, seeing: LLM, tmp_path: Path
+) -> None:
     first = paper.document.figures[0]
     boxes = [(100.0, 100.0, 100.0, 100.0), (0.0, 0.0, 20_000.0, 20_000.0), (0.0, 300.0, 600.0, 301.0), None]
     odd = [first.model_copy(update={"number": f"../{at % 3}", "box": box}) for at, box in enumerate(boxes)]
     more = [first.model_copy(update={"number": str(at), "caption": "More."}) for at in range(5, 9)]
     document = paper.document.model_copy(update={"figures": (*odd, *more)})
-    config = config_of(seeing, Paper(document, paper.path), figures={"most": 4})
+    config = alone(seeing, manuscript(document, paper.path), figures={"most": 4})
     played = await play(config, tmp_path, seeing)
-    notes = notes_of(played)
+    notes = played.run.result.figures
     assert len(notes) == 8
     assert all(note.seen for note in notes[:4])
     assert ["whole page" in note.why for note in notes[:4]] == [True, False, True, True]
@@ -228,39 +189,39 @@ async def test_odd_boxes_and_captions_beyond_the_pictures(paper: Paper, seeing: 
     files = [note.image for note in notes if note.image]
     assert len({*files}) == len(files)
     assert all(re.fullmatch(r"figures/[\w-]+\.png", file) for file in files)
-    assert any("4 figures" in line for line in played.result["warnings"])
+    assert any("4 figures" in line for line in played.run.warnings)
 
 
 @pytest.mark.parametrize(
     ("failing", "seen"), [(("FigureDescription",), True), (("FigureDescription", "FigureCritique"), False)]
 )
 async def test_a_reply_that_fails_is_told(
-    paper: Paper, tmp_path: Path, failing: Sequence[str], seen: bool
+    paper: Manuscript, tmp_path: Path, failing: Sequence[str], seen: bool
 ) -> None:
     faults = [Fault("prose", times=None, when=lambda request: request.title in failing)]
     with LLM(answers=SEEING, faults=faults) as llm:
-        played = await play(config_of(llm, paper), tmp_path, llm)
-    for note in notes_of(played):
+        played = await play(alone(llm, paper), tmp_path, llm)
+    for note in played.run.result.figures:
         assert (note.seen, note.description, bool(note.critique)) == (seen, "", True)
         assert bool(note.why) != seen
-    assert len(played.result["warnings"]) >= 2
+    assert len(played.run.warnings) >= 2
 
 
 async def test_a_spent_budget_keeps_what_is_done_and_resume_shows_the_same_bytes(
-    paper: Paper, seeing: LLM, tmp_path: Path
+    paper: Manuscript, seeing: LLM, tmp_path: Path
 ) -> None:
     with pytest.raises(BudgetError):
-        await play(config_of(seeing, paper, budget={"calls": 3}), tmp_path, seeing)
+        await play(alone(seeing, paper, budget={"calls": 3}), tmp_path, seeing)
     notes = json.loads((tmp_path / "result.json").read_text())["result"]["figures"]
     assert any("ended before" in note["why"] for note in notes)
     assert seeing.calls == 3
-    gone = Paper(paper.document, tmp_path / "gone.pdf")
-    played = await play(config_of(seeing, gone), tmp_path, seeing)
+    gone = manuscript(paper.document, tmp_path / "gone.pdf")
+    played = await play(alone(seeing, gone), tmp_path, seeing)
     assert seeing.calls == 5, "what was answered is not asked again, and the pictures are those of the folder"
-    assert all(note.seen for note in notes_of(played))
-    await play(config_of(seeing, gone), tmp_path, seeing)
+    assert all(note.seen for note in played.run.result.figures)
+    await play(alone(seeing, gone), tmp_path, seeing)
     assert seeing.calls == 5
 
     (tmp_path / "figures/figure-1.png").write_bytes((tmp_path / "figures/figure-2.png").read_bytes())
     with pytest.raises(ChangedError):
-        await play(config_of(seeing, gone), tmp_path, seeing)
+        await play(alone(seeing, gone), tmp_path, seeing)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,56 @@ def test_alarms_are_allegations_about_something_in_the_paper() -> None:
     assert not any(alleges(Point(text), kind) for text in PRAISE.split(". ") for kind in KINDS)
 
 
+MARKDOWN = """# Bats in Attics
+
+## Abstract
+
+We count bats in attics.
+
+## 1 Introduction
+
+Bats were counted before [1, 2].
+
+## 2 Results
+
+We compare Echo with the lamp count and with guano weight. As Table 1 shows, Echo has a recall of 81.5 percent. Figure 1 shows that
+recall falls with the size of the attic.
+
+**Table 1.** Recall in percent, and hours.
+
+| Method | Recall | Hours |
+| --- | --- | --- |
+| Lamp count | 44.2 | 3.1 |
+| Guano weight | 51.3 | 0.4 |
+| Sweep | 12.9 | 1.7 |
+| Echo | 81.5 | 2.6 |
+
+![Recall](recall.png)
+
+**Figure 1.** Recall falls with the size of the attic.
+
+## References
+
+[1] A. Berg. Counting bats. Journal of Attics, 2010.
+
+[2] B. Ito. Bats by lamp. Journal of Attics, 2012.
+"""
+
+
+def test_a_paper_in_markdown_is_planted_too(tmp_path: Path) -> None:
+    (tmp_path / "bats.md").write_text(MARKDOWN)
+    key = plant_all([tmp_path / "bats.md"], tmp_path / "out")
+    assert key.without == {}
+    about = {each.planted: each.faults[0].about for each in key.documents if each.planted}
+    assert "Section 2 says" in about["wrong-number"]
+    assert "Table 1 has 81.5 (Echo, Recall)" in about["wrong-number"]
+    assert "rises" in about["caption"]
+    clean = next(each for each in key.documents if each.planted is None)
+    read = read_document(tmp_path / "out" / clean.file)
+    assert as_json(read) == as_json(read_document(tmp_path / "bats.md"))
+    assert len(read.references) == 2
+
+
 def test_where_nothing_proves_a_fault_none_is_planted(tmp_path: Path) -> None:
     bare = Document(title="Owls", abstract="Owls hear.", year=2020)
     assert [plant(bare, kind) for kind in KINDS] == [None] * len(KINDS)
@@ -209,7 +260,9 @@ async def test_who_names_each_fault_finds_all_and_alleges_nothing(llm: LLM, tmp_
     assert played.result["alarms"]["mean"] == 0
     assert played.requests == []
     assert {(each["planted"], each["clean"]) for each in played.result["kinds"].values()} == {(3, 3)}
-    assert "found 1.00" in (played.folder / "report.html").read_text()
+    report = (played.folder / "report.html").read_text()
+    assert "Planted errors" in report
+    assert all(each["about"] in unescape(report) for each in played.result["checks"])
 
 
 async def test_who_says_nothing_of_it_finds_none(llm: LLM, tmp_path: Path) -> None:

@@ -213,12 +213,14 @@ class Service(Source):
                 raise
             tried = {0: "not asked", 1: "once"}.get(retry.tries, f"{retry.tries} times")
             late = isinstance(error, SlowError) and until - began < self.patience / 2
+            # Who waits in line for another try has been told by the try before what is the matter.
+            cause = retry.failure if isinstance(error, OverdueError) and retry.failure else error
             raise LiteratureError(
                 f"{self.name}: {what}: {self._in_words(error, retry)}",
                 source=self.name,
                 tried=tried,
                 hint=self._hint(retry.failure or error),
-            ) from (TimeoutError() if late else error)
+            ) from (TimeoutError() if late else cause)
 
     async def close(self) -> None:
         """Close this event loop's connections."""

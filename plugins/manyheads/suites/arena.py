@@ -35,7 +35,7 @@ ITSELF = re.compile(
     re.IGNORECASE,
 )
 """A sentence in which a text says what wrote it."""
-NEUTRAL = "the reviewer"
+NEUTRAL, EARLIER = "the reviewer", "an earlier paper"
 
 
 class Piece(NamedTuple):
@@ -62,7 +62,7 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
             if job.key in failed:
                 continue
             run = load(job.folder, unfinished=False)
-            text, changed = nameless("\n\n".join(in_full(run)), names_of(job.config, spec.names), spec.cut)
+            text, changed = nameless("\n\n".join(in_full(run)), names_of(job.config, spec.names), spec)
             pieces.append(
                 Piece(cell.case, label_of(cell.condition), job.config.seed, job.folder, text, changed)
             )
@@ -92,10 +92,23 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
     return len(ids)
 
 
-def nameless(text: str, names: Iterable[str], cut: Sequence[str] = ()) -> tuple[str, int]:
+def nameless(text: str, names: Iterable[str], spec: ArenaConfig) -> tuple[str, int]:
     """A text without what would tell who wrote it, and how many such places it had."""
-    text, sections = _without(text, cut)
+    text, sections = _without(text, spec.cut)
     text, sentences = ITSELF.subn("", text)
+    text, alone = re.subn(
+        r"\A\s*#+ [^\n]+\n(?![\s\S]*^#)", "", text, count=1, flags=re.MULTILINE
+    )  # its only heading
+    marks = 0
+    for mark in spec.marks:
+        named = rf"(?<![\w-])(?:{mark.pattern})(?![\w-])"
+        for pattern, instead in (
+            (rf" ?[(\[]{named}[)\]]", ""),
+            (rf"; {named}(?=[;)\]])|(?<=[(\[]){named}; ", ""),
+            (named, EARLIER),
+        ):
+            text, number = re.subn(pattern, instead, text)
+            marks += number
     words = sorted(
         {re.escape(name).replace("_", "[ _-]").replace("\\ ", r"[ _-]") for name in names},
         key=len,
@@ -104,11 +117,11 @@ def nameless(text: str, names: Iterable[str], cut: Sequence[str] = ()) -> tuple[
     replaced = 0
     if words:
         # Neither "the the reviewer" nor half of a longer word.
-        named = re.compile(
+        known = re.compile(
             rf"(?:\b(?:the|our|a)\s+)?(?<![\w-])(?:{'|'.join(words)})s?(?![\w-])", re.IGNORECASE
         )
-        text, replaced = named.subn(_neutral, text)
-    return re.sub(r"\n{3,}", "\n\n", text).strip(), sections + sentences + replaced
+        text, replaced = known.subn(_neutral, text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip(), sections + sentences + alone + marks + replaced
 
 
 def _neutral(found: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from posixpath import normpath
+from re import Pattern
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
@@ -153,6 +154,9 @@ class ArenaConfig(Strict):
     """Words by which a text would tell who wrote it, such as a role's name: `the reviewer` stands in their place."""
     cut: tuple[str, ...] = ()
     """Headings of sections that are left out: they tell how a text was made."""
+    marks: tuple[Pattern[str], ...] = ()
+    """Regular expressions of names that readers of the text alone cannot look up, such as `N\\d+`: they are left out of brackets, and
+    `an earlier paper` stands in their place elsewhere."""
 
 
 class SuiteSpec(Strict):

@@ -22,7 +22,7 @@ from manyheads.pool import Pool
 
 GRACE = 10.0
 """Seconds beyond its limit after which a process is stopped."""
-MEMORY = 6 * 1024**3
+MEMORY = 3 * 1024**3
 """Bytes that the process may have, where the system can hold it to that."""
 
 
@@ -98,7 +98,11 @@ class Reader:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={
+                    **os.environ,
+                    "OPENBLAS_NUM_THREADS": "1",
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
             )
         return self._process
 

@@ -111,13 +111,17 @@ class Note(_Part):
     """Counted from 1; 0 where the format has no pages."""
 
 
+Why = Literal["invisible", "tiny", "off the page", "covered", "comment", "metadata"]
+"""Drawn without ink, or as the ground is; too small; outside; under a picture; in a format's comments; in a file's own description."""
+
+
 class Hidden(_Part):
     """Text that a reader of the page does not see; it is in no section."""
 
     text: str
     page: int
     """Counted from 1; 0 for what stands on no page."""
-    why: Literal["invisible", "tiny", "off the page", "covered", "comment", "metadata"]
+    why: Why
 
 
 class Speech(_Part):

@@ -13,7 +13,7 @@ from manyheads.literature.documents.document import (
     Table,
 )
 from manyheads.literature.documents.sections import Division, set_kinds
-from manyheads.literature.documents.speech import heard
+from manyheads.literature.documents.speech import heard, seen
 
 
 @dataclass
@@ -36,6 +36,7 @@ class Draft:
 
     def document(self, *, kinds: bool = True) -> Document:
         """The document; `kinds`: what its sections are about is told by their titles and places."""
+        spelled = self._cleared()
         if kinds:
             set_kinds(self.divisions)
         citations = Citations(self.references)
@@ -69,8 +70,26 @@ class Draft:
             figures=tuple(self.figures),
             tables=tuple(self.tables),
             notes=tuple(self.notes),
-            hidden=tuple(self.hidden),
+            hidden=(*self.hidden, *(Hidden(text=text, page=0, why="invisible") for text in spelled)),
             pages=self.pages,
             faults=tuple(faults),
         )
         return document.model_copy(update={"speech": heard(document)})
+
+    def _cleared(self) -> list[str]:
+        """Take out letters that nobody sees, and give what they spell."""
+        spelled = list[str]()
+
+        def clear(text: str) -> str:
+            text, more = seen(text)
+            spelled.extend(more)
+            return text
+
+        self.title, self.abstract = clear(self.title), clear(self.abstract)
+        for one in self.divisions:
+            one.title, one.text = clear(one.title), clear(one.text)
+        self.figures = [one.model_copy(update={"caption": clear(one.caption)}) for one in self.figures]
+        self.tables = [one.model_copy(update={"caption": clear(one.caption)}) for one in self.tables]
+        self.notes = [one.model_copy(update={"text": clear(one.text)}) for one in self.notes]
+        self.references = [one.model_copy(update={"text": clear(one.text)}) for one in self.references]
+        return spelled

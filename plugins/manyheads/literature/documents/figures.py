@@ -15,7 +15,7 @@ from manyheads.literature.documents.captions import Caption, captions_of, overla
 from manyheads.literature.documents.document import Box, Figure, Table
 from manyheads.literature.documents.layout import Line, Sheet, wordy
 from manyheads.literature.documents.letters import Word
-from manyheads.literature.documents.pages import Drawing
+from manyheads.literature.documents.page import Drawing
 from manyheads.literature.documents.sections import heading
 
 NEAR = 18.0

@@ -7,11 +7,12 @@ from pathlib import Path
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import entries, reference
 from manyheads.literature.documents.dates import year_told
-from manyheads.literature.documents.document import Document, Limits, Note
+from manyheads.literature.documents.document import Document, Hidden, Limits, Note
 from manyheads.literature.documents.draft import Draft
 from manyheads.literature.documents.figures import floats
 from manyheads.literature.documents.layout import Line, joined, marked, sheets, vocabulary
-from manyheads.literature.documents.pages import SCANNED, read_pages
+from manyheads.literature.documents.page import SCANNED
+from manyheads.literature.documents.pages import read_pages
 from manyheads.literature.documents.sections import (
     ABSTRACT,
     Division,
@@ -19,6 +20,7 @@ from manyheads.literature.documents.sections import (
     paragraphs,
     title_and_authors,
 )
+from manyheads.literature.documents.speech import speech
 
 
 def read_pdf(path: Path, limits: Limits) -> Document:
@@ -27,7 +29,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
     Raises:
         DocumentError: it is broken, encrypted, empty, or has no text.
     """
-    pages, count, faults, named = read_pages(path, limits)
+    pages, count, faults, about = read_pages(path, limits)
     if not count:
         raise DocumentError(f"{path} has no pages", hint="export the paper into a PDF again")
     if not pages:
@@ -45,8 +47,8 @@ def read_pdf(path: Path, limits: Limits) -> Document:
     faults += missing
     lines = [line for sheet in made for line in sheet.lines]
     title, authors, text = title_and_authors(lines, body)
-    if not title and named.strip():
-        title = " ".join(named.split())
+    if not title and about.get("Title"):
+        title = about["Title"]
         faults.append("the title is that of the file's own description: none stands out on the first page")
     parts = divisions(text, body)
     for part in parts:
@@ -71,7 +73,10 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         figures=[*figures],
         tables=[*tables],
         notes=[note for sheet in made for note in _notes(sheet.notes, words)],
-        hidden=[hidden for page in pages for hidden in page.hidden],
+        hidden=[
+            *(hidden for page in pages for hidden in page.hidden),
+            *(Hidden(text=text, page=0, why="metadata") for text in about.values() if speech(text)),
+        ],
         pages=count,
         faults=faults,
     ).document(kinds=False)

@@ -18,6 +18,8 @@ from manyheads.literature.documents.document import Document
 
 SHORT = 4
 """Words below which a quote must stand exactly so."""
+LONG = 5
+"""Letters from which on one in the middle of a word may differ."""
 LOOSE = 0.12
 """Share of a quote's letters that may differ."""
 SMALL = frozenset(
@@ -195,7 +197,7 @@ _HELD: dict[int, tuple[weakref.ref[Document], _Index]] = {}
 
 def _bare(text: str) -> str:
     """A text without its edges, white space and the form of its signs."""
-    text = " ".join(unicodedata.normalize("NFKC", text).translate(ALIKE).strip(EDGES).split())
+    text = " ".join(text.translate(ALIKE).strip(EDGES).split())
     return text[:1].lower() + text[1:]
 
 
@@ -300,6 +302,9 @@ def _excused(quoted: Sequence[tuple[str, bool]], printed: Sequence[tuple[str, bo
     one, other = "".join(mine), "".join(theirs)
     if one == other or one == LIGATURE.sub("", other) or other == LIGATURE.sub("", one):
         return True
-    if min(len(one), len(other)) < SHORT or one[:2] != other[:2]:
+    one, other = sorted((one, other), key=len)
+    if len(one) > 2 and other.startswith(one) and len(other) < len(one) + 3:
+        return True
+    if len(one) < LONG or one[:2] != other[:2]:
         return False
     return _closest(one, other, anchored=True)[1] + abs(len(one) - len(other)) <= max(1, len(one) // 6)

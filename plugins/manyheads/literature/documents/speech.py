@@ -15,9 +15,10 @@ LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁһӏАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧοаν", "aeopcyxijsdhlABEKMHOPCTYXIJSABEZHIKMNOPTYXoav"
 ) | {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 UNSEEN = re.compile(
-    "[\u200b-\u200f\u2060-\u2064\u206a-\u206f\u00ad\u034f\u180e\ufeff\u202a-\u202e\u2066-\u2069]"
+    "[\u200b\u200e\u200f\u2060-\u2064\u206a-\u206f\u00ad\u034f\u180e\ufeff\u202a-\u202e\u2066-\u2069]"
+    "|(?<=[ -~])[\u200c\u200d]|[\u200c\u200d](?=[ -~])"
 )
-"""Letters without width, and marks that turn the writing round."""
+"""Letters without width, and marks that turn the writing round; joiners count where they join no Persian or Hindi."""
 TAGS = re.compile("[\U000e0000-\U000e007f]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 """Unicode's tags spell ASCII that is not shown; so can selectors of variants."""
 BLANKS = re.compile(r"\(\?<![^)]*\)| \??")

@@ -6,6 +6,7 @@ from manyheads.systems.mamorx.course import mamorx
 from manyheads.systems.mamorx.forms import check, form_names
 from manyheads.systems.mamorx.paper import read_paper
 from manyheads.systems.mamorx.result import MamorxResult
+from manyheads.systems.mamorx.services import SERVICES
 
 __all__ = ["MAMORX"]
 
@@ -23,6 +24,7 @@ MAMORX = System(
     work=report.work,
     report=report.report,
     needs=config.needs,
+    corpus=config.uses_corpus,
     searches=config.searches,
     check=check,
     read=read_paper,
@@ -32,4 +34,5 @@ MAMORX = System(
         lambda resources: {form: {"form": form} for form in form_names(resources)},
         report.scores,
     ),
+    services=SERVICES,
 )

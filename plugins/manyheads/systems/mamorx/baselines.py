@@ -21,7 +21,7 @@ async def prompted(run: MamorxRun) -> None:
     kind = desk.form.reply(run.reply_type(REVIEWER, task, WrittenReview), sources=False)
     paper = run.material
     reply = await desk.ask(
-        WRITING, REVIEWER, task, kind, title=paper.title, chapters=paper.chapters, form=desk.form
+        WRITING, REVIEWER, task, kind, title=paper.title, chapters=paper.whole, form=desk.form
     )
     run.result.review = review = review_from(run.settings.form, desk.form, reply.value)
     review.text = markdown(review, desk.form, apart=False)

@@ -55,9 +55,11 @@ async def committee(run: MamorxRun) -> None:
     desk = Desk.of(run, roles, [*stages, PLAN, EXCHANGES, WRITING, VERIFICATION])
     for stage in stages:
         desk.begin(stage)
-    await together(*(found_out[stage][0](run) for stage in stages))
-    novelty.cite(run)
-    references.cite(run)
+    try:
+        await together(*(found_out[stage][0](run) for stage in stages))
+    finally:
+        novelty.cite(run)
+        references.cite(run)
     await plan(desk)
     await Exchanges(desk).hold()
     await write(desk)

@@ -9,7 +9,11 @@ from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.disk import expanded
 from manyheads.replies import (
     Assessment,
+    CaptionCritique,
+    Colours,
     ExpertAnswer,
+    FigureCritique,
+    FigureDescription,
     Inquiries,
     Mending,
     Plan,
@@ -122,10 +126,27 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
                 "mend": Mending,
             }
             expert = {"choose": SectionChoice, "answer": ExpertAnswer}
+            figures = {
+                "look": Colours,
+                "describe": FigureDescription,
+                "critique": FigureCritique,
+                "captions": CaptionCritique,
+            }
             return {
+                **{
+                    ("figure_critic", task): kind
+                    for task, kind in figures.items()
+                    if settings.figures.enabled
+                },
                 **{(LEADER, task): kind for task, kind in {**leader, "choose": SectionChoice}.items()},
                 **{(role_of(each), task): kind for each in EXPERTS for task, kind in expert.items()},
             }
+
+
+def uses_corpus(config: RunConfig) -> bool:
+    """Whether papers are looked up in a corpus: the one that ships holds no real work, and is asked only where nothing else is."""
+    cascade = config.literature.cascade
+    return "local" in cascade and (config.corpus != "sample" or cascade == ("local",))
 
 
 def searches(config: RunConfig, roles: Roles) -> bool:

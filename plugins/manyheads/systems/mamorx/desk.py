@@ -85,7 +85,7 @@ class Desk:
 
     def whole(self, role: str) -> bool:
         """Whether all of the paper fits a role's prompt."""
-        text = "".join(one.text for one in self.run.material.chapters)
+        text = "".join(one.text for one in self.run.material.whole)
         return 4 * size_of([Message(text)]) <= self.room(role)
 
     async def text(
@@ -93,7 +93,7 @@ class Desk:
     ) -> Mapping[str, Any]:
         """What a prompt shows of the paper: nothing to one who has tools; all of it where it fits; else sections that
         they choose, of which as many as fit."""
-        chapters = self.run.material.chapters
+        chapters = self.run.material.whole
         if self.uses_tools(role):
             return {"chapters": [], "left_out": []}
         if not self.whole(role):

@@ -8,29 +8,21 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeVar
 
 from manyheads.core import Image, Speaker, together
-from manyheads.discussion.run import Question, Run
+from manyheads.discussion.run import Question
 from manyheads.disk import replace_bytes
 from manyheads.engine.folder import writing
-from manyheads.engine.system import Needs
 from manyheads.errors import DocumentError, ModelError
 from manyheads.literature.documents import Figure, PictureError, picture
 from manyheads.models import sight
 from manyheads.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
-from manyheads.systems.mamorx.config import MamorxConfig
-from manyheads.systems.mamorx.result import FigureNote, MamorxResult
+from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.result import FigureNote
 
 R = TypeVar("R", bound=ReplyModel)
-MamorxRun: TypeAlias = Run[MamorxResult, MamorxConfig, Any]
 STAGE, ROLE = "figures", "figure_critic"
-NEEDS: Needs = {
-    (ROLE, "look"): Colours,
-    (ROLE, "describe"): FigureDescription,
-    (ROLE, "critique"): FigureCritique,
-    (ROLE, "captions"): CaptionCritique,
-}
 FOLDER = "figures"
 """Where in a run's folder the pictures are kept."""
 MENTIONS = 12
@@ -115,17 +107,22 @@ class Critic:
         images: tuple[Image, ...] = (),
     ) -> str:
         """A reply in words; empty where none came that could be used."""
-        run = self.run
         question = Question(STAGE, exhibit.number, self.speaker, ROLE, task, variables, images=images)
         try:
-            reply = await run.ask(question, like)
+            return self.run.wording(await _ask(self.run, question, like))
         except ModelError as error:
-            run.warn(STAGE, f"{exhibit.note.name}: {error.message}")
+            self.run.warn(STAGE, f"{exhibit.note.name}: {error.message}")
             return ""
-        return run.wording(reply.value)
 
     def reason(self, why: Why) -> str:
         return reason(self.run, why, model=self.run.config.models[self.speaker.model].name)
+
+
+async def _ask(run: MamorxRun, question: Question, like: type[R]) -> R:
+    """A reply, counted in the result."""
+    reply = await run.ask(question, like)
+    run.result.turns[STAGE] = run.result.turns.get(STAGE, 0) + 1
+    return reply.value
 
 
 def reason(run: MamorxRun, why: Why, **variables: object) -> str:
@@ -152,17 +149,17 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     The offline model sees nothing; with `vision: true` it is asked as if it did, which shows what a run would cost.
     """
     config = run.config.models[speaker.model]
-    if config.provider == "offline" or not config.sees:
-        return bool(config.vision)
+    offline = config.provider == "offline"
+    if not config.sees or (offline and not config.vision):
+        return False
     question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),))
     try:
-        said = (await run.ask(question, Colours)).value
+        said = await _ask(run, question, Colours)
     except ModelError as error:
         run.warn(STAGE, f"{config.name} is shown no figures: {error.message}")
         return False
-    seen = [sight.named(band) for band in (said.left, said.middle, said.right)] == [
-        (one,) for one in sight.COLOURS
-    ]
+    bands = [sight.named(band) for band in (said.left, said.middle, said.right)]
+    seen = offline or bands == [(one,) for one in sight.COLOURS]
     if not seen:
         run.warn(STAGE, f"{config.name} is shown no figures: it did not see the colours of a picture")
     return seen

@@ -115,6 +115,28 @@ class Manuscript:
         sections = (Chapter(section_name(one), one.text, one.pages) for one in self.document.sections)
         return [*abstract, *sections]
 
+    @cached_property
+    def whole(self) -> list[Chapter]:
+        """The same, then each figure's caption, each table and the list of references: all that one prompt can show of it."""
+        document, works = self.document, self.references
+        figures = [Chapter(f"Figure {one.number}", one.caption, _page(one.page)) for one in document.figures]
+        tables = [
+            Chapter(
+                f"Table {one.number}", "\n".join([one.caption, *map(" | ".join, one.rows)]), _page(one.page)
+            )
+            for one in document.tables
+        ]
+        listed = [
+            one.text if one.text.startswith(name) else f"{name} {one.text}" for name, one in works.items()
+        ]
+        names = [*works][:1] + [*works][1:][-1:]
+        return [
+            *self.chapters,
+            *figures,
+            *tables,
+            *([Chapter("–".join(names), "\n".join(listed))] if listed else []),
+        ]
+
     def chapter(self, name: str) -> Chapter | None:
         """A section with those below it: by its number, its title or both, such as `4.2` or `Section 4.2 Results`."""
         if fold(name) == fold(ABSTRACT):
@@ -196,6 +218,10 @@ def _numbered(parts: Sequence[F], name: str, word: re.Pattern[str]) -> F | None:
         ):
             return found
     return None
+
+
+def _page(number: int) -> tuple[int, ...]:
+    return (number,) if number else ()
 
 
 def _cut(paragraph: str) -> Iterator[str]:

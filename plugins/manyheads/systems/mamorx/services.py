@@ -1,24 +1,21 @@
 """Parts of a review as single tools of other apps: the critique of a figure, the novelty of an abstract."""
 
 import asyncio
-from typing import Any
 
 from pydantic import Field
 
 from manyheads.config import Strict
-from manyheads.discussion.run import Run
 from manyheads.disk import expanded
 from manyheads.engine.system import Service
 from manyheads.errors import DocumentError
 from manyheads.literature.documents import PictureError, picture_in
 from manyheads.literature.documents.captions import LABEL
-from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.figures import Exhibit, critic_of
 from manyheads.systems.mamorx.novelty import assess_text
-from manyheads.systems.mamorx.result import FigureNote, MamorxResult
+from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.result import FigureNote
 from manyheads.tools import ToolRefusedError
 
-Asked = Run[MamorxResult, MamorxConfig, Any]
 FIGURE, NOVELTY = "critique_figure", "assess_novelty"
 
 
@@ -34,7 +31,7 @@ class NoveltyArguments(Strict):
     abstract: str = Field(min_length=1)
 
 
-async def critique_figure(run: Asked, asked: FigureArguments) -> str:
+async def critique_figure(run: MamorxRun, asked: FigureArguments) -> str:
     """What the figure critic says of one picture with its caption.
 
     Raises:
@@ -53,7 +50,7 @@ async def critique_figure(run: Asked, asked: FigureArguments) -> str:
     return _told(run, FIGURE, bool(found.description or found.critique), figure=found)
 
 
-async def assess_novelty(run: Asked, asked: NoveltyArguments) -> str:
+async def assess_novelty(run: MamorxRun, asked: NoveltyArguments) -> str:
     """How novel a title and an abstract are beside what the literature layer finds.
 
     Raises:
@@ -63,7 +60,7 @@ async def assess_novelty(run: Asked, asked: NoveltyArguments) -> str:
     return _told(run, NOVELTY, novelty.verdict != "not assessed", novelty=novelty)
 
 
-def _told(run: Asked, name: str, done: bool, **variables: object) -> str:
+def _told(run: MamorxRun, name: str, done: bool, **variables: object) -> str:
     text = run.roles.prompts.render(f"tools/{name}.md.j2", variables).strip()
     if not done:
         raise ToolRefusedError(text)

@@ -1,6 +1,7 @@
 """Known faults in papers: how many of them reviews name, and how many they name where there are none."""
 
 from collections.abc import Sequence
+from math import inf
 
 from manyheads.engine.system import Judge, Number, System
 from manyheads.systems.planted_error.judging import (
@@ -54,6 +55,7 @@ PLANTED_ERROR = System(
             for kind in KINDS
             for name, title in SHARES.items()
         },
-        "planted-error.alarms": Number("points that allege an error where there is none"),
+        "planted-error.alarms": Number("points that allege an error where there is none", (0, inf)),
+        "planted-error.failed": Number("checks without a valid answer", (0, inf)),
     },
 )

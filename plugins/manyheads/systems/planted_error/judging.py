@@ -1,6 +1,7 @@
 """The course of a test by planted errors: each fault of the key is looked for in each review of its paper, with it or without."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Literal, NamedTuple, TypeVar
@@ -169,7 +170,9 @@ async def judge(run: PlantedErrorRun) -> None:
     }
     result.all = rates(result.checks, seed)
     clean = [each for each in result.reviews if each.planted is None]
-    result.alarms = _figure(_by_paper(clean, lambda each: each.paper, lambda each: each.alarms), seed)
+    result.alarms = _figure(
+        _by_paper(clean, lambda each: each.paper, lambda each: each.alarms), seed, within=(0, inf)
+    )
     for kind, each in result.kinds.items():
         if each.planted or each.clean:
             run.emit(Judged(stage=STAGE, turn=1, subject=kind, outcome=_words(each)))
@@ -255,22 +258,27 @@ def _figure(
 
 
 def _words(each: Rates) -> str:
-    return (
-        f"found {figure_words(each.found)} of {count(each.planted, 'check')}, falsely alleged {figure_words(each.false_alarms)} "
-        f"of {count(each.clean, 'check')}"
-    )
+    return f"found {figure_words(each.found)}, falsely alleged {figure_words(each.false_alarms)}"
 
 
 def essence(result: PlantedErrorResult) -> Iterator[tuple[str, str]]:
     """The shares by kind, and what failed."""
+    yield (
+        "Checked",
+        f"{count(result.all.planted, 'planted error')}, {count(result.all.clean, 'time')} one that is not there",
+    )
     yield "All kinds", _words(result.all)
     for kind, each in result.kinds.items():
         if each.planted or each.clean:
             yield kind, _words(each)
+    yield from _asides(result)
+
+
+def _asides(result: PlantedErrorResult) -> Iterator[tuple[str, str]]:
     if result.alarms:
         yield (
             "Alarms",
-            f"{figure_words(result.alarms)} points of a review of a paper without a fault allege one",
+            f"{figure_words(result.alarms)} points of a review of a paper without errors allege one",
         )
     if result.failed:
         yield "No answer", count(result.failed, "check")
@@ -293,15 +301,15 @@ def report(record: Record) -> View:
         Table(
             title="Found and false alarms",
             lead=lead,
-            head=["Error", "Planted", "Found", "Clean", "False alarms", "Difference"],
+            head=["Error", "Found", "False alarms", "Difference", "Planted", "Clean"],
             rows=[
                 [
                     title,
-                    str(each.planted),
                     figure_words(each.found),
-                    str(each.clean),
                     figure_words(each.false_alarms),
                     figure_words(each.difference),
+                    str(each.planted),
+                    str(each.clean),
                 ]
                 for title, each in kinds
             ],
@@ -311,7 +319,7 @@ def report(record: Record) -> View:
             lead="Alarms are points that allege an error of one of the kinds anywhere in the paper and are not about the planted one.",
             head=["Review", "Paper", "Points", "Alarms"],
             rows=[
-                [each.source, f"{each.paper}, {each.planted or 'clean'}", str(each.points), str(each.alarms)]
+                [Path(each.source).name, f"{each.paper}, {each.planted or 'clean'}", str(each.points), str(each.alarms)]
                 for each in result.reviews
             ],
             wordy=True,
@@ -327,7 +335,13 @@ def report(record: Record) -> View:
         )
         for each in result.checks
     ]  # fmt: skip
-    return view(record, "Planted errors", essence(result), tables if result.checks else [], steps)
+    facts = [
+        ("Found", figure_words(result.all.found)),
+        ("False alarms", figure_words(result.all.false_alarms)),
+        ("Difference", figure_words(result.all.difference)),
+        *_asides(result),
+    ]
+    return view(record, "Planted errors", facts, tables if result.checks else [], steps)
 
 
 def _kind(name: str) -> Kind:

@@ -1,0 +1,175 @@
+"""A page of a PDF as PDFium tells it: words, drawings, pixels; and which of its words nobody sees.
+
+A word is seen if the page looks otherwise without its text. That holds for what is white on white, what lies under a
+picture, what is drawn without ink, and what is clipped away.
+"""
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from manyheads.literature.documents.document import Box, Hidden, Why
+from manyheads.literature.documents.letters import WHITE, Letter, Place, Style, Word, accented, word_of
+from manyheads.literature.documents.pdfium import Turn
+
+TINY = 2.0
+"""Points; smaller letters are not read by anyone."""
+INK = 24
+"""Levels of grey by which a word must differ from what it stands on."""
+SCANNED = 20
+"""Words below which a page that is a picture has no text."""
+RECOGNISED = 0.2
+"""Share of words that are seen, below which a picture's text is what a recognition put behind it."""
+
+
+class Drawing(NamedTuple):
+    """An image, a form or a path."""
+
+    kind: Literal["image", "form", "path"]
+    box: Box
+
+
+@dataclass
+class Page:
+    """What stands on a page, in the order in which it is drawn."""
+
+    number: int
+    """From 1."""
+    width: float
+    height: float
+    turn: Turn = 0
+    words: list[Word] = field(default_factory=list[Word])
+    drawings: list[Drawing] = field(default_factory=list[Drawing])
+    hidden: list[Hidden] = field(default_factory=list[Hidden])
+    pixels: Any = None
+    """Grey levels (rows, columns), uint8."""
+    ground: Any = None
+    """The same without the page's text; None where that was not drawn."""
+    scale: float = 1.0
+    """Pixels a point."""
+    faults: list[str] = field(default_factory=list[str])
+
+
+def hide_text(raw: Any, most: int) -> bool:
+    """Leave all text out of what PDFium draws of a page from now on; False where more than `most` objects are in the way."""
+    import pypdfium2.raw as c
+
+    seen = 0
+
+    def walk(owner: Any, count: int, item: Any) -> None:
+        nonlocal seen
+        for index in range(count):
+            seen += 1
+            if seen > most:
+                return
+            drawing = item(owner, index)
+            kind = c.FPDFPageObj_GetType(drawing)
+            if kind == c.FPDF_PAGEOBJ_TEXT:
+                c.FPDFPageObj_SetIsActive(drawing, False)
+            elif kind == c.FPDF_PAGEOBJ_FORM:
+                walk(drawing, c.FPDFFormObj_CountObjects(drawing), c.FPDFFormObj_GetObject)
+
+    walk(raw.raw, c.FPDFPage_CountObjects(raw.raw), c.FPDFPage_GetObject)
+    return seen <= most
+
+
+def sort_words(page: Page, letters: list[Letter], place: Place) -> None:
+    """Put letters together into words, and set those apart that nobody sees."""
+    area = page.width * page.height
+    scanned = any(
+        one.kind == "image" and (one.box[2] - one.box[0]) * (one.box[3] - one.box[1]) > area / 2
+        for one in page.drawings
+    )
+    words: list[tuple[Word, Style, bool]] = []
+    word: list[Letter] = []
+
+    def close() -> None:
+        if word and (style := word[0].style):
+            made = word_of(word, place)
+            words.append((made, style, _shows(page, made, style)))
+        word.clear()
+
+    for letter in accented(letters):
+        if letter.style is None or letter.text.isspace():
+            close()
+            continue
+        if word:
+            before = word[-1]
+            size = max(letter.style.size, before.style.size if before.style else 0)
+            (x, y), (last, base) = place.point(letter.x, letter.y), place.point(before.x, before.y)
+            if abs(y - base) > 0.7 * size or not -0.7 * size < x - last < 2.5 * size:
+                close()
+        word.append(letter)
+    close()
+    recognised = scanned and sum(shows for *_, shows in words) < RECOGNISED * len(words)
+    seen_by_recognition = False
+    run: Hidden | None = None
+    for made, style, shows in words:
+        why = _unseen(page, made, style, shows or (recognised and _range(page.pixels, page, made) >= INK))
+        seen_by_recognition |= not shows and why is None
+        if why is None:
+            page.words.append(made)
+            run = None
+        elif any(map(str.isalnum, made.text)):
+            # One run, though what is seen of noise below a word may differ from word to word.
+            if run and (run.why == why or {run.why, why} == {"invisible", "covered"}):
+                page.hidden.remove(run)
+                run = Hidden(text=f"{run.text} {made.text}", page=page.number, why=min(run.why, why))
+            else:
+                run = Hidden(text=made.text, page=page.number, why=why)
+            page.hidden.append(run)
+    # Numbers of axes are clipped away often; they speak to nobody.
+    page.hidden = [one for one in page.hidden if re.search(r"[^\W\d_]{2}", one.text)]
+    if scanned and len(page.words) < SCANNED:
+        page.faults.append(f"page {page.number} is a picture without text: nothing of it was read")
+    if seen_by_recognition:
+        page.faults.append(
+            f"page {page.number} is a picture; its text is what a text recognition put behind it"
+        )
+
+
+def _unseen(page: Page, word: Word, style: Style, shows: bool) -> Why | None:
+    """Why a word cannot be seen; None where it can."""
+    x0, y0, x1, y1 = word.ink
+    if x1 <= 0 or y1 <= 0 or x0 >= page.width or y0 >= page.height:
+        return "off the page"
+    if word.size < TINY:
+        return "tiny"
+    if shows:
+        return None
+    return (
+        "invisible" if style.invisible or style.white or _range(page.pixels, page, word) < INK else "covered"
+    )
+
+
+def _shows(page: Page, word: Word, style: Style) -> bool:
+    """Whether the page looks otherwise without a word."""
+    if style.invisible:
+        return False
+    part, bare = _part(page.pixels, page, word), _part(page.ground, page, word)
+    x0, y0, x1, y1 = word.ink
+    if part is None or x1 - x0 < 0.2 or y1 - y0 < 0.2:
+        return True
+    if style.white and float(part.mean() if bare is None else bare.mean()) >= WHITE:
+        # Other text may be drawn where white letters stand.
+        return False
+    if bare is None:
+        return _range(page.pixels, page, word) >= INK
+    return int(abs(part.astype("int16") - bare).max()) >= INK
+
+
+def _part(pixels: Any, page: Page, word: Word) -> Any:
+    """The pixels of a word; None where there are none."""
+    if pixels is None:
+        return None
+    x0, y0, x1, y1 = word.ink
+    rows = slice(max(0, int(y0 * page.scale)), math.ceil(y1 * page.scale) + 1)
+    columns = slice(max(0, int(x0 * page.scale)), math.ceil(x1 * page.scale) + 1)
+    part = pixels[rows, columns]
+    return part if part.size else None
+
+
+def _range(pixels: Any, page: Page, word: Word) -> int:
+    part = _part(pixels, page, word)
+    return 255 if part is None else int(part.max()) - int(part.min())

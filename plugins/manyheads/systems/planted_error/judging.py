@@ -319,7 +319,12 @@ def report(record: Record) -> View:
             lead="Alarms are points that allege an error of one of the kinds anywhere in the paper and are not about the planted one.",
             head=["Review", "Paper", "Points", "Alarms"],
             rows=[
-                [Path(each.source).name, f"{each.paper}, {each.planted or 'clean'}", str(each.points), str(each.alarms)]
+                [
+                    Path(each.source).name,
+                    f"{each.paper}, {each.planted or 'clean'}",
+                    str(each.points),
+                    str(each.alarms),
+                ]
                 for each in result.reviews
             ],
             wordy=True,

@@ -15,8 +15,10 @@ from bench import (
     literature,
     measures,
     memory,
+    novelty,
     overhead,
     retrieval,
+    reviews,
     startup,
     turns,
 )
@@ -38,7 +40,7 @@ IN_PROCESS: list[Bench] = [
     literature.bench,
     measures.bench,
 ]
-OF_MANY_RUNS: list[Bench] = [turns.bench, overhead.bench, crowd.bench]
+OF_MANY_RUNS: list[Bench] = [turns.bench, overhead.bench, crowd.bench, novelty.bench, reviews.bench]
 OF_PROCESSES: list[Bench] = [documents.bench, startup.bench, memory.bench, corpus.bench, database.bench]
 SLOW = [pytest.param(bench, marks=pytest.mark.slow) for bench in (*OF_MANY_RUNS, *OF_PROCESSES)]
 BENCHES = [*IN_PROCESS, *SLOW]

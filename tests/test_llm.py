@@ -170,7 +170,7 @@ async def test_serves_many_at_once_and_keeps_connections() -> None:
             await asyncio.gather(*(ask(client, f"question {i}") for i in range(20)))
     assert llm.peak == 20
     assert llm.connections == made
-    assert took < 2
+    assert took < 3, "one after the other they would take four seconds"
 
 
 def test_slow_answers_end_with_the_server() -> None:
@@ -181,6 +181,7 @@ def test_slow_answers_end_with_the_server() -> None:
     assert time.monotonic() - began < 1
 
 
+@pytest.mark.slow
 def test_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     command = [sys.executable, "-m", "support.llm", "--answers", '{"choice": 7}', "--calls-file", str(calls)]

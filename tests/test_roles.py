@@ -85,7 +85,7 @@ SAMPLES: dict[str, list[Any]] = {
     "papers": [[{"title": EVIL, "background": EVIL, "summary": EVIL, "main_ideas": [EVIL]}], []],
     "published": [[EVIL, EVIL]], "match": [EVIL], "query": ["", EVIL], "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]],
     "introduction": [EVIL, ""], "method": [EVIL, ""], "contributions": [[EVIL], []],
-    "number": [1, 3], "phrases": [3], "former": [[], [EVIL]], "related": [{"title": EVIL, "year": 2020, "abstract": EVIL}],
+    "number": [1, 3], "phrases": [3], "former": [[], [EVIL]], "related": [{"title": EVIL, "year": 2020, "abstract": EVIL, "speaks": speaks} for speaks in (True, False)],
     "verdict": ["NOVEL", "NOT NOVEL"], "decisions": [[{"title": EVIL, "novel": novel, "why": EVIL} for novel in (True, False)]],
     "title": [EVIL, ""], "text": [EVIL], "captions": [[{"name": "Figure 2", "caption": EVIL}], [{"name": "Figure 2", "caption": ""}]],
     "figure": ["Figure 2"], "whole_page": [False, True], "mentions": [[EVIL], []], "more_mentions": [2, 0], "area": ["physics"], "indicator": ["novelty"],

@@ -14,17 +14,22 @@ from manyheads.bank.graph import Text
 from manyheads.engine.extraction import Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.cache import LookupCache
+from manyheads.literature.documents import Document, Figure, Section
 from manyheads.papers import Paper
 from manyheads.resources import Resources, shipped
 from manyheads.roles import Roles
+from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
+from support.figures import alone
 from support.fill import WORDS
 from support.llm import LLM
+from support.pdfs import body, typeset
 from support.play import config_for, play
 from support.requests import Request
+from support.sight import SEEING
 
 JINJA = re.compile(r"(```json|```|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|`[^`]*`|<\w+>|</\w+>)", re.DOTALL)
-LITERAL = re.compile(r'(?<!quoted\()(?<!\[)(?<!== )"([^"]*)"')
+LITERAL = re.compile(r'(?:quoted\(|\[|== )"[^"]*"|"([^"]*)"')
 WORD = re.compile(r"[A-Za-z]{2,}")
 MATERIAL = re.compile(r"<(paper|profile|works|team|scientists|start)>\n.*?\n</\1>", re.DOTALL)
 """Fences of what comes out of a corpus or a config."""
@@ -67,7 +72,9 @@ def translated(template: str) -> str:
     pieces = JINJA.split(template)
     for at, piece in enumerate(pieces):
         if piece.startswith("{{"):
-            pieces[at] = LITERAL.sub(lambda found: f'"{foreign(found[1])}"', piece)
+            pieces[at] = LITERAL.sub(
+                lambda found: found[0] if found[1] is None else f'"{foreign(found[1])}"', piece
+            )
         elif not at % 2:
             pieces[at] = foreign(piece)
     return "".join(pieces)
@@ -222,3 +229,20 @@ def test_no_english_reaches_a_model_that_extracts(abroad: Path, tmp_path: Path) 
         assert {request.title for request in llm.requests} == {"Extract", "DetailedIdeas", "FullExtract"}
         assert not {(word, request.title) for request in llm.requests for word in english(request)}
     assert llm.calls > 6
+
+
+@pytest.mark.parametrize("vision", [True, False])
+async def test_no_english_reaches_a_figure_critic(abroad: Path, tmp_path: Path, vision: bool) -> None:
+    captions = ("sparse robust robots", "", "causal agents")
+    figures = tuple(Figure(number=str(at), caption=each, page=1) for at, each in enumerate(captions, 1))
+    mentions = Section(title="sparse", text="\n".join(["vision fig. 1 language"] * 20))
+    path = typeset(tmp_path / "paper.pdf", [], [body("sparse")], high=20)
+    document = Document(title="causal", abstract="sparse robots", figures=figures, sections=(mentions,))
+    with LLM(answers=SEEING, faults=[Fault("missing"), Fault("prose")]) as llm:
+        config = alone(llm, Manuscript(document, path, "paper.pdf", "0"), paths=[str(abroad)], vision=vision)
+        played = await play(config, tmp_path / "run", llm)
+    assert len(played.requests) > 3
+    leaks = {word for request in played.requests for word in english(request)}
+    assert leaks <= {"Figure", "fig"}, "what figures are called"
+    notes = "\n".join(f"{note.why} {note.description} {note.critique}" for note in played.run.result.figures)
+    assert not {*WORD.findall(re.sub(r"ß\w+|\w+:", "", notes))} - {*WORDS, "test"}, "others read these"

@@ -54,6 +54,23 @@ def test_a_phrase_that_all_papers_have_says_less_than_one_of_a_few() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "entities"),
+    [
+        ("An environment consisting of glass walls is hard.", ("glass walls",)),
+        ("Glass walls involving mirror foil are hard.", ("glass walls", "mirror foil")),
+        ("Glass walls captured at night are considered hard.", ("glass walls",)),
+        ("We frobnicate glass walls, and plan with mirror foil.", ("glass walls", "mirror foil")),
+        ("Robots frobnicate glass walls faster.", ("glass walls",)),
+        ("Path planning of supervised learning.", ("path planning", "supervised learning")),
+    ],
+)
+def test_participles_and_verbs_are_no_part_of_a_phrase(text: str, entities: tuple[str, ...]) -> None:
+    others = [f"They {verb} it, to frobnicate glass. We frobnicate." for verb in ("see", "like")]
+    others += ["It has parts consisting of the same.", "They are consisting of it."]
+    assert Phrases.of([text, *others]).best("", text, 5) == entities
+
+
+@pytest.mark.parametrize(
     ("text", "background", "summary", "ideas"),
     [
         ("", "A title", "A title", ()),

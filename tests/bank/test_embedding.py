@@ -143,6 +143,7 @@ def test_lexical_vectors_put_texts_with_common_words_together() -> None:
     assert query @ near > 0.5 > query @ far
 
 
+@pytest.mark.slow
 def test_lexical_vectors_do_not_depend_on_the_process() -> None:
     code = (
         "from manyheads.bank.lexical import LexicalEmbedder as L; print(L(8).embed(['many heads']).tolist())"

@@ -18,8 +18,10 @@ from bench import (  # noqa: E402
     literature,
     measures,
     memory,
+    novelty,
     overhead,
     retrieval,
+    reviews,
     startup,
     turns,
 )
@@ -40,6 +42,8 @@ BENCHES: dict[str, Bench] = {
     "ledger": ledger.bench,
     "literature": literature.bench,
     "measures": measures.bench,
+    "novelty": novelty.bench,
+    "reviews": reviews.bench,
 }
 
 

@@ -1,6 +1,7 @@
 """A paper of twelve pages read, with the crops of its figures, against PDFium's plain text of the same pages."""
 
 import random
+import sys
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,8 +9,23 @@ from pathlib import Path
 from reportlab.platypus import Flowable, Paragraph
 
 from bench.figures import Figure, Size, typical
-from manyheads.literature.documents import read_document, render
+from bench.memory import peak
+from manyheads.literature.documents import find_quote, picture, read_document
 from support.pdfs import ENTRY, FILLING, TITLE, Plot, body, figure, heading, raster, table, typeset
+
+INTAKE = """\
+import sys
+from pathlib import Path
+from manyheads.literature.documents import picture, read_document
+for one in read_document(Path(sys.argv[1])).figures:
+    picture(Path(sys.argv[1]), one)
+"""
+PLAIN = """\
+import sys
+import pypdfium2
+for page in pypdfium2.PdfDocument(sys.argv[1]):
+    page.get_textpage().get_text_range()
+"""
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
@@ -30,7 +46,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
         def intake() -> None:
             for one in read_document(path).figures:
-                render(path, one.page, one.box, turn=one.turn)
+                picture(path, one)
 
         yield Figure(
             f"documents: reading {pages}, crops drawn",
@@ -40,6 +56,27 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
             "PDFium's plain text",
             aim="2 s at most",
             note=f"{len(floats)} figures and tables",
+        )
+        yield Figure(
+            f"documents: memory for {pages}",
+            peak([sys.executable, "-c", INTAKE, str(path)]),
+            "MB",
+            peak([sys.executable, "-c", PLAIN, str(path)]),
+            "PDFium's plain text",
+            aim="300 MB at most",
+        )
+        text = document.sections[4].text
+        words = text.split(" ")[100:130]
+        quote = " ".join((*words[:20], words[20].upper() + "s", *words[21:]))
+        yield Figure(
+            "documents: a quote, nearly as printed",
+            # A copy has no index yet.
+            1000 * typical(lambda: find_quote(document.model_copy(), quote), size.rounds),
+            "ms",
+            1000 * typical(lambda: quote in document.text(), size.rounds),
+            "`in` the whole text",
+            aim="20 ms at most",
+            note="with the index of the document",
         )
 
 
@@ -68,13 +105,13 @@ def _paper(path: Path) -> Path:
         story += [
             heading(f"{number} Section of Readers"),
             body("Readers agree [1, 2]."),
-            text(500),
+            text(560),
             figure(
                 Plot() if number % 2 else raster(),
                 f"Figure {number}: A picture of readers, in number {number}.",
             ),
             body("They do [3–9]."),
-            text(500),
+            text(560),
             table(rows, f"Table {number}: Agreement of readers."),
             text(150),
         ]

@@ -24,16 +24,16 @@ UNIT = 2**20 if sys.platform == "darwin" else 2**10
 async def bench(size: Size) -> AsyncIterator[Figure]:
     with model_server(0) as base_url:
         for host in size.hosts:
-            bare = _peak([sys.executable, "-c", FRAMEWORKS[host]])
+            bare = peak([sys.executable, "-c", FRAMEWORKS[host]])
             for embedding in size.embeddings:
                 with tempfile.TemporaryDirectory() as base:
                     one = replace(size, embeddings=(embedding,))
-                    peak = _peak(run_command(host, base_url, Path(base), one))
+                    most = peak(run_command(host, base_url, Path(base), one))
                 name = f"memory: run, {host}, {embedding}"
-                yield Figure(name, peak, "MB", bare, "import of the framework")
+                yield Figure(name, most, "MB", bare, "import of the framework")
 
 
-def _peak(command: list[str]) -> float:
+def peak(command: list[str]) -> float:
     """Most memory, in MB, that a command holds at once."""
     ended = subprocess.run(
         [sys.executable, "-c", PEAK, *command], check=True, stdout=subprocess.PIPE, text=True

@@ -1,10 +1,11 @@
 """The model server in a process of its own, so that it shares no interpreter lock with what is measured."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,9 +17,10 @@ TESTS = Path(__file__).parents[1]
 
 
 @contextmanager
-def model_server(delay: float) -> Generator[str]:
-    """The base URL of a server that takes `delay` seconds for each answer."""
-    command = [sys.executable, "-m", "support.llm", "--delay", str(delay)]
+def model_server(delay: float, answers: Mapping[str, object] | None = None) -> Generator[str]:
+    """The base URL of a server that takes `delay` seconds for each answer; `answers` are values of fields by name."""
+    given = ["--answers", json.dumps(answers)] if answers else []
+    command = [sys.executable, "-m", "support.llm", "--delay", str(delay), *given]
     path = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": path}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

@@ -178,6 +178,7 @@ def test_a_process_that_beats_keeps_its_lease(tables: tuple[JobTable, JobTable])
     assert not second.claim("one")
 
 
+@pytest.mark.slow
 def test_a_process_that_has_died_leaves_its_jobs_at_once(tmp_path: Path) -> None:
     died = (
         "import os; from pathlib import Path; from manyheads.engine.jobtable import JobTable\n"

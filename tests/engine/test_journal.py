@@ -158,6 +158,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 def test_what_was_put_survives_a_kill(path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", PUTS, str(path)], check=False)
     assert ended.returncode == -9

@@ -401,6 +401,7 @@ def test_a_missing_framework_says_how_to_get_it(name: str, monkeypatch: pytest.M
     assert caught.value.hint == f"pip install 'manyheads[{name}]'"
 
 
+@pytest.mark.slow
 @quick_on("autogen")
 def test_naming_the_host_does_not_import_its_framework(name: str) -> None:
     code = (

@@ -83,6 +83,7 @@ async def test_novelty_assessment(run: Run, whole: Played):
     assert played.result["idea"]["number"] == last["number"]
 
 
+@pytest.mark.slow
 async def test_self_review(run: Run, whole: Played):
     played = await run("self_review.enabled=true")
     [review] = played.asked(REVIEW)
@@ -115,6 +116,7 @@ async def test_how_many_references(run: Run, references: int):
     assert {each.asking.count("<paper>") for each in played.asked(VOTE)} == {3 * references}
 
 
+@pytest.mark.slow
 async def test_topology(run: Run, whole: Played):
     played = await run("topology=random", "turns.topic=3", "turns.idea=3")
     table = [member["name"] for member in whole.result["team"]]
@@ -141,6 +143,7 @@ async def test_exploration(run: Run, whole: Played, llm: LLM, tmp_path: Path):
     assert len({tuple(names[:2]) for names in invited.values()}) > 1
 
 
+@pytest.mark.slow
 async def test_adaptive_turns(run: Run, whole: Played):
     played = await run("turns=2", "turns.adaptive=true")
     assert headings(played)[ANOTHER] == 4
@@ -148,6 +151,7 @@ async def test_adaptive_turns(run: Run, whole: Played):
     assert headings(played)[IDEA] == 3, "the leader has closed the stage after its first turn"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "restarts", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
 )

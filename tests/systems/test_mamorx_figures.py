@@ -3,8 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,41 +11,20 @@ import pytest
 from PIL import Image
 from reportlab.platypus import Paragraph
 
-from manyheads.config import RunConfig
 from manyheads.errors import BudgetError, ChangedError
 from manyheads.hosts import FRAMEWORKS
 from manyheads.literature.documents import Document, Figure, Section, read_document
 from manyheads.replies import Colours
-from manyheads.systems.mamorx import MAMORX
-from manyheads.systems.mamorx.figures import critique
 from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
+from support.figures import PIXELS, alone, manuscript
 from support.llm import LLM
 from support.pdfs import TITLE, Plot, body, figure, heading, raster, typeset
 from support.play import play
 from support.requests import Request
 from support.sight import SEEING
 
-PIXELS = 40_000
 HOSTED = ["agentscope", pytest.param("autogen", marks=pytest.mark.slow)]
-
-
-def _given(paper: Manuscript, config: RunConfig) -> Manuscript:
-    return paper
-
-
-def config_of(llm: LLM, paper: Manuscript, host: str = "agentscope", **more: Any) -> RunConfig:
-    """A run of the figure critic alone."""
-    system = replace(MAMORX, run=critique, read=partial(_given, paper))
-    url = llm.url if more.get("provider") in ("ollama", "anthropic") else llm.base_url
-    model = {"provider": "openai", "name": "test", "base_url": url, "retries": 0}
-    own = {name: more.pop(name) for name in ("budget",) if name in more}
-    settings = {"figures": {"pixels": PIXELS, **more.pop("figures", {})}}
-    inputs = {"paper": "/paper.pdf"}  # what is read of it, the system says
-    models = {"default": {**model, **more}}
-    return system.model.model_validate(
-        {"inputs": inputs, "host": host, "models": models, "mamorx": settings, **own}
-    )
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +68,7 @@ def size(png: bytes) -> tuple[int, int]:
 async def test_each_picture_goes_out_in_the_set_size(
     paper: Manuscript, seeing: LLM, tmp_path: Path, host: str
 ) -> None:
-    played = await play(config_of(seeing, paper, host), tmp_path, seeing)
+    played = await play(alone(seeing, paper, host), tmp_path, seeing)
     notes = played.run.result.figures
     files = [(tmp_path / str(note.image)).read_bytes() for note in notes]
     assert len(set(files)) == 2
@@ -119,7 +96,7 @@ async def test_each_picture_goes_out_whatever_the_provider(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     more = {"max_tokens": 900} if provider == "anthropic" else {}
-    played = await play(config_of(seeing, paper, host, provider=provider, **more), tmp_path, seeing)
+    played = await play(alone(seeing, paper, host, provider=provider, **more), tmp_path, seeing)
     files = sorted([(tmp_path / str(note.image)).read_bytes()] for note in played.run.result.figures)
     assert sorted(request.pictures for request in of(played.requests, "FigureCritique")) == files
     assert all(note.seen for note in played.run.result.figures)
@@ -146,7 +123,7 @@ async def test_a_blind_model_has_captions_alone(
 ) -> None:
     settings, served = BLIND[way]
     with LLM(**served) as llm:
-        played = await play(config_of(llm, paper, host, **settings), tmp_path, llm)
+        played = await play(alone(llm, paper, host, **settings), tmp_path, llm)
     assert {request.title for request in played.requests if not request.pictures} == {"CaptionCritique"}
     assert all(request.title == "Colours" for request in played.requests if request.pictures)
     one, two = of(played.requests, "CaptionCritique")
@@ -158,11 +135,6 @@ async def test_a_blind_model_has_captions_alone(
         assert note.image
         assert (tmp_path / note.image).is_file(), "the report shows it all the same"
     assert bool(played.run.warnings) == ("vision" not in settings)
-
-
-def manuscript(document: Document, path: Path) -> Manuscript:
-    told = {"title": "Pictures of Readers", "abstract": "Agreement rises with readers."}
-    return Manuscript(document.model_copy(update=told), path, "paper.pdf", "0")
 
 
 def unpictured(*figures: Figure, text: str = "", path: str = "paper.md") -> Manuscript:
@@ -186,7 +158,7 @@ def unpictured(*figures: Figure, text: str = "", path: str = "paper.md") -> Manu
 async def test_a_figure_without_a_picture_or_a_caption(
     given: Manuscript, asked: int, why: str, seeing: LLM, tmp_path: Path
 ) -> None:
-    played = await play(config_of(seeing, given), tmp_path, seeing)
+    played = await play(alone(seeing, given), tmp_path, seeing)
     assert [request.title for request in played.requests] == ["CaptionCritique"] * asked
     [note] = played.run.result.figures
     assert (note.seen, note.description, bool(note.critique)) == (False, "", bool(asked))
@@ -202,7 +174,7 @@ async def test_odd_boxes_and_captions_beyond_the_pictures(
     odd = [first.model_copy(update={"number": f"../{at % 3}", "box": box}) for at, box in enumerate(boxes)]
     more = [first.model_copy(update={"number": str(at), "caption": "More."}) for at in range(5, 9)]
     document = paper.document.model_copy(update={"figures": (*odd, *more)})
-    config = config_of(seeing, manuscript(document, paper.path), figures={"most": 4})
+    config = alone(seeing, manuscript(document, paper.path), figures={"most": 4})
     played = await play(config, tmp_path, seeing)
     notes = played.run.result.figures
     assert len(notes) == 8
@@ -228,7 +200,7 @@ async def test_a_reply_that_fails_is_told(
 ) -> None:
     faults = [Fault("prose", times=None, when=lambda request: request.title in failing)]
     with LLM(answers=SEEING, faults=faults) as llm:
-        played = await play(config_of(llm, paper), tmp_path, llm)
+        played = await play(alone(llm, paper), tmp_path, llm)
     for note in played.run.result.figures:
         assert (note.seen, note.description, bool(note.critique)) == (seen, "", True)
         assert bool(note.why) != seen
@@ -239,17 +211,17 @@ async def test_a_spent_budget_keeps_what_is_done_and_resume_shows_the_same_bytes
     paper: Manuscript, seeing: LLM, tmp_path: Path
 ) -> None:
     with pytest.raises(BudgetError):
-        await play(config_of(seeing, paper, budget={"calls": 3}), tmp_path, seeing)
+        await play(alone(seeing, paper, budget={"calls": 3}), tmp_path, seeing)
     notes = json.loads((tmp_path / "result.json").read_text())["result"]["figures"]
     assert any("ended before" in note["why"] for note in notes)
     assert seeing.calls == 3
     gone = manuscript(paper.document, tmp_path / "gone.pdf")
-    played = await play(config_of(seeing, gone), tmp_path, seeing)
+    played = await play(alone(seeing, gone), tmp_path, seeing)
     assert seeing.calls == 5, "what was answered is not asked again, and the pictures are those of the folder"
     assert all(note.seen for note in played.run.result.figures)
-    await play(config_of(seeing, gone), tmp_path, seeing)
+    await play(alone(seeing, gone), tmp_path, seeing)
     assert seeing.calls == 5
 
     (tmp_path / "figures/figure-1.png").write_bytes((tmp_path / "figures/figure-2.png").read_bytes())
     with pytest.raises(ChangedError):
-        await play(config_of(seeing, gone), tmp_path, seeing)
+        await play(alone(seeing, gone), tmp_path, seeing)

@@ -126,6 +126,7 @@ async def test_the_references_of_a_paper_under_test_tell_nothing(tested: Any, al
     assert played.requests == []
 
 
+@pytest.mark.slow
 async def test_what_others_cite_together_is_found(tested: Any, tmp_path: Path) -> None:
     played = await tested(corpus(tmp_path, OTHERS))
     assert recall(played, "semantic", 4) == 0.5
@@ -209,6 +210,7 @@ async def test_clusters_count_their_members_and_say_how_many_were_seen(tested: A
     assert (rows["semantic+clusters"]["mean"], rows["semantic+clusters"]["seen"]) == (0.5, 2)
 
 
+@pytest.mark.slow
 async def test_entities_find_what_holds_them(tested: Any, tmp_path: Path) -> None:
     held = dict.fromkeys(("far2", "far3"), ("glass cups",))
     cites = {"test": ("near0", "far2", "far3")}

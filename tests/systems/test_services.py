@@ -136,6 +136,7 @@ async def test_an_idea_longer_than_the_model_reads_at_once_is_compared_in_parts(
     assert stages == ["idea", "novelty"]
 
 
+@pytest.mark.slow
 async def test_dates_are_bound_as_the_config_says(run: Run, scholar: Scholar):
     played = await run("literature.before=bound")
     assert all(asked.params["publicationDateOrYear"] == ":2020-12-31" for asked in scholar.requests)

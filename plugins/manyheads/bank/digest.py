@@ -24,7 +24,7 @@ from manyheads.disk import FileLock, LockedError
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper
 
-RECIPE = "1"
+RECIPE = "2"
 """Of its records: the number of the rules below."""
 MOST_BACKGROUND, MOST_IDEAS = 2, 3
 """Sentences of the background, and main ideas, at most (SciPIP, Table 8)."""

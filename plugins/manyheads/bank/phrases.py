@@ -67,7 +67,9 @@ _MORE = _words(
     "reveal satisfy seek seem serve several significant similarly solved solves solving special specific specifically "
     "specify state-of-the-art strong study suffer suffers suggest suggests tackle tackles take taken takes third three thus "
     "today together toward towards traditional train trains treat two typically unlike usually utilize utilizes utilizing "
-    "validate verify versus via well whereas whether widely within without yield yields zero"
+    "validate verify versus via well whereas whether widely within without yield yields zero "
+    "faster slower higher lower larger smaller better worse greater fewer longer shorter wider deeper easier harder simpler "
+    "stronger weaker cheaper earlier later last decade decades years"
 )
 ADJECTIVES = _words(
     "accurate arbitrary complete complex convex correct deep dense different discrete easy efficient fast finite fixed full "
@@ -97,34 +99,50 @@ _NO_VERBS = _words(
     "fly polynomially poly butterfly"
 )
 """Words that begin a phrase though they end as verbs or adverbs do."""
+_THINGS = _words("string spring ring wing king sling swing bearing building ceiling wedding")
 _COMMON = _words(EVERYWHERE) | NOUNS
+
+# What a word is, by its neighbours: in which place a corpus has it, and in which it stands here.
+
+_BEFORE_VERBS = _words("to we they can could will would may might must cannot not then also i")
+_DETERMINERS = _words("the a an this that these those its their our each every any some such both several")
+_BEFORE_NOUNS = _DETERMINERS | _words("of in for with by from on into over under between without as")
+_AFTER_NOUNS = _words(". , ; : ) is are was were has have can and or in for with by on to using via based")
+_AFTER_PARTICIPLES = _DETERMINERS | _words("of it them")
+_BEFORE_PREDICATES = _words(
+    "is are was were be been being has have had that which who we they it not also often only well can"
+)
+LEAST_VERB = 3
+"""Times that a corpus's sample must have a word where verbs stand."""
 
 
 class Phrases:
     """In how many papers of a corpus each phrase stands, and by that the key phrases of a paper.
 
-    A phrase is two to five words within a run of words of which none is a function word or a verb of abstracts; it ends
-    with what may be a noun, and not all of its words are those of any field. It weighs as it is frequent in the paper and
-    rare in the corpus; more where the title has it, less where no other paper has.
+    A phrase is two to five words within a run of words of which none is a function word or a verb, of abstracts or of the
+    corpus (`verbs_of`); it ends with what may be a noun, and not all of its words are those of any field. Nor does a run go
+    on over an adverb, a participle behind a plural (`images captured`, `tasks involving`), one that is said of something
+    (`are considered`), or one on -ing before an article. A phrase weighs as it is frequent in the paper and rare in the corpus; more where the title has
+    it, less where no other paper has.
     """
 
-    def __init__(self, papers: int, having: Counter[str]) -> None:
-        self._papers, self._having = max(papers, 1), having
+    def __init__(self, papers: int, having: Counter[str], verbs: frozenset[str]) -> None:
+        self._papers, self._having, self._verbs = max(papers, 1), having, verbs
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:
         """From titles with texts: of all papers, or of as many as tell what is common."""
-        papers, having = 0, Counter[str]()
-        for text in texts:
-            papers += 1
-            having.update({key for key, _, _ in _candidates(text)})
-        return cls(papers, Counter({key: count for key, count in having.items() if count > 1}))
+        sample, having = [*texts], Counter[str]()
+        verbs = verbs_of(sample)
+        for text in sample:
+            having.update({key for key, _, _ in _candidates(text, verbs)})
+        return cls(len(sample), Counter({key: count for key, count in having.items() if count > 1}), verbs)
 
     def best(self, title: str, text: str, most: int) -> tuple[str, ...]:
         """The paper's key phrases, the most telling first, as first written; none is part of another."""
-        places = _candidates(title)
+        places = _candidates(title, self._verbs)
         titled = {key for key, _, _ in places}
-        places += _candidates(text)
+        places += _candidates(text, self._verbs)
         whole = {key for key, _, all_of_it in places if all_of_it}
         least, ranked = min(RAREST, self._papers / 10), list[tuple[float, int, str]]()
         for place, (key, count) in enumerate(Counter([key for key, _, _ in places]).items()):
@@ -138,6 +156,27 @@ class Phrases:
         return tuple(_written(key, runs[key]) for key in _apart(ranked, most))
 
 
+def verbs_of(texts: Iterable[str]) -> frozenset[str]:
+    """Stems of the words that titles with texts use as verbs: those that stand behind `to`, `we`, `can` more often than where
+    nouns do, and those on -ing that stand before an object or behind a plural more often than where a noun may end."""
+    verbs, nouns, participles, gerunds = (Counter[str]() for _ in range(4))
+    for text in texts:
+        tokens = [token.lower() for token in _TOKEN.findall(text)]
+        for before, word, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+            if before in _BEFORE_VERBS:
+                verbs[word] += 1
+            elif before in _BEFORE_NOUNS:
+                nouns[word] += 1
+            if word.endswith("ing") and word not in _GERUNDS:
+                if after in _AFTER_PARTICIPLES or (before not in STOP_WORDS and _word(before).plural):
+                    participles[word] += 1
+                elif after in _AFTER_NOUNS:
+                    gerunds[word] += 1
+    finite = (word for word, count in verbs.items() if count >= LEAST_VERB and count > 2 * nouns[word])
+    others = (word for word, count in participles.items() if count > gerunds[word])
+    return frozenset(_word(word).stem for word in (*finite, *others))
+
+
 class _Word(NamedTuple):
     written: str
     stem: str
@@ -147,6 +186,10 @@ class _Word(NamedTuple):
     begins: bool
     ends: bool
     own: bool
+    plural: bool
+    past: bool
+    gerund: bool
+    adverb: bool
 
 
 @lru_cache(maxsize=200_000)
@@ -161,16 +204,22 @@ def _word(token: str) -> _Word:
     )
     begins = word in _NO_VERBS or not (_VERB.search(word) or (word.endswith("ing") and word not in _GERUNDS))
     ends = stem in _NOUN_ENDINGS or not (_ENDING.search(word) or word in ADJECTIVES)
-    return _Word(written, stem, inside, begins, ends and word[0].isalpha(), word not in _COMMON)
+    return _Word(
+        written, stem, inside, begins, ends and word[0].isalpha(), word not in _COMMON,
+        plural and not word.endswith("ics"),
+        word.endswith("ed") and len(word) > 4 and stem not in _NOUN_ENDINGS,
+        word.endswith("ing") and word not in _THINGS,
+        word.endswith("ly") and word not in _NO_VERBS,
+    )  # fmt: skip
 
 
-def _candidates(text: str) -> list[tuple[str, list[str], bool]]:
+def _candidates(text: str, verbs: frozenset[str]) -> list[tuple[str, list[str], bool]]:
     """Each place where a phrase stands: by what it is counted, the words of its run, and whether it is all of the run."""
     places = list[tuple[str, list[str], bool]]()
     if _WIDE.search(text):  # two letters count as a word
         parts = (part for run in _WIDE.findall(text) for part in _PARTICLES.split(run))
         places += ((each, [each], True) for each in parts if 2 * FEWEST_WORDS <= len(each) <= 2 * MOST_WORDS)
-    for run in _runs(text):
+    for run in _runs(text, verbs):
         count, written = len(run), [word.written for word in run]
         for start in range(count - 1):
             first = run[start]
@@ -184,18 +233,25 @@ def _candidates(text: str) -> list[tuple[str, list[str], bool]]:
     return places
 
 
-def _runs(text: str) -> list[list[_Word]]:
-    """Words that stand together between function words, verbs and signs."""
+def _runs(text: str, verbs: frozenset[str]) -> list[list[_Word]]:
+    """Words that stand together between function words, verbs and signs; a participle that ends one is left out."""
     tokens = _TOKEN.findall(text)
     short = len(tokens) < FEW or sum(map(STOP_WORDS.__contains__, tokens)) >= ENGLISH * len(tokens)
-    run, runs = list[_Word](), list[list[_Word]]()
-    for word in map(_word, (*tokens, ".")):
-        if word.inside and (short or len(word.written) > SHORT):
+    run, runs, before = list[_Word](), list[list[_Word]](), "."
+    for token in (*tokens, "."):
+        word = _word(token)
+        predicate = word.past and (run[-1].plural if run else before in _BEFORE_PREDICATES)
+        participle = word.gerund and run and run[-1].plural
+        inside = word.inside and (short or len(word.written) > SHORT) and word.stem not in verbs
+        if inside and not predicate and not participle and not (word.adverb and run):
             run.append(word)
         elif run:
+            if run[-1].gerund and token in _DETERMINERS:
+                run.pop()
             if 1 < len(run) <= LONGEST:
                 runs.append(run)
             run = []
+        before = token
     return runs
 
 

@@ -234,7 +234,7 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
                         **one._asdict(),
                         "paper": one.paper.model_dump(mode="json"),
                         "channels": [
-                            {name: value for name, value in channel._asdict().items() if value is not None}
+                            {key: value for key, value in channel._asdict().items() if value is not None}
                             for channel in one.channels
                         ],
                     },

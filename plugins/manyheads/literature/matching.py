@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from manyheads.bank.references import FEWEST, Words
 from manyheads.literature.documents.document import Reference
@@ -111,24 +112,24 @@ def near(reference: Reference, paper: Paper) -> bool:
     return bool(reference.authors) and share >= NEAR and shares_author(reference, paper)
 
 
-def differences(reference: Reference, paper: Paper) -> list[str]:
-    """What an entry says otherwise than the source of the paper that it means, a detail each."""
-    told = list[str]()
+class Difference(NamedTuple):
+    """A detail that an entry has otherwise than the source of the paper that it means."""
+
+    kind: Literal["title", "year", "authors"]
+    cited: str
+    found: str
+
+
+def differences(reference: Reference, paper: Paper) -> Iterator[Difference]:
+    """What an entry says otherwise than a paper's source; of authors, only the first one of the entry is looked for."""
     titled = same_title(reference.title, paper.title) or _Entry.of(reference).means(paper)
     if reference.title and not titled:
-        told.append(f"title: “{reference.title}” in the paper, “{paper.title}” at {paper.source}")
+        yield Difference("title", reference.title, paper.title)
     if not _close(reference.year, paper.year):
-        told.append(f"year: {reference.year} in the paper, {paper.year} at {paper.source}")
-    authors = reference.authors[:1]
-    if (
-        authors
-        and paper.authors
-        and paper.source != "local"
-        and _people(authors).isdisjoint(_words(paper.authors))
-    ):
-        others = ", ".join(paper.authors[:3]) + (" and others" if len(paper.authors) > 3 else "")
-        told.append(f"authors: {authors[0]} first in the paper, {others} at {paper.source}")
-    return told
+        yield Difference("year", str(reference.year), str(paper.year))
+    first = reference.model_copy(update={"authors": reference.authors[:1]})
+    if not shares_author(first, paper):
+        yield Difference("authors", reference.authors[0], ", ".join(paper.authors[:3]))
 
 
 def _close(one: int | None, other: int | None) -> bool:

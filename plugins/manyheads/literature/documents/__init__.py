@@ -1,6 +1,6 @@
 """Full texts of papers: PDF and GROBID TEI, read into one `Document`."""
 
-from manyheads.literature.documents.apart import Reader
+from manyheads.literature.documents.apart import Reader, read_apart
 from manyheads.literature.documents.document import (
     Box,
     Document,
@@ -42,6 +42,7 @@ __all__ = [
     "picture",
     "picture_in",
     "places",
+    "read_apart",
     "read_document",
     "render",
     "speech",

@@ -4,6 +4,7 @@ For many files, or files of strangers. `python -m manyheads.literature.documents
 in, a line of JSON out.
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -17,10 +18,11 @@ from typing import Any, Self
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.document import Document, Limits
 from manyheads.literature.documents.reading import LIMITS, read_document
+from manyheads.pool import Pool
 
 GRACE = 10.0
 """Seconds beyond its limit after which a process is stopped."""
-MEMORY = 6 * 1024**3
+MEMORY = 3 * 1024**3
 """Bytes that the process may have, where the system can hold it to that."""
 
 
@@ -96,7 +98,11 @@ class Reader:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={
+                    **os.environ,
+                    "OPENBLAS_NUM_THREADS": "1",
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
             )
         return self._process
 
@@ -105,6 +111,21 @@ class Reader:
             self._process = None
             process.kill()
             process.communicate()
+
+
+READERS = Pool(Reader.close)
+"""Those that the runs of this process share, as many as there are processors."""
+_turns = itertools.count()
+
+
+def read_apart(path: Path) -> Document:
+    """The full text of a paper, read in a process that others who read at the same time share; see `Reader.read`."""
+    place = next(_turns) % (os.cpu_count() or 1)
+    reader = READERS.take(place, Reader)
+    try:
+        return reader.read(path)
+    finally:
+        READERS.give_back(place)
 
 
 def main() -> None:

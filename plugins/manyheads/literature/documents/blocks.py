@@ -18,6 +18,9 @@ ITEM = re.compile(r"^(?:[-*+•]\s+|\d{1,3}[.)]\s+(?=\S))")
 ABSTRACT_ALONE = 700
 """Words up to which a text without headings is an abstract."""
 
+FRONT = 200
+"""Words up to which what stands above the abstract is addresses and the like."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -169,8 +172,9 @@ def _names(text: str) -> list[str]:
 
 def _front(draft: Draft, paragraphs: list[str]) -> None:
     """What stands above the first heading: authors, the abstract; of a text without headings, all of it."""
-    if paragraphs and not draft.title and len(paragraphs) > 1 and _short(paragraphs[0]):
-        draft.title = " ".join(paragraphs.pop(0).split())
+    others = len(paragraphs) > 1 or draft.divisions or draft.abstract
+    if paragraphs and not draft.title and others and _short(paragraphs[0]):
+        draft.title = re.sub(r"^Title:\s+", "", " ".join(paragraphs.pop(0).split()))
     if paragraphs and not draft.authors and (names := _names(paragraphs[0])):
         draft.authors = tuple(names)
         paragraphs.pop(0)
@@ -181,6 +185,8 @@ def _front(draft: Draft, paragraphs: list[str]) -> None:
                 draft.abstract = "\n".join(filter(None, rest))
                 return
     words = sum(len(text.split()) for text in paragraphs)
+    if draft.abstract and draft.divisions and words <= FRONT:
+        return
     if not draft.abstract and (
         words <= ABSTRACT_ALONE if not draft.divisions else words >= 40 and _introduced(draft)
     ):

@@ -27,6 +27,7 @@ STAMP = re.compile(
     r"^(?:arXiv:\d|Preprint\b|Under review|Published as a|Accepted (?:at|to|as)|Proceedings of|Copyright|©|\d+\w* (?:International )?Conference)",
     re.I,
 )
+CAPTION = re.compile(r"^(?:Figure|Fig\.?|Table|Tab\.|Algorithm)\s*[A-Z]?\d", re.I)
 ORDINAL = re.compile(r"^(?:\d{1,2}|[A-Z])(?:\.\d{1,2})*\.?$")
 MARK = re.compile(r"^[*†‡§¶∗⋆\d]{1,3}")
 
@@ -284,7 +285,7 @@ def _set_apart_furniture(made: list[Sheet]) -> None:
             if (
                 (NUMBER.fullmatch(line.text) and _outermost(line, sheet))
                 or STAMP.match(line.text)
-                or (len(made) > 1 and seen[_shape(line, sheet)] >= several)
+                or (len(made) > 1 and seen[_shape(line, sheet)] >= several and not CAPTION.match(line.text))
             ):
                 sheet.furniture.append(line)
         if sheet.lines and not sheet.furniture:

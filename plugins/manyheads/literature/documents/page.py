@@ -51,20 +51,27 @@ class Page:
     faults: list[str] = field(default_factory=list[str])
 
 
-def hide_text(raw: Any) -> None:
-    """Leave all text out of what PDFium draws of a page from now on."""
+def hide_text(raw: Any, most: int) -> bool:
+    """Leave all text out of what PDFium draws of a page from now on; False where more than `most` objects are in the way."""
     import pypdfium2.raw as c
 
-    def walk(owner: Any, count: int, item: Any, depth: int) -> None:
+    seen = 0
+
+    def walk(owner: Any, count: int, item: Any) -> None:
+        nonlocal seen
         for index in range(count):
+            seen += 1
+            if seen > most:
+                return
             drawing = item(owner, index)
             kind = c.FPDFPageObj_GetType(drawing)
             if kind == c.FPDF_PAGEOBJ_TEXT:
                 c.FPDFPageObj_SetIsActive(drawing, False)
-            elif kind == c.FPDF_PAGEOBJ_FORM and depth < 8:
-                walk(drawing, c.FPDFFormObj_CountObjects(drawing), c.FPDFFormObj_GetObject, depth + 1)
+            elif kind == c.FPDF_PAGEOBJ_FORM:
+                walk(drawing, c.FPDFFormObj_CountObjects(drawing), c.FPDFFormObj_GetObject)
 
-    walk(raw.raw, c.FPDFPage_CountObjects(raw.raw), c.FPDFPage_GetObject, 0)
+    walk(raw.raw, c.FPDFPage_CountObjects(raw.raw), c.FPDFPage_GetObject)
+    return seen <= most
 
 
 def sort_words(page: Page, letters: list[Letter], place: Place) -> None:
@@ -97,21 +104,21 @@ def sort_words(page: Page, letters: list[Letter], place: Place) -> None:
     close()
     recognised = scanned and sum(shows for *_, shows in words) < RECOGNISED * len(words)
     seen_by_recognition = False
-    last: Hidden | None = None
+    run: Hidden | None = None
     for made, style, shows in words:
         why = _unseen(page, made, style, shows or (recognised and _range(page.pixels, page, made) >= INK))
         seen_by_recognition |= not shows and why is None
         if why is None:
             page.words.append(made)
-            last = None
+            run = None
         elif any(map(str.isalnum, made.text)):
             # One run, though what is seen of noise below a word may differ from word to word.
-            if last and (last.why == why or {last.why, why} == {"invisible", "covered"}):
-                page.hidden.remove(last)
-                last = Hidden(text=f"{last.text} {made.text}", page=page.number, why=min(last.why, why))
+            if run and (run.why == why or {run.why, why} == {"invisible", "covered"}):
+                page.hidden.remove(run)
+                run = Hidden(text=f"{run.text} {made.text}", page=page.number, why=min(run.why, why))
             else:
-                last = Hidden(text=made.text, page=page.number, why=why)
-            page.hidden.append(last)
+                run = Hidden(text=made.text, page=page.number, why=why)
+            page.hidden.append(run)
     # Numbers of axes are clipped away often; they speak to nobody.
     page.hidden = [one for one in page.hidden if re.search(r"[^\W\d_]{2}", one.text)]
     if scanned and len(page.words) < SCANNED:

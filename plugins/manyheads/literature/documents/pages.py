@@ -77,8 +77,7 @@ def _page(raw: Any, number: int, limits: Limits) -> Page:
     bitmap = raw.render(scale=page.scale, rotation=turn, grayscale=True)
     page.pixels = bitmap.to_numpy().copy()
     bitmap.close()
-    if not cut:
-        hide_text(raw)
+    if hide_text(raw, limits.objects):
         bitmap = raw.render(scale=page.scale, rotation=turn, grayscale=True)
         page.ground = bitmap.to_numpy().copy()
         bitmap.close()

@@ -19,6 +19,8 @@ COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.S)
 TAG = re.compile(r"</?(?:[a-z][a-z0-9]*)(?:\s[^<>]*)?/?>", re.I)
 FRONT = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.S)
 MARKED = re.compile(ITEM.pattern + r"|\[[\w+-]{1,12}\]\s")
+LONGEST = 250
+"""Letters from which on a line is no heading."""
 DIVIDER = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3})(?=\S)(.+?)(?<=\S)\1(?![\w*])")
 
@@ -38,26 +40,43 @@ def read_markdown(path: Path, text: str) -> Document:
     return draft.document()
 
 
-def read_plain(text: str) -> Document:
+def read_plain(path: Path, text: str) -> Document:
     """A paper as plain text: paragraphs apart by blank lines; a short line of its own that is numbered or well known is a heading."""
+    lines = text.split("\n")
+    if sum(bool(HASH.match(line)) for line in lines) > max(
+        1, sum(_is_heading(line.strip()) for line in lines)
+    ):
+        return read_markdown(path, text)
+    long = [len(line) for line in lines if len(line) > 60]
+    # Where no line is broken, each is a paragraph.
+    whole = bool(long) and sum(long) / len(long) > 120
     blocks: list[Block] = []
-    for blank, group in groupby(text.split("\n"), key=lambda line: not line.strip()):
-        lines = [*group]
-        if blank:
-            continue
-        first = lines[0].strip()
-        if _is_heading(first):
-            blocks.append(Block("heading", first))
-            lines = lines[1:]
-        if not lines:
-            continue
-        blocks += [Block("paragraph", one) for one in _items(lines)]
+    number: tuple[str, ...] = ()
+    for blank, group in groupby(lines, key=lambda line: not line.strip()):
+        for part in () if blank else [[line] for line in group] if whole else [[*group]]:
+            first = part[0].strip()
+            if _is_heading(first) and (later := _follows(first, number)) is not None:
+                number = later
+                blocks.append(Block("heading", first))
+                part = part[1:]
+            if part:
+                blocks += [Block("paragraph", one) for one in _items(part)]
     return draft_of(blocks).document()
+
+
+def _follows(line: str, last: tuple[str, ...]) -> tuple[str, ...] | None:
+    """A heading's number where it comes after the last one's, else that; None where it does not: lists have numbers too."""
+    match = re.match(r"(\d{1,2}(?:\.\d{1,2})*)\.?\s", line)
+    if not match:
+        return last
+    parts = tuple(match[1].split("."))
+    order, before = [*map(int, parts)], [*map(int, last)]
+    return parts if not before or (before < order and order[0] <= before[0] + 2) else None
 
 
 def _is_heading(line: str) -> bool:
     number = re.match(
-        r"(?:Appendix\s+[A-Z]\b[.:]?|\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.|[A-Z](?:\.\d{1,2})*\.)\s+(?=\S)",
+        r"(?:Appendix\s+[A-Z]\b[.:]?|\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.|[A-Z](?:\.\d{1,2})*\.|[A-Z](?:\.\d{1,2})+)\s+(?=\S)",
         line,
     )
     title = line[number.end() :] if number else line
@@ -114,7 +133,7 @@ def _markdown(lines: list[str], folder: Path) -> list[Block]:
             paragraph.append(line)
         elif not line.strip():
             close()
-        elif match := HASH.match(line):
+        elif (match := HASH.match(line)) and len(line) < LONGEST:
             close()
             blocks.append(Block("heading", _inline(match[2]), level=len(match[1])))
         elif paragraph and re.fullmatch(r" {0,3}(=+|-{3,})\s*", line):

@@ -57,7 +57,7 @@ def read_document(path: Path, limits: Limits = LIMITS) -> Document:
         text = _text(path, size, limits)
         if kind == ".json":
             return read_json(path, text)
-        return read_plain(text) if kind in PLAIN else read_markdown(path, text)
+        return read_plain(path, text) if kind in PLAIN else read_markdown(path, text)
     raise DocumentError(
         f"{path} is none of the papers that are read",
         tried=f"its first bytes, and its ending `{path.suffix}`",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from manyheads.bank.sections import Kind, kind_of
-from manyheads.literature.documents.layout import Line, joined, spacing, wordy
+from manyheads.literature.documents.layout import CAPTION, Line, joined, spacing, wordy
 
 NUMBERED = re.compile(
     r"^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$",
@@ -27,7 +27,6 @@ PLAIN = re.compile(
     r"acknowledge?ments?|appendix|supplementary materials?|references|bibliography|broader impact|reproducibility statement|ethics statement)$",
     re.I,
 )
-CAPTION = re.compile(r"^(?:Figure|Fig\.?|Table|Tab\.|Algorithm)\s*[A-Z]?\d", re.I)
 PLACES = re.compile(
     r"@|universit|institut|department|school|college|laborator|\binc\b|\bltd\b|research|google|microsoft|paper under|"
     r"anonymous|https?:|academy|centre|center|faculty|\d{4}|correspondence|equal contribution|email",

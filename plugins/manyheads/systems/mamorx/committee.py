@@ -55,9 +55,12 @@ async def committee(run: MamorxRun) -> None:
     desk = Desk.of(run, roles, [*stages, PLAN, EXCHANGES, WRITING, VERIFICATION])
     for stage in stages:
         desk.begin(stage)
-    await together(*(found_out[stage][0](run) for stage in stages))
-    novelty.cite(run)
-    references.cite(run)
+    try:
+        await together(*(found_out[stage][0](run) for stage in stages))
+    finally:
+        novelty.cite(run)
+        references.cite(run)
+        run.result.turns = {stage: run.result.turns[stage] for stage in stages if stage in run.result.turns}
     await plan(desk)
     await Exchanges(desk).hold()
     await write(desk)
@@ -180,11 +183,13 @@ class Exchanges:
     async def _by_call(self, kind: Kind, expert: str, text: str, expects: str, turn: int) -> str:
         self._calls += 1
         if not self._left:
-            raise ToolRefusedError(self._refusal("enough"))
+            raise ToolRefusedError(self._told("enough"))
         return await self._put(kind, expert, text, expects, turn, nested=True)
 
-    def _refusal(self, problem: str) -> str:
-        return self.desk.run.roles.prompts.render(f"tools/{ASK}.md.j2", {"problem": problem}).strip()
+    def _told(self, problem: str, answer: str = "") -> str:
+        """What a tool answers the leader."""
+        variables = {"problem": problem, "answer": answer}
+        return self.desk.run.roles.prompts.render(f"tools/{ASK}.md.j2", variables).strip()
 
     async def _put(
         self,
@@ -202,7 +207,7 @@ class Exchanges:
         Args:
             heard: what it has heard already, in a turn out of the journal.
         """
-        run, failed = self.desk.run, self._refusal("silent")
+        run, failed = self.desk.run, self._told("silent")
         exchange = Exchange(
             number=len(run.result.exchanges) + 1, kind=kind, expert=expert, text=text, expects=expects
         )
@@ -218,7 +223,7 @@ class Exchanges:
                 run.warn(
                     EXCHANGES, f"question {exchange.number} to {NAMES[role_of(expert)]}: {error.message}"
                 )
-        return exchange.answer or failed
+        return self._told("", exchange.answer) if exchange.answer else failed
 
     async def _answer(self, exchange: Exchange, turn: int, nested: bool) -> ReplyModel:
         """The expert's answer."""

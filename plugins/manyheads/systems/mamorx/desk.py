@@ -65,9 +65,7 @@ class Desk:
             stage, turn, self.people[role], role, task, variables, tools=tools, asker=asker, nested=nested
         )
         reply = await self.run.ask(question, like)
-        result = self.run.result
-        result.turns[stage] = result.turns.get(stage, 0) + 1
-        result.inference_cost = sum(result.turns.values())
+        self.run.result.count(stage)
         return reply
 
     # What somebody is shown of the paper.

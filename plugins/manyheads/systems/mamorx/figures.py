@@ -121,7 +121,7 @@ class Critic:
 async def _ask(run: MamorxRun, question: Question, like: type[R]) -> R:
     """A reply, counted in the result."""
     reply = await run.ask(question, like)
-    run.result.turns[STAGE] = run.result.turns.get(STAGE, 0) + 1
+    run.result.count(STAGE)
     return reply.value
 
 
@@ -149,17 +149,17 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     The offline model sees nothing; with `vision: true` it is asked as if it did, which shows what a run would cost.
     """
     config = run.config.models[speaker.model]
-    if config.provider == "offline" or not config.sees:
-        return bool(config.vision)
+    offline = config.provider == "offline"
+    if not config.sees or (offline and not config.vision):
+        return False
     question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),))
     try:
         said = await _ask(run, question, Colours)
     except ModelError as error:
         run.warn(STAGE, f"{config.name} is shown no figures: {error.message}")
         return False
-    seen = [sight.named(band) for band in (said.left, said.middle, said.right)] == [
-        (one,) for one in sight.COLOURS
-    ]
+    bands = [sight.named(band) for band in (said.left, said.middle, said.right)]
+    seen = offline or bands == [(one,) for one in sight.COLOURS]
     if not seen:
         run.warn(STAGE, f"{config.name} is shown no figures: it did not see the colours of a picture")
     return seen

@@ -16,7 +16,7 @@ from manyheads.core.results import Retrieval
 from manyheads.discussion.run import Question, Run
 from manyheads.errors import BudgetError, CorpusError, EmbeddingError, LiteratureError, ModelError
 from manyheads.forms import word_count
-from manyheads.literature.documents import Reference
+from manyheads.literature.documents import Reference, speech
 from manyheads.literature.inspirations import inspirer
 from manyheads.literature.lookup import Findings
 from manyheads.literature.matching import Cited, names_of, same_title
@@ -123,23 +123,21 @@ class _Assessment:
         else:
             try:
                 papers = await self._search()
-                await together(*(self._decide(*each) for each in enumerate(papers.values(), 1)))
+                await together(*(self._decide(*each) for each in enumerate(papers, 1)))
                 self._settle()
                 await self._sum_up()
             except BudgetError as error:
                 self._miss(error.message)
                 self._settle()
                 raise
-        if novelty.verdict == "not assessed":
-            novelty.reason = " ".join((novelty.reason, *novelty.missing))
         run.emit(Judged(stage=STAGE, subject=NAME, outcome=novelty.verdict, reasoning=novelty.reason))
         for line in novelty.missing:
             run.warn(STAGE, f"novelty: {line}")
 
     # Related papers.
 
-    async def _search(self) -> dict[str, tuple[Related, Paper]]:
-        """The related papers by name; each phrase is looked up while the next one is named."""
+    async def _search(self) -> list[Related]:
+        """The papers to compare it with; each phrase is looked up while the next one is named."""
         window = self._window()
         self.novelty.before = str(window.before or "")
         searches = [asyncio.ensure_future(self._in_corpus(window))]
@@ -236,9 +234,9 @@ class _Assessment:
         )
         return [one.model_copy(update={"id": f"local:{one.id}"}) for one in papers]
 
-    async def _related(self, found: Sequence[Sequence[Paper]]) -> dict[str, tuple[Related, Paper]]:
+    async def _related(self, found: Sequence[Sequence[Paper]]) -> list[Related]:
         """The best of each phrase in turn, up to the number that is set; those that are dropped do not count."""
-        merged, chosen = Merged(), dict[str, tuple[Related, Paper]]()
+        merged, chosen = Merged(), list[Related]()
         for each in chain.from_iterable(zip_longest(*found)):
             merged.add([each] if each else [])
         papers = merged.best(len(merged))
@@ -248,18 +246,22 @@ class _Assessment:
                 break
             dropped = (
                 "the paper itself" if self._is_itself(paper)
-                else "cited" if paper.id in known or cited.means(paper)
+                else "cited" if known & {paper.id, *names_of(paper)} or cited.means(paper)
                 else "" if paper.abstract.strip() else "no abstract"
             )  # fmt: skip
             name = f"N{len(self.novelty.related) + 1}"
             one = Related(
                 name=name, paper=paper.id, phrases=[at for at, own in enumerate(found) if _holds(own, paper)],
                 title=paper.title, year=paper.date.year if paper.date else paper.year,
-                abstract=paper.abstract, dropped=dropped,
+                abstract=paper.abstract, dropped=dropped, speaks=bool(speech(f"{paper.title}\n{paper.abstract}")),
             )  # fmt: skip
             self.novelty.related.append(one)
+            if one.speaks:
+                self.run.warn(
+                    STAGE, f"the abstract of {name}, “{one.title}”, speaks to a reviewer or a model"
+                )
             if not dropped:
-                chosen[name] = (one, paper)
+                chosen.append(one)
         return chosen
 
     def _is_itself(self, paper: Paper) -> bool:
@@ -268,8 +270,8 @@ class _Assessment:
         )
 
     async def _known_as_cited(self, papers: Sequence[Paper]) -> set[str]:
-        """The ids of what the paper cites, where a source that has found the paper itself knows; a bibliography may have
-        been misread."""
+        """The ids, DOIs and arXiv numbers of what the paper cites, where a source that has found the paper itself knows; a
+        bibliography may have been misread."""
         itself = next((paper.id for paper in papers if self._is_itself(paper)), None)
         if itself is None or self.run.library is None:
             return set()
@@ -277,17 +279,13 @@ class _Assessment:
             cited = await self.run.library.references(itself, MOST_CITED, window=ANY_TIME)
         except LiteratureError:  # the ledger tells of it; the bibliography is there
             return set()
-        return {paper.id for paper in cited.papers}
+        return {name for paper in cited.papers for name in (paper.id, *names_of(paper))}
 
     # Decisions.
 
-    async def _decide(self, number: int, named: tuple[Related, Paper]) -> None:
+    async def _decide(self, number: int, one: Related) -> None:
         """Whether a paper is relevant, and if so, whether the subject is novel beside it."""
-        one, paper = named
-        shown = {
-            "abstract": self.subject.abstract,
-            "related": {"title": one.title, "year": one.year, "abstract": paper.abstract},
-        }
+        shown = {"abstract": self.subject.abstract, "related": one}
         relevance = await self._ask("relevance", number, Relevance, None, **shown)
         if isinstance(relevance, ModelError):
             return self._miss(f"whether “{one.title}” is relevant has no valid answer: {relevance.message}")
@@ -360,9 +358,7 @@ class _Assessment:
         except ModelError as error:
             return error
         if isinstance(run.result, MamorxResult):
-            turns = run.result.turns
-            turns[STAGE] = turns.get(STAGE, 0) + 1
-            run.result.inference_cost = sum(turns.values())
+            run.result.count(STAGE)
         return reply.value
 
     def _miss(self, line: str) -> None:

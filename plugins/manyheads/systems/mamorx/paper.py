@@ -11,7 +11,15 @@ from typing import TypeAlias, TypeVar
 from manyheads.bank.lexical import stems
 from manyheads.config import RunConfig
 from manyheads.discussion.run import Run
-from manyheads.literature.documents import Document, Figure, Reader, Reference, Section, Table, read_document
+from manyheads.literature.documents import (
+    Document,
+    Figure,
+    Reference,
+    Section,
+    Table,
+    read_apart,
+    read_document,
+)
 from manyheads.papers import fold
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
@@ -271,5 +279,4 @@ def read_paper(config: RunConfig) -> Manuscript | None:
 def _read(path: Path) -> Document:
     if path.suffix.lower() != ".pdf":
         return read_document(path)
-    with Reader() as reader:
-        return reader.read(path)
+    return read_apart(path)

@@ -9,7 +9,7 @@ from manyheads.core import together
 from manyheads.core.results import Retrieval
 from manyheads.discussion.run import Run
 from manyheads.errors import LiteratureError
-from manyheads.literature.documents import Reference
+from manyheads.literature.documents import Reference, speech
 from manyheads.literature.library import Library
 from manyheads.literature.matching import Cited, differences, near
 from manyheads.literature.queries import words_of
@@ -45,7 +45,7 @@ async def look_up(run: Run[MamorxResult, MamorxConfig, Any]) -> None:
 
     async def check(name: str) -> None:
         async with turns:
-            await _Check(library, entries[name], works[name]).fill()
+            await _Check(run, library, entries[name], works[name]).fill()
 
     names = [*works]
     await together(*map(check, names[: config.most]))
@@ -74,6 +74,7 @@ def cite(run: Run[MamorxResult, Any, Any]) -> None:
 class _Check:
     """One reference that is looked up."""
 
+    run: Run[MamorxResult, MamorxConfig, Any]
     library: Library
     reference: Reference
     work: CitedWork
@@ -89,15 +90,20 @@ class _Check:
             else:
                 work.details.append("the entry tells neither a title nor a DOI")
             return
-        work.details += differences(self.reference, paper)
+        for one in differences(self.reference, paper):
+            self._tell(one.kind, one.cited, one.found, paper.source)
         work.state = "differs" if work.details else "exists"
         work.paper, work.found, work.abstract = paper.id, paper.title, paper.abstract
+        if speech(paper.abstract):
+            self.run.warn(
+                STAGE, f"the abstract of {work.name}, “{paper.title}”, speaks to a reviewer or a model"
+            )
         work.retracted = await self.library.retracted(paper)
 
     async def _by_name(self, silent: list[str]) -> Paper | None:
         """The work that its DOI or arXiv number names; where that is another one, it is told."""
         cited = Cited([self.reference.model_copy(update={"doi": None, "arxiv": None})])
-        for kind, name in (("DOI", self.reference.doi), ("arXiv number", self.reference.arxiv)):
+        for kind, name in (("doi", self.reference.doi), ("arxiv", self.reference.arxiv)):
             if not name:
                 continue
             try:
@@ -108,8 +114,14 @@ class _Check:
             if paper and (not self.reference.title or cited.means(paper) or near(self.reference, paper)):
                 return paper
             if paper:
-                self.work.details.append(f"its {kind} {name} is that of “{paper.title}”")
+                self._tell(kind, name, paper.title, paper.source)
         return None
+
+    def _tell(self, kind: str, cited: str, found: str, source: str) -> None:
+        """Take a detail down that differs, in the words of a file: agents are shown it too."""
+        variables = {"kind": kind, "cited": cited, "found": found, "source": source}
+        words = self.run.roles.prompts.render("partials/difference.md.j2", variables)
+        self.work.details.append(words.strip())
 
     async def _by_title(self, silent: list[str]) -> Paper | None:
         """The work of its title, else one whose title and authors are near."""

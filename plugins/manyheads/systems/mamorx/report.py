@@ -96,7 +96,7 @@ def claims(review: PaperReview) -> str:
 def details(result: MamorxResult) -> Iterator[str]:
     """The reason for the verdict on novelty, and what is wrong with references."""
     if result.novelty and result.novelty.reason:
-        yield f"**Novelty.** {result.novelty.reason}"
+        yield f"**Novelty.** {' '.join((result.novelty.reason, *result.novelty.missing))}"
     for work in result.references:
         if work.state in ("differs", "not found") or work.retracted:
             why = [*work.details, *(["retracted"] if work.retracted else [])]

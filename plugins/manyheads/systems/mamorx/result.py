@@ -127,6 +127,8 @@ class Related(Part):
     year: int | None = None
     abstract: str = ""
     dropped: Literal["", "the paper itself", "cited", "no abstract"] = ""
+    speaks: bool = False
+    """Whether it speaks to a reviewer or a model; who compares it is told not to obey."""
     relevant: bool | None = None
     """None before it is decided, or where the answer failed."""
     novel: bool | None = None
@@ -139,7 +141,7 @@ class Novelty(Part):
 
     verdict: Literal["NOVEL", "NOT NOVEL", "not assessed"] = "not assessed"
     reason: str = ""
-    """The summary; of what was not assessed, why."""
+    """The summary; of what was not assessed, why, without the details that `missing` has."""
     phrases: list[str] = []
     """From the closest to the broadest."""
     related: list[Related] = []
@@ -228,3 +230,8 @@ class MamorxResult(Part):
     """Why the review is not whole, such as a spent budget; empty for a whole one."""
     turns: dict[str, int] = {}
     inference_cost: int = 0
+
+    def count(self, stage: str) -> None:
+        """Another reply of a stage."""
+        self.turns[stage] = self.turns.get(stage, 0) + 1
+        self.inference_cost = sum(self.turns.values())

@@ -15,6 +15,7 @@ from manyheads.errors import BudgetError, ChangedError
 from manyheads.hosts import FRAMEWORKS
 from manyheads.literature.documents import Document, Figure, Section, read_document
 from manyheads.replies import Colours
+from manyheads.systems.mamorx import MAMORX
 from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
 from support.figures import PIXELS, alone, manuscript
@@ -86,6 +87,14 @@ async def test_each_picture_goes_out_in_the_set_size(
     assert all(note.seen and note.description and note.critique and not note.why for note in notes)
     assert played.run.usage.calls == 5
     assert not played.run.warnings
+
+
+async def test_figures_are_looked_at_all_at_once(paper: Manuscript, tmp_path: Path) -> None:
+    figures = tuple(paper.document.figures[0].model_copy(update={"number": str(at)}) for at in range(1, 9))
+    document = paper.document.model_copy(update={"figures": figures})
+    with LLM(answers=SEEING, delay=0.15) as llm:
+        await play(alone(llm, manuscript(document, paper.path), concurrency=32), tmp_path, llm)
+    assert (llm.calls, llm.peak) == (17, 16)
 
 
 @pytest.mark.slow
@@ -225,3 +234,16 @@ async def test_a_spent_budget_keeps_what_is_done_and_resume_shows_the_same_bytes
     (tmp_path / "figures/figure-1.png").write_bytes((tmp_path / "figures/figure-2.png").read_bytes())
     with pytest.raises(ChangedError):
         await play(alone(seeing, gone), tmp_path, seeing)
+
+
+@pytest.mark.parametrize("seen", [True, False])
+async def test_reviewers_are_told_what_was_seen(paper: Manuscript, tmp_path: Path, seen: bool) -> None:
+    with LLM(answers={**(SEEING if seen else {}), "finished": True}) as llm:
+        config = alone(llm, paper, run=MAMORX.run, tools=True)
+        played = await play(config, tmp_path, llm)
+    [plan] = of(played.requests, "Plan")
+    assert plan.text.count("has not seen the picture") == (0 if seen else 2)
+    for note in played.run.result.figures:
+        assert " ".join(note.critique.split()) in plan.text
+        assert " ".join(note.description.split()) in plan.text
+    assert {call for request in played.requests for call in request.tools} >= {"look_at_figure"}

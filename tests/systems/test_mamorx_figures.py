@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from reportlab.platypus import Paragraph
 
-from manyheads.errors import BudgetError, ChangedError
+from manyheads.errors import BudgetError, ChangedError, ModelError
 from manyheads.hosts import FRAMEWORKS
 from manyheads.literature.documents import Document, Figure, Section, read_document
 from manyheads.replies import Colours
@@ -173,6 +173,23 @@ async def test_a_figure_without_a_picture_or_a_caption(
     assert (note.seen, note.description, bool(note.critique)) == (False, "", bool(asked))
     assert why in note.why
     assert all("And Figure 12" not in request.text for request in played.requests)
+
+
+async def test_a_reply_that_failed_stays_so_when_the_run_is_resumed(
+    paper: Manuscript, tmp_path: Path
+) -> None:
+    spoilt = Fault("prose", times=None, when=lambda request: request.title == "FigureDescription")
+    stop = Fault("status", status=400, times=None, when=lambda request: request.title == "Plan")
+    with LLM(answers={**SEEING, "finished": True}, faults=[spoilt, stop]) as llm:
+        config = alone(llm, paper, run=MAMORX.run)
+        with pytest.raises(ModelError):
+            await play(config, tmp_path, llm)
+        calls = llm.calls
+        llm.faults.clear()
+        played = await play(config, tmp_path, llm)
+        assert not of(llm.requests[calls:], "FigureDescription"), "later turns rest on what there was"
+        assert all(note.description == "" for note in played.run.result.figures)
+        assert (await play(config, tmp_path, llm)).run.result == played.run.result
 
 
 async def test_pictures_beside_a_source_are_shown(seeing: LLM, tmp_path: Path) -> None:

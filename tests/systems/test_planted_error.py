@@ -1,6 +1,7 @@
 """Planted errors: each is proved by the paper itself; who names it has found it, who says nothing or everything has not."""
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from html import unescape
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.errors import ConfigError, DocumentError, SubjectError
-from manyheads.literature.documents import Document, read_document
+from manyheads.literature.documents import Document, Section, Table, read_document
 from manyheads.resources import shipped
 from manyheads.systems.planted_error.key import CASES, KEY, Entry, plant_all, read_key
 from manyheads.systems.planted_error.matching import Point, alleges, names, points_of
@@ -145,6 +146,32 @@ def test_alarms_are_allegations_about_something_in_the_paper() -> None:
     assert alleges(Point("The caption of Figure 3 contradicts the text."), "caption")
     assert not alleges(Point("The authors contradict common sense."), "caption")
     assert not any(alleges(Point(text), kind) for text in PRAISE.split(". ") for kind in KINDS)
+
+
+def test_tables_without_heads_or_with_gaps_are_passed_over() -> None:
+    ragged = Table(
+        number="1",
+        caption="",
+        page=0,
+        rows=((), ("Owl",), ("Owl", "1.23", "4.56"), ("", ""), ("Bat", "7.89")),
+    )
+    text = "We compare Owl with Bat, as Table 1 shows: 1.23 and 7.89 [3]."
+    document = Document(title="Owls", sections=(Section(title="Results", text=text),), tables=(ragged,))
+    assert [plant(document, kind) for kind in KINDS] == [None] * len(KINDS)
+
+
+def test_a_long_paper_is_planted_soon() -> None:
+    rows = (("Method", "Mean", "Spread"), *((f"Method {n}", f"{n}.11", f"{n}.22") for n in range(150)))
+    text = " ".join(f"We compare Method {n}, whose mean is {n}.11 in Table 1 [1]." for n in range(400))
+    long = Document(
+        title="Long",
+        sections=(Section(title="Results", text=text),),
+        tables=(Table(number="1", caption="", page=0, rows=rows),),
+    )
+    began = time.perf_counter()
+    assert plant(long, "wrong-number")
+    assert plant(long, "swapped-columns")
+    assert time.perf_counter() - began < 10
 
 
 MARKDOWN = """# Bats in Attics

@@ -133,7 +133,7 @@ async def test_a_form_of_ones_own_by_a_file(run: Play, llm: LLM, tmp_path: Path)
         ("why", "text", "Owls."), ("verdict", "choice", "leave"), ("risky", "flag", True), ("grade", "score", 3),
     ]  # fmt: skip
     assert review["text"] == (
-        "## Why\n\nOwls.\n\n**Verdict:** leave (it is not)\n\n**Risky:** yes\n\n**Grade:** 3 of 5 (fair)"
+        "## Why\n\nOwls.\n\n**Verdict:** leave (it is not)\n\n**Risky:** yes\n\n**Grade:** 3/5 (fair)"
     )
     assert review["scores"] == {"grade": 3}
     [write] = [each for each in played.requests if each.title == "WrittenReview"]

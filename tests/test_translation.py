@@ -1,5 +1,6 @@
 """A user who translates the prompt files finds no English in any request: all that a model reads stands in them."""
 
+import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -13,19 +14,23 @@ from manyheads.bank.digest import Reading
 from manyheads.bank.graph import Text
 from manyheads.engine.extraction import Extractor
 from manyheads.hosts import host_factory
+from manyheads.literature import semantic_scholar
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.documents import Document, Figure, Section
 from manyheads.papers import Paper
 from manyheads.resources import Resources, shipped
+from manyheads.retry import Pace
 from manyheads.roles import Roles
 from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
 from support.figures import alone
 from support.fill import WORDS
 from support.llm import LLM
+from support.papers_read import entry, paper, review
 from support.pdfs import body, typeset
 from support.play import config_for, play
 from support.requests import Request
+from support.scholar import Scholar, record
 from support.sight import SEEING
 
 JINJA = re.compile(r"(```json|```|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|`[^`]*`|<\w+>|</\w+>)", re.DOTALL)
@@ -246,3 +251,92 @@ async def test_no_english_reaches_a_figure_critic(abroad: Path, tmp_path: Path, 
     assert leaks <= {"Figure", "fig"}, "what figures are called"
     notes = "\n".join(f"{note.why} {note.description} {note.critique}" for note in played.run.result.figures)
     assert not {*WORD.findall(re.sub(r"ß\w+|\w+:", "", notes))} - {*WORDS, "test"}, "others read these"
+
+
+ASKED = {"text": "sparse", "expects": "sparse", "kind": "ask", "expert": "clarity"}
+REVIEWS: Mapping[str, Sets] = {
+    "committee": ("mamorx.exchanges=2",),
+    "whose model reads little at once": ("mamorx.exchanges=2", "models.default.context=4000"),
+    "with tools": ("mamorx.exchanges=2", "models.default.tools=true"),
+    "alone": ("mamorx.maker=alone", "mamorx.exchanges=1", "mamorx.form=neurips"),
+    "by an outline": ("mamorx.maker=outline", "mamorx.form=iclr"),
+    "by a prompt": ("mamorx.maker=plain", "mamorx.form=free"),
+}
+CALLED = {
+    "Abstract",
+    "Figure",
+    "Table",
+    "clarity",
+    "experiments",
+    "impact",
+    "Clarity",
+    "Impact",
+    "Experiments",
+    "Leader",
+    "ask",
+    "delegate",
+}
+"""What the parts of a paper and the people of a committee are called."""
+
+
+@pytest.mark.parametrize("name", REVIEWS)
+async def test_no_english_reaches_those_who_review_a_paper(abroad: Path, tmp_path: Path, name: str) -> None:
+    long = "sparse robust robots " * 500
+    paper = {
+        "title": "sparse robots", "abstract": "causal agents",
+        "sections": [{"title": "planning", "text": long}, {"title": "memory", "text": long}],
+        "figures": [{"caption": "Figure 1: graphs"}], "references": ["noise transfer"],
+    }  # fmt: skip
+    (tmp_path / "paper.json").write_text(json.dumps(paper))
+    calls = [
+        ("ask", {"expert": "clarity", "question": "sparse", "expects": "sparse"}), ("ask", {"expert": "nobody"}),
+        *(("delegate", {"expert": "impact", "task": "sparse", "expects": "sparse"}) for _ in range(2)),
+        ("read_section", {"name": "planning"}), ("read_section", {"name": "planning", "part": 99}),
+        ("read_section", {"name": "noise"}), ("search_paper", {"words": "robots"}), ("search_paper", {"words": "geometry"}),
+        ("look_at_figure", {"name": "Figure 1"}), ("look_at_figure", {"name": "Figure 9"}), ("search_cited", {"words": "noise"}),
+        ("search_cited", {"words": "geometry"}),
+    ]  # fmt: skip
+    faults = [Fault("missing"), Fault("prose"), Fault("prose", None, lambda request: "Iß" in request.system)]
+    answers = {"inquiries": [ASKED, {**ASKED, "expert": "impact"}], "finished": False, "overall": 5}
+    off = (
+        "mamorx.novelty.enabled=false",
+        "literature.cascade=[local]",
+        f"inputs.paper={tmp_path / 'paper.json'}",
+    )
+    with LLM(answers=answers, tool_calls=calls, faults=faults) as llm:
+        sets = ("system=mamorx", f"paths=['{abroad}']", *off, *REVIEWS[name])
+        played = await play(config_for(llm, *sets), tmp_path / "run", llm)
+    leaks = {(word, each.asking[:60]) for each in played.requests for word in english(each) - CALLED}
+    assert not leaks
+
+
+async def test_no_english_reaches_who_assesses_novelty(
+    abroad: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+    phrases = iter(["sparse", "sparse robots", "??", " ".join(WORDS[:11]), "planning", "causal"])
+
+    def phrase(request: Request) -> str:
+        return next(phrases, "graphs") if request.title == "SearchPhrase" else ""
+
+    titles = ("sparse robust causal planning graphs", "vision language proteins bandits geometry")
+    papers = [record(f"{n:040x}", title, abstract="sparse", year=2012) for n, title in enumerate(titles)]
+    work = entry("sparse.", title=titles[1], year=1999)
+    answers = {"phrase": phrase, "verdict": "RELEVANT", "decision": "NOT NOVEL"}
+    with LLM(answers=answers, faults=[Fault("missing")]) as llm, Scholar(papers=papers) as scholar:
+        given = {"cascade": ["semantic_scholar"], "endpoints": {"semantic_scholar": scholar.url}}
+        played = await review(
+            llm,
+            tmp_path / "run",
+            paper(work, title="robots", abstract="sparse"),
+            literature=given,
+            paths=[str(abroad)],
+        )
+    leaks = {word for request in played.requests for word in english(request)}
+    assert leaks == {"RELEVANT", "IRRELEVANT", "NOVEL", "NOT"}, "the verdicts alone"
+    assert played.result["novelty"]["verdict"] == "NOT NOVEL"
+    told = " ".join([played.result["novelty"]["reason"], *played.result["references"][0]["details"]])
+    assert not {*WORD.findall(re.sub(r"ß\w+|\w+:|semantic_scholar", "", told))} - {*WORDS, "NOVEL", "NOT"}, (
+        "agents read these"
+    )

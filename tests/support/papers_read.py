@@ -34,8 +34,9 @@ def paper(
     abstract: str = ABSTRACT,
     year: int | None = None,
     source: str = "paper.pdf",
+    numbers: tuple[str, ...] = (),
 ) -> Read:
-    document = Document(title=title, abstract=abstract, references=cited, year=year)
+    document = Document(title=title, abstract=abstract, references=cited, year=year, numbers=numbers)
     return Read(document, source, {f"[{at}]": one for at, one in enumerate(cited, 1)})
 
 

@@ -208,19 +208,23 @@ async def test_what_is_dropped_does_not_count(assess: Review, scholar: Scholar) 
     assert sum(one.dropped == "cited" for one in found(played).related) == 3
 
 
-async def test_the_paper_is_known_by_its_number_on_arxiv_and_that_tells_its_day(
-    assess: Review, scholar: Scholar
+@pytest.mark.parametrize(
+    ("known", "before"),
+    [
+        ({"source": "/papers/1507.01234v2.pdf"}, "2015-07-01"),
+        ({"numbers": ("1507.01234",)}, "2015-07-01"),
+        ({"numbers": ("10.1234/Harvest",)}, "2016-01-01"),
+    ],
+)
+async def test_the_paper_is_known_by_its_numbers_and_that_on_arxiv_tells_its_month(
+    assess: Review, scholar: Scholar, known: dict[str, Any], before: str
 ) -> None:
-    same = held(
-        1,
-        "The harvest paper under its first title",
-        externalIds={"DOI": "10.48550/arXiv.1507.01234"},
-        year=2014,
-    )
+    names = {"DOI": "10.48550/arXiv.1507.01234"} if before == "2015-07-01" else {"DOI": "10.1234/harvest"}
+    same = held(1, "The harvest paper under its first title", externalIds=names, year=2014)
     scholar.papers = [same, *RELATED]
-    played = await assess(paper(source="/papers/1507.01234v2.pdf", year=2016))
+    played = await assess(paper(year=2016, **known))
     assert {one.title: one.dropped for one in found(played).related}[same["title"]] == "the paper itself"
-    assert found(played).before == "2015-07-01"
+    assert found(played).before == before
 
 
 # Dates.

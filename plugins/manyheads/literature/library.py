@@ -283,7 +283,7 @@ class Library:
         half = salient(title, max(ENOUGH, len(telling) // 2))
         for member in self._members:
             until = member.source.deadline()
-            for form in dict.fromkeys((" ".join(words_of(title)), " ".join(half))):
+            for form in dict.fromkeys(" ".join(words).replace("-", " ") for words in (words_of(title), half)):
                 papers = await look_up.ask(member, "search", form, until) if form else ()
                 if papers is None:
                     break

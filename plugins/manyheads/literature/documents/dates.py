@@ -1,4 +1,4 @@
-"""The year of a paper, as its first page tells it."""
+"""The year of a paper and its own numbers, as its first page tells them."""
 
 import re
 
@@ -9,6 +9,9 @@ _TOLD = re.compile(
 )
 """What publishers and conferences print; a year alone may be that of a paper cited."""
 _ARXIV = re.compile(r"arXiv:\s?(\d\d)\d\d\.\d{4,5}")
+_STAMP = re.compile(r"arXiv:\s?(\d{4}\.\d{4,5})(?:v\d+)?\s*\[[a-z-]+(?:\.[A-Za-z-]+)?\]")
+"""At the margin of a first page; a number alone may be that of a paper cited."""
+_DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;\"<>]+", re.ASCII)
 
 
 def year_told(text: str) -> int | None:
@@ -16,3 +19,10 @@ def year_told(text: str) -> int | None:
     if told := _TOLD.search(text):
         return int(told[1])
     return 2000 + int(number[1]) if (number := _ARXIV.search(text)) else None
+
+
+def numbers_told(text: str) -> tuple[str, ...]:
+    """The paper's number on arXiv, where its stamp is there, and its DOI, where no other stands beside it."""
+    stamps = {match[1] for match in _STAMP.finditer(text)}
+    dois = {match[0].rstrip(".)]").casefold() for match in _DOI.finditer(text)}
+    return (*(stamps if len(stamps) == 1 else ()), *(dois if len(dois) == 1 else ()))

@@ -162,6 +162,8 @@ class Document(_Part):
     authors: tuple[str, ...] = ()
     year: int | None = None
     """As the first page or the header tells it; None where neither does."""
+    numbers: tuple[str, ...] = ()
+    """Its own DOI and its number on arXiv, as the first page or the header tells them."""
     sections: tuple[Section, ...] = ()
     references: tuple[Reference, ...] = ()
     figures: tuple[Figure, ...] = ()

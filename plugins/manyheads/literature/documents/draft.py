@@ -25,6 +25,7 @@ class Draft:
     abstract_page: int = 0
     authors: tuple[str, ...] = ()
     year: int | None = None
+    numbers: tuple[str, ...] = ()
     divisions: list[Division] = field(default_factory=list[Division])
     references: list[Reference] = field(default_factory=list[Reference])
     figures: list[Figure] = field(default_factory=list[Figure])
@@ -65,6 +66,7 @@ class Draft:
             abstract_page=self.abstract_page,
             authors=self.authors,
             year=self.year,
+            numbers=self.numbers,
             sections=sections,
             references=tuple(self.references),
             figures=tuple(self.figures),

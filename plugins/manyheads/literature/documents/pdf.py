@@ -6,7 +6,7 @@ from pathlib import Path
 
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import entries, reference
-from manyheads.literature.documents.dates import year_told
+from manyheads.literature.documents.dates import numbers_told, year_told
 from manyheads.literature.documents.document import Document, Hidden, Limits, Note
 from manyheads.literature.documents.draft import Draft
 from manyheads.literature.documents.figures import floats
@@ -56,12 +56,14 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         stood = {one.page for one in part.lines} | ({part.heading.page} if part.heading else set())
         part.pages = tuple(sorted(stood))
     abstract, abstract_page = _abstract(parts)
+    first = " ".join(word.text for word in pages[0].words)
     return Draft(
         title=title,
         abstract=abstract,
         abstract_page=abstract_page,
         authors=authors,
-        year=year_told(" ".join(word.text for word in pages[0].words)),
+        year=year_told(first),
+        numbers=numbers_told(first),
         divisions=[one for one in parts if not (one.references or ABSTRACT.match(one.title))],
         references=[
             reference(text)

@@ -18,6 +18,7 @@ from manyheads.literature.documents.document import Document, Figure, Note, Refe
 from manyheads.literature.documents.draft import Draft
 from manyheads.literature.documents.pictures import beside
 from manyheads.literature.documents.sections import ABSTRACT, REFERENCES, Division
+from manyheads.papers import identify
 from manyheads.resources import parse_json
 
 TITLES = ("title", "heading", "section", "name", "section_title")
@@ -72,6 +73,7 @@ def _draft(paper: Mapping[str, Any], folder: Path) -> Draft:
         abstract=_text(about.get("abstract") or about.get("abstractText")),
         authors=tuple(filter(None, map(_name, _list(about.get("authors_parsed") or about.get("authors"))))),
         year=_year(about.get("year")),
+        numbers=tuple(_own_numbers(about)),
         references=references,
         notes=[
             Note(text=_text(one)) for one in _list(about.get("notes") or about.get("footnotes")) if _text(one)
@@ -173,6 +175,13 @@ def _add_float(draft: Draft, one: Mapping[str, Any], folder: Path) -> None:
         draft.figures.append(
             Figure(number=number or str(len(draft.figures) + 1), caption=caption, page=page, files=files)
         )
+
+
+def _own_numbers(about: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("doi", "DOI", "arxiv_id", "arXiv", "arxiv", "paper_id"):
+        name = identify(_text(about.get(key)))
+        if name.kind in ("doi", "arxiv"):
+            yield name.value
 
 
 def _reference(given: Any, number: str = "") -> Reference:

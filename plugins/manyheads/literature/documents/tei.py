@@ -12,6 +12,7 @@ from manyheads.literature.documents.document import Box, Document, Figure, Note,
 from manyheads.literature.documents.draft import Draft
 from manyheads.literature.documents.layout import STAMP
 from manyheads.literature.documents.sections import REFERENCES, Division, set_kinds
+from manyheads.papers import identify
 
 TEI = "{http://www.tei-c.org/ns/1.0}"
 ID = "{http://www.w3.org/XML/1998/namespace}id"
@@ -74,6 +75,9 @@ class _Tei:
             abstract=abstract,
             authors=tuple(name for one in people if (name := _person(one))),
             year=self._year(header),
+            numbers=()
+            if header is None
+            else tuple(filter(None, map(_own_number, header.iter(f"{TEI}idno")))),
             divisions=self._divisions(),
             references=self.references,
             figures=[
@@ -206,6 +210,12 @@ def _reference(struct: Any) -> Reference:
         arxiv=arxiv[1] if arxiv else None,
         authors=tuple(family for _, family in names if family),
     )
+
+
+def _own_number(one: Any) -> str:
+    """A DOI or a number on arXiv in a header; "" for any other identifier."""
+    name = identify(re.split(r"[\s\[]", _text(one))[0])
+    return name.value if name.kind in ("doi", "arxiv") else ""
 
 
 def _captioned(figure: Any) -> tuple[str, str, int, Box | None]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,11 +66,10 @@ async def assess(run: Run[MamorxResult, MamorxConfig, Any]) -> None:
     if not run.settings.novelty.enabled:
         return
     document = run.material.document
-    number = identify(Path(run.material.source).stem)
-    before = dt.date(document.year, 1, 1) if document.year else None
-    if number.kind == "arxiv" and number.value[:4].isdigit() and "01" <= number.value[2:4] <= "12":
-        before = dt.date(2000 + int(number.value[:2]), int(number.value[2:4]), 1)
-    names = frozenset({f"arxiv:{number.value}"} if number.kind == "arxiv" else ())
+    numbers = [identify(text) for text in (*document.numbers, Path(run.material.source).stem)]
+    names = frozenset(f"{one.kind}:{one.value.casefold()}" for one in numbers if one.kind in ("doi", "arxiv"))
+    days = [day for one in numbers if one.kind == "arxiv" and (day := first_day(one.value))]
+    before = min(days, default=None) or (dt.date(document.year, 1, 1) if document.year else None)
     subject = Subject(document.title, document.abstract, document.references, names, before)
     run.result.novelty = Novelty()
     await _Assessment(run, subject, run.result.novelty).run_through()
@@ -97,6 +97,12 @@ def cite(run: Run[MamorxResult, Any, Any]) -> None:
             query = novelty.phrases[number - 1] if number else run.result.title
             way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=STAGE, turn=number)
             one.evidence = run.evidence.cite(one.paper, one.title, way, year=one.year)
+
+
+def first_day(number: str) -> dt.date | None:
+    """Of the month that a number on arXiv tells; None for one of before April 2007."""
+    found = re.match(r"(\d\d)(0[1-9]|1[0-2])\.", number)
+    return dt.date(2000 + int(found[1]), int(found[2]), 1) if found else None
 
 
 @dataclass
@@ -354,7 +360,8 @@ class _Assessment:
         given = {"title": self.subject.title, **variables}
         try:
             kind = run.reply_type(ROLE, task, like)
-            reply = await run.ask(Question(STAGE, turn, speaker, ROLE, task, given, check=check), kind)
+            question = Question(STAGE, turn, speaker, ROLE, task, given, check=check, spare=True)
+            reply = await run.ask(question, kind)
         except ModelError as error:
             return error
         if isinstance(run.result, MamorxResult):

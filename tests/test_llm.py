@@ -42,7 +42,7 @@ async def read_stream(client: AsyncOpenAI) -> list[Any]:
     return [chunk async for chunk in await ask(client, form(Vote), stream=True)]
 
 
-@pytest.mark.parametrize("kind", REPLIES.values(), ids=REPLIES)
+@pytest.mark.parametrize("kind", [kind for kind in REPLIES.values() if kind.model_fields])
 def test_fills_every_reply_type(kind: type[ReplyModel]) -> None:
     filled = json.dumps(fill(schema_of(kind), "seed"))
     assert filled == json.dumps(fill(schema_of(kind), "seed"))

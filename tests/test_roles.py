@@ -53,6 +53,7 @@ MANUSCRIPT = {
     "novelty": {"verdict": "NOT NOVEL", "reason": EVIL, "related": [
         {"name": "N1", "title": EVIL, "year": 2020, "relevant": True, "novel": False, "why": EVIL}
     ]},
+    "speech": [{"text": EVIL, "where": EVIL}],
     "cited": [{"name": "[1]", "text": EVIL, "state": "differs", "details": [EVIL], "retracted": True}],
 }  # fmt: skip
 BARE = {
@@ -64,6 +65,7 @@ BARE = {
     "tables": [],
     "novelty": None,
     "cited": [],
+    "speech": [],
 }
 SAMPLES: dict[str, list[Any]] = {
     "manuscript": [MANUSCRIPT, BARE], "chapters": [CHAPTERS, []], "left_out": [[EVIL], []], "exchange": [EXCHANGE, {**EXCHANGE, "kind": "delegate"}],

@@ -1,5 +1,6 @@
 """A user who translates the prompt files finds no English in any request: all that a model reads stands in them."""
 
+import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -250,6 +251,63 @@ async def test_no_english_reaches_a_figure_critic(abroad: Path, tmp_path: Path, 
     assert leaks <= {"Figure", "fig"}, "what figures are called"
     notes = "\n".join(f"{note.why} {note.description} {note.critique}" for note in played.run.result.figures)
     assert not {*WORD.findall(re.sub(r"ß\w+|\w+:", "", notes))} - {*WORDS, "test"}, "others read these"
+
+
+ASKED = {"text": "sparse", "expects": "sparse", "kind": "ask", "expert": "clarity"}
+REVIEWS: Mapping[str, Sets] = {
+    "committee": ("mamorx.exchanges=2",),
+    "whose model reads little at once": ("mamorx.exchanges=2", "models.default.context=4000"),
+    "with tools": ("mamorx.exchanges=2", "models.default.tools=true"),
+    "alone": ("mamorx.maker=alone", "mamorx.exchanges=1", "mamorx.form=neurips"),
+    "by an outline": ("mamorx.maker=outline", "mamorx.form=iclr"),
+    "by a prompt": ("mamorx.maker=plain", "mamorx.form=free"),
+}
+CALLED = {
+    "Abstract",
+    "Figure",
+    "Table",
+    "clarity",
+    "experiments",
+    "impact",
+    "Clarity",
+    "Impact",
+    "Experiments",
+    "Leader",
+    "ask",
+    "delegate",
+}
+"""What the parts of a paper and the people of a committee are called."""
+
+
+@pytest.mark.parametrize("name", REVIEWS)
+async def test_no_english_reaches_those_who_review_a_paper(abroad: Path, tmp_path: Path, name: str) -> None:
+    long = "sparse robust robots " * 500
+    paper = {
+        "title": "sparse robots", "abstract": "causal agents",
+        "sections": [{"title": "planning", "text": long}, {"title": "memory", "text": long}],
+        "figures": [{"caption": "Figure 1: graphs"}], "references": ["noise transfer"],
+    }  # fmt: skip
+    (tmp_path / "paper.json").write_text(json.dumps(paper))
+    calls = [
+        ("ask", {"expert": "clarity", "question": "sparse", "expects": "sparse"}), ("ask", {"expert": "nobody"}),
+        *(("delegate", {"expert": "impact", "task": "sparse", "expects": "sparse"}) for _ in range(2)),
+        ("read_section", {"name": "planning"}), ("read_section", {"name": "planning", "part": 99}),
+        ("read_section", {"name": "noise"}), ("search_paper", {"words": "robots"}), ("search_paper", {"words": "geometry"}),
+        ("look_at_figure", {"name": "Figure 1"}), ("look_at_figure", {"name": "Figure 9"}), ("search_cited", {"words": "noise"}),
+        ("search_cited", {"words": "geometry"}),
+    ]  # fmt: skip
+    faults = [Fault("missing"), Fault("prose"), Fault("prose", None, lambda request: "Iß" in request.system)]
+    answers = {"inquiries": [ASKED, {**ASKED, "expert": "impact"}], "finished": False, "overall": 5}
+    off = (
+        "mamorx.novelty.enabled=false",
+        "literature.cascade=[local]",
+        f"inputs.paper={tmp_path / 'paper.json'}",
+    )
+    with LLM(answers=answers, tool_calls=calls, faults=faults) as llm:
+        sets = ("system=mamorx", f"paths=['{abroad}']", *off, *REVIEWS[name])
+        played = await play(config_for(llm, *sets), tmp_path / "run", llm)
+    leaks = {(word, each.asking[:60]) for each in played.requests for word in english(each) - CALLED}
+    assert not leaks
 
 
 async def test_no_english_reaches_who_assesses_novelty(

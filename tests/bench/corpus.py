@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from bench.figures import Figure, Size, Watch
-from bench.memory import _peak
+from bench.memory import peak
 from manyheads.bank.building import build_corpus
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import BuildOptions
@@ -43,13 +43,13 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
 def _memory(kind: str, base: Path, records: int) -> Figure:
     peaks = [
-        _peak_of_reading(kind, base / f"{kind}-{count}", count) for count in (records, records // SMALLER)
+        peak_of_reading(kind, base / f"{kind}-{count}", count) for count in (records, records // SMALLER)
     ]
     name = f"corpus: reading {records:,} papers, {kind}"
     return Figure(name, peaks[0], "MB", peaks[1], f"{records // SMALLER:,} papers", "ratio ~1")
 
 
-def _peak_of_reading(kind: str, folder: Path, count: int) -> float:
+def peak_of_reading(kind: str, folder: Path, count: int) -> float:
     folder.mkdir()
     name, write = {"aminer": ("AMiner-Paper.txt.gz", _block), "oag": ("oag_publication_1.json.gz", _line)}[
         kind
@@ -57,7 +57,7 @@ def _peak_of_reading(kind: str, folder: Path, count: int) -> float:
     with gzip.open(folder / name, "wt", encoding="utf-8", compresslevel=1) as file:
         file.writelines(map(write, range(count)))
     try:
-        return _peak([sys.executable, "-c", READ, kind, str(folder), str(count)])
+        return peak([sys.executable, "-c", READ, kind, str(folder), str(count)])
     finally:
         (folder / name).unlink()
 

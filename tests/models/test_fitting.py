@@ -9,9 +9,11 @@ from manyheads.models.fitting import SAID, fitted, size_of
 from manyheads.resources import Resources
 
 TASK = {
-    "abstract", "advice", "background", "caption", "context", "contribution", "discarded", "entity", "found",
-    "idea", "keywords", "passage", "problem", "profile", "progress", "published", "query", "question", "rationale", "reason", "remark", "review",
-    "scientists", "start", "team", "terms", "text", "title", "topic", "version_a", "version_b", "works",
+    "abstract", "advice", "background", "caption", "cited", "context", "contribution", "discarded", "draft",
+    "entity", "expected", "fault", "figure", "found", "idea", "keywords", "novelty", "outline", "passage",
+    "phrases", "point", "problem", "profile", "progress", "published", "query", "question", "rationale",
+    "reason", "related", "remark", "review", "scientists", "section", "speech", "start", "step", "table",
+    "team", "terms", "text", "title", "topic", "version_a", "version_b", "works",
 }  # fmt: skip
 """What a task is about, or what it cannot be done without."""
 

@@ -45,7 +45,7 @@ async def ask(kind: type[ReplyModel], *texts: str) -> Any:
     return parse(raw.text, kind)
 
 
-@pytest.mark.parametrize("kind", REPLIES.values(), ids=list(REPLIES))
+@pytest.mark.parametrize("kind", [kind for kind in REPLIES.values() if kind.model_fields])
 async def test_it_fills_every_reply(kind: type[ReplyModel]):
     assert isinstance(await ask(kind, f"Question.\n{REFERENCES}"), kind)
 

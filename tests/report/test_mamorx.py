@@ -59,6 +59,7 @@ def sources(kind: str) -> list[Source]:
         case "there":
             return [
                 Source(kind="passage", name="Section 1", quote=QUOTE, found=QUOTE, page=1, state="exact", similarity=1),
+                Source(kind="passage", name="Section 1", quote=QUOTE, found=QUOTE, page=1, state="exact", similarity=1),
                 Source(kind="figure", name="Figure 1", page=2, state="there"),
                 Source(kind="paper", name="N2", state="there", evidence="e2"),
                 Source(kind="reference", name="[2]", state="there"),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,13 @@ def test_a_text_that_names_nobody_stays_as_it_is() -> None:
 )
 def test_marks_of_one_maker_are_gone(text: str, bare: str) -> None:
     assert nameless(text, (), SPEC_OF)[0] == bare
+
+
+def test_a_long_line_is_read_at_once() -> None:
+    text = "as an " * 40_000
+    began = time.perf_counter()
+    assert nameless(text, NAMES, SPEC_OF)[0] == text.strip()
+    assert time.perf_counter() - began < 5
 
 
 def test_signs_of_style_are_counted() -> None:

@@ -20,12 +20,13 @@ def _given(paper: Manuscript, config: RunConfig) -> Manuscript:
 
 
 def alone(llm: LLM, paper: Manuscript, host: str = "agentscope", **more: Any) -> RunConfig:
-    """A run of the figure critic alone."""
-    system = replace(MAMORX, run=critique, read=partial(_given, paper))
+    """A run of the figure critic alone, or of `run`; settings are of the model, but for those of the critic."""
+    system = replace(MAMORX, run=more.pop("run", critique), read=partial(_given, paper))
     url = llm.url if more.get("provider") in ("ollama", "anthropic") else llm.base_url
     model = {"provider": "openai", "name": "test", "base_url": url, "retries": 0}
     own = {name: more.pop(name) for name in ("budget", "paths") if name in more}
     settings = {"figures": {"pixels": PIXELS, **more.pop("figures", {})}}
+    settings |= {name: {"enabled": False} for name in ("novelty", "references")}
     inputs = {"paper": "/paper.pdf"}  # what is read of it, the system says
     models = {"default": {**model, **more}}
     return system.model.model_validate(

@@ -11,10 +11,11 @@ import pytest
 from PIL import Image
 from reportlab.platypus import Paragraph
 
-from manyheads.errors import BudgetError, ChangedError
+from manyheads.errors import BudgetError, ChangedError, ModelError
 from manyheads.hosts import FRAMEWORKS
 from manyheads.literature.documents import Document, Figure, Section, read_document
 from manyheads.replies import Colours
+from manyheads.systems.mamorx import MAMORX
 from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
 from support.figures import PIXELS, alone, manuscript
@@ -86,6 +87,14 @@ async def test_each_picture_goes_out_in_the_set_size(
     assert all(note.seen and note.description and note.critique and not note.why for note in notes)
     assert played.run.usage.calls == 5
     assert not played.run.warnings
+
+
+async def test_figures_are_looked_at_all_at_once(paper: Manuscript, tmp_path: Path) -> None:
+    figures = tuple(paper.document.figures[0].model_copy(update={"number": str(at)}) for at in range(1, 9))
+    document = paper.document.model_copy(update={"figures": figures})
+    with LLM(answers=SEEING, delay=0.15) as llm:
+        await play(alone(llm, manuscript(document, paper.path), concurrency=32), tmp_path, llm)
+    assert (llm.calls, llm.peak) == (17, 16)
 
 
 @pytest.mark.slow
@@ -166,6 +175,50 @@ async def test_a_figure_without_a_picture_or_a_caption(
     assert all("And Figure 12" not in request.text for request in played.requests)
 
 
+async def test_a_reply_that_failed_stays_so_when_the_run_is_resumed(
+    paper: Manuscript, tmp_path: Path
+) -> None:
+    spoilt = Fault("prose", times=None, when=lambda request: request.title == "FigureDescription")
+    stop = Fault("status", status=400, times=None, when=lambda request: request.title == "Plan")
+    with LLM(answers={**SEEING, "finished": True}, faults=[spoilt, stop]) as llm:
+        config = alone(llm, paper, run=MAMORX.run)
+        with pytest.raises(ModelError):
+            await play(config, tmp_path, llm)
+        calls = llm.calls
+        llm.faults.clear()
+        played = await play(config, tmp_path, llm)
+        assert not of(llm.requests[calls:], "FigureDescription"), "later turns rest on what there was"
+        assert all(note.description == "" for note in played.run.result.figures)
+        assert (await play(config, tmp_path, llm)).run.result == played.run.result
+
+
+async def test_pictures_beside_a_source_are_shown(seeing: LLM, tmp_path: Path) -> None:
+    names = ("left.png", "right.jpg")
+    for name, colour in zip(names, ("navy", "olive"), strict=True):
+        Image.new("RGB", (600, 300), colour).save(tmp_path / name)
+    figures = (
+        Figure(number="1", caption="Two panels.", page=0, files=names),
+        Figure(number="2", caption="Outside.", page=0, files=("../left.png",)),
+    )
+    given = manuscript(Document(figures=figures), tmp_path / "paper.tex")
+    played = await play(alone(seeing, given), tmp_path / "run", seeing)
+    first, second = played.run.result.figures
+    assert (first.seen, first.why, second.seen) == (True, "", False)
+    [request] = of(played.requests, "FigureCritique")
+    [png] = request.pictures
+    assert size(png)[0] > 3 * size(png)[1], "side by side"
+    assert "whole page" not in request.asking
+
+
+async def test_a_replayed_run_sees_what_was_seen(paper: Manuscript, seeing: LLM, tmp_path: Path) -> None:
+    first = await play(alone(seeing, paper), tmp_path / "first", seeing)
+    calls = seeing.calls
+    replay = alone(seeing, paper, provider="replay", name=str(tmp_path / "first"))
+    again = await play(replay, tmp_path / "again", seeing)
+    assert again.run.result.figures == first.run.result.figures
+    assert seeing.calls == calls
+
+
 async def test_odd_boxes_and_captions_beyond_the_pictures(
     paper: Manuscript, seeing: LLM, tmp_path: Path
 ) -> None:
@@ -225,3 +278,16 @@ async def test_a_spent_budget_keeps_what_is_done_and_resume_shows_the_same_bytes
     (tmp_path / "figures/figure-1.png").write_bytes((tmp_path / "figures/figure-2.png").read_bytes())
     with pytest.raises(ChangedError):
         await play(alone(seeing, gone), tmp_path, seeing)
+
+
+@pytest.mark.parametrize("seen", [True, False])
+async def test_reviewers_are_told_what_was_seen(paper: Manuscript, tmp_path: Path, seen: bool) -> None:
+    with LLM(answers={**(SEEING if seen else {}), "finished": True}) as llm:
+        config = alone(llm, paper, run=MAMORX.run, tools=True)
+        played = await play(config, tmp_path, llm)
+    [plan] = of(played.requests, "Plan")
+    assert plan.text.count("has not seen the picture") == (0 if seen else 2)
+    for note in played.run.result.figures:
+        assert " ".join(note.critique.split()) in plan.text
+        assert " ".join(note.description.split()) in plan.text
+    assert {call for request in played.requests for call in request.tools} >= {"look_at_figure"}

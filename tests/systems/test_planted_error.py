@@ -1,6 +1,7 @@
 """Planted errors: each is proved by the paper itself; who names it has found it, who says nothing or everything has not."""
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from html import unescape
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.errors import ConfigError, DocumentError, SubjectError
-from manyheads.literature.documents import Document, read_document
+from manyheads.literature.documents import Document, Section, Table, read_document
 from manyheads.resources import shipped
 from manyheads.systems.planted_error.key import CASES, KEY, Entry, plant_all, read_key
 from manyheads.systems.planted_error.matching import Point, alleges, names, points_of
@@ -107,6 +108,10 @@ BASELINE = Fault(
     kind="missing-baseline", about="", places=["Table 1", "Section 4"], quotes=["We compare with network load and door beams."],
     subjects=["Network load"],
 )  # fmt: skip
+CAPTION = Fault(
+    kind="caption", about="", places=["Figure 2"], quotes=["The error fall with the number of visitors."], values=["fall", "rise"],
+    subjects=["caption"],
+)  # fmt: skip
 COLUMNS = Fault(
     kind="swapped-columns", about="", places=["Table 1", "Section 5", "Results"], values=["6.5", "1.84"], subjects=["Mean error", "Delay"],
 )  # fmt: skip
@@ -133,6 +138,14 @@ COLUMNS = Fault(
         (COLUMNS, "The entries of mean error and delay look interchanged.", (), True),
         (COLUMNS, "For Table 1, the text says 1.84 but the column Mean error has 6.5: it does not match.", (), True),
         (COLUMNS, "Mean error is the wrong measure; report the median too.", (), False),
+        (COLUMNS, "Section 5 gives a mean error of 1.84, Table 1 has 6.5.", (), True),
+        (COLUMNS, "The delay differs from the mean error by much.", (), False),
+        (CAPTION, "Figure 2: the caption lets the error fall, while the text says that it rises.", (), True),
+        (CAPTION, "Figure 2: that the error falls is contradicted by Section 5.", (), True),
+        (CAPTION, "Figure 2 is hard to read.", (), False),
+        (CAPTION, "Figure 3 contradicts the text, where the error rises.", (), False),
+        (REFERENCE, "Section 1 cites [14], but the list ends at [6].", (), True),
+        (BASELINE, "Network load disappears between Section 4 and Table 1.", (), True),
     ],
 )  # fmt: skip
 def test_a_point_must_name_the_place_and_the_contradiction(
@@ -145,6 +158,32 @@ def test_alarms_are_allegations_about_something_in_the_paper() -> None:
     assert alleges(Point("The caption of Figure 3 contradicts the text."), "caption")
     assert not alleges(Point("The authors contradict common sense."), "caption")
     assert not any(alleges(Point(text), kind) for text in PRAISE.split(". ") for kind in KINDS)
+
+
+def test_tables_without_heads_or_with_gaps_are_passed_over() -> None:
+    ragged = Table(
+        number="1",
+        caption="",
+        page=0,
+        rows=((), ("Owl",), ("Owl", "1.23", "4.56"), ("", ""), ("Bat", "7.89")),
+    )
+    text = "We compare Owl with Bat, as Table 1 shows: 1.23 and 7.89 [3]."
+    document = Document(title="Owls", sections=(Section(title="Results", text=text),), tables=(ragged,))
+    assert [plant(document, kind) for kind in KINDS] == [None] * len(KINDS)
+
+
+def test_a_long_paper_is_planted_soon() -> None:
+    rows = (("Method", "Mean", "Spread"), *((f"Method {n}", f"{n}.11", f"{n}.22") for n in range(150)))
+    text = " ".join(f"We compare Method {n}, whose mean is {n}.11 in Table 1 [1]." for n in range(400))
+    long = Document(
+        title="Long",
+        sections=(Section(title="Results", text=text),),
+        tables=(Table(number="1", caption="", page=0, rows=rows),),
+    )
+    began = time.perf_counter()
+    assert plant(long, "wrong-number")
+    assert plant(long, "swapped-columns")
+    assert time.perf_counter() - began < 10
 
 
 MARKDOWN = """# Bats in Attics

@@ -196,13 +196,14 @@ def plant(
 
     if strange := set(kind or ()) - {*KINDS}:
         raise typer.BadParameter(f"--kind {', '.join(sorted(strange))}: there are {', '.join(KINDS)}")
-    files = [file for path in papers for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
-    key = plant_all(
-        [file for file in files if file.is_file()],
-        out,
-        [each for each in KINDS if not kind or each in kind],
-        seed,
-    )
+    files = [
+        file
+        for path in papers
+        for file in (sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path])
+    ]
+    if not files:
+        raise typer.BadParameter(f"{papers[0]}: no files in it")
+    key = plant_all(files, out, [each for each in KINDS if not kind or each in kind], seed)
     clean = sum(each.planted is None for each in key.documents)
     say(f"{count(clean, 'paper')}, {count(len(key.documents) - clean, 'planted error')}")
     for paper, kinds in key.without.items():

@@ -139,7 +139,9 @@ class Session:
                 literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
                 need_team(config, literature)
             journal = journal or self._journal(stack, identities)
-            folder = stack.enter_context(RunFolder(self.folder, config, system.write_report))
+            folder = RunFolder(self.folder, config, system.write_report)
+            # Beside the loop: a report may hold pictures of pages, and other runs go on meanwhile.
+            stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
             discussion = system.team(config)
             recall = AuthorRecall(
                 literature, roles.prompts, discussion.invitation.suggestions if discussion else 0

@@ -30,11 +30,11 @@ ARENA, KEY, CASES, TEXTS, PAPERS = "arena", "key.csv", "cases.jsonl", "texts", "
 COLUMNS = ("id", "case", "maker", "seed", "run", "sha256", "words", "lines", "headings", "lists", "changed")
 """Of the key; `lines`, `headings` and `lists` are the signs of style that ratings may be adjusted for (MAMORX, §5)."""
 ITSELF = re.compile(
-    r"[^.!?\n]*\b(?:as an? (?:AI|artificial intelligence|(?:large )?language model)|I am an? (?:AI|(?:large )?language model)"
-    r"|this review (?:was|is) (?:written|generated|produced) by)\b[^.!?\n]*[.!?]?[ \t]*",
+    r"\b(?:as an? (?:AI|artificial intelligence|(?:large )?language model)|I am an? (?:AI|(?:large )?language model)"
+    r"|this review (?:was|is) (?:written|generated|produced) by)\b",
     re.IGNORECASE,
 )
-"""A sentence in which a text says what wrote it."""
+"""How a text says what wrote it."""
 NEUTRAL, EARLIER = "the reviewer", "an earlier paper"
 
 
@@ -95,7 +95,7 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
 def nameless(text: str, names: Iterable[str], spec: ArenaConfig) -> tuple[str, int]:
     """A text without what would tell who wrote it, and how many such places it had."""
     text, sections = _without(text, spec.cut)
-    text, sentences = ITSELF.subn("", text)
+    text, sentences = _without_itself(text)
     text, alone = re.subn(
         r"\A\s*#+ [^\n]+\n(?![\s\S]*^#)", "", text, count=1, flags=re.MULTILINE
     )  # its only heading
@@ -122,6 +122,17 @@ def nameless(text: str, names: Iterable[str], spec: ArenaConfig) -> tuple[str, i
         )
         text, replaced = known.subn(_neutral, text)
     return re.sub(r"\n{3,}", "\n\n", text).strip(), sections + sentences + alone + marks + replaced
+
+
+def _without_itself(text: str) -> tuple[str, int]:
+    """A text without the sentences in which it says what wrote it."""
+    kept, cut = list[str](), 0
+    for line in text.splitlines():
+        parts = re.split(r"(?<=[.!?])(?=\s)", line)
+        left = [part for part in parts if not ITSELF.search(part)]
+        cut += len(parts) - len(left)
+        kept.append(line if len(left) == len(parts) else "".join(left).lstrip())
+    return "\n".join(kept), cut
 
 
 def _neutral(found: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import cached_property
 from io import BytesIO
 from typing import Any
 
@@ -28,11 +29,17 @@ USER = "user"
 
 
 class Untouched(Image):
-    """A picture sent as the bytes it came in; AutoGen would make a PNG of it, eight times a JPEG's size."""
+    """A picture sent as the bytes it came in; AutoGen would make a PNG of it, eight times a JPEG's size.
+
+    Its pixels are read only for whoever looks at them, while no other turn goes on.
+    """
 
     def __init__(self, picture: Picture) -> None:
-        super().__init__(Pillow.open(BytesIO(picture.data)))
         self._data = picture.data
+
+    @cached_property
+    def image(self) -> Pillow.Image:  # pyright: ignore[reportIncompatibleVariableOverride] - read when it is asked for
+        return Pillow.open(BytesIO(self._data)).convert("RGB")
 
     def to_base64(self) -> str:
         return b64encode(self._data).decode("ascii")

@@ -16,7 +16,7 @@ from manyheads.literature.documents.document import Box, Figure, Table
 from manyheads.literature.documents.layout import Line, Sheet, wordy
 from manyheads.literature.documents.letters import Word
 from manyheads.literature.documents.page import Drawing
-from manyheads.literature.documents.sections import heading
+from manyheads.literature.documents.sections import ABSTRACT, PLAIN, bare, heading
 
 NEAR = 18.0
 """Points by which letters may stand off the graphics that they belong to."""
@@ -117,8 +117,18 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
         for one in lines
         if heading(one, body) and one.x0 - one.left < 8 and (one.largest > body + 0.5 or _numbered(one))
     }
+    if sheet.page.number == 1:
+        named |= {id(one) for one in _front(sheet, lines)}
     kept = [one for one in lines if id(one) in text or id(one) in named]
     return [*kept, *(line for one in captions for line in one.lines), *sheet.furniture, *sheet.notes]
+
+
+def _front(sheet: Sheet, lines: Sequence[Line]) -> list[Line]:
+    """Title, authors and their addresses: what stands above the abstract or the first heading, and above all pictures."""
+    opening = next((one for one in lines if ABSTRACT.match(one.text) or PLAIN.match(bare(one)[1])), None)
+    drawn = (box[1] for _, box in sheet.page.drawings if box[3] - box[1] > 4)
+    low = min(opening.base if opening else 0.0, *drawn, math.inf)
+    return [one for one in lines if one.bottom < low]
 
 
 def _numbered(line: Line) -> bool:
@@ -140,6 +150,8 @@ def _bands(
         if close and solid and overlap((x0, x1), (one.left, one.right)) > 0.3 * (x1 - x0):
             one.left, one.right = min(one.left, x0), max(one.right, x1)
             left, right = min(left, x0), max(right, x1)
+    if one.kind == "table" and (ruled := _ruled(sheet, one, captions)):
+        left, right = min(left, ruled[0]), max(right, ruled[2])
     own = set(map(id, one.lines))
     others = [line.box for line in texts if id(line) not in own]
     others += [other.box for other in captions if other is not one and other.box]

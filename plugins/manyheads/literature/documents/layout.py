@@ -285,7 +285,12 @@ def _set_apart_furniture(made: list[Sheet]) -> None:
             if (
                 (NUMBER.fullmatch(line.text) and _outermost(line, sheet))
                 or STAMP.match(line.text)
-                or (len(made) > 1 and seen[_shape(line, sheet)] >= several and not CAPTION.match(line.text))
+                or (
+                    len(made) > 1
+                    and seen[_shape(line, sheet)] >= several
+                    and any(map(str.isalpha, line.text))
+                    and not CAPTION.match(line.text)
+                )
             ):
                 sheet.furniture.append(line)
         if sheet.lines and not sheet.furniture:

@@ -1,12 +1,13 @@
 """Where a passage stands on a page of a PDF, for those who mark it there."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.document import Box, Limits
-from manyheads.literature.documents.figures import hull
-from manyheads.literature.documents.letters import Place, letters_of
+from manyheads.literature.documents.letters import Letter, Place, letters_of
 from manyheads.literature.documents.pdfium import opened
 from manyheads.literature.documents.quotes import GAP, LOOSE, Letters, folded, near
 
@@ -29,28 +30,35 @@ def places(path: Path, page: int, text: str) -> list[Box]:
         if not 1 <= page <= len(document):
             raise DocumentError(f"{path} has no page {page}", tried=f"it has {len(document)} pages")
         raw: Any = document[page - 1]
-        place = Place.on(raw)
+        shown = Place.on(raw)
         textpage = raw.get_textpage()
         try:
             letters = [one for one in letters_of(textpage, Limits()) if one.style and not one.style.invisible]
         finally:
             textpage.close()
-            raw.close()
+        quarters = Counter(
+            one.style.quarter for one in letters if one.style and one.style.quarter is not None
+        )
+        reading = Place.on(raw, next((quarter for quarter, _ in quarters.most_common(1)), None))
+        raw.close()
     # A letter may be drawn as a ligature, and count as two.
     folds = [folded(one.text) for one in letters]
     printed = "".join(folds)
     owners = [number for number, fold in enumerate(folds) for _ in fold]
-    boxes: list[Box] = []
+    lines: list[list[Letter]] = []
     for part in GAP.split(text):
         for start, end in _spans(printed, Letters(part, cited=True).text):
             for number in dict.fromkeys(owners[start:end]):
-                one = letters[number]
-                box = place.box(one.left, one.bottom, one.right, one.top)
-                if boxes and _goes_on(boxes[-1], box):
-                    boxes[-1] = hull((boxes[-1], box))
+                if lines and _goes_on(_box(reading, lines[-1]), _box(reading, [letters[number]])):
+                    lines[-1].append(letters[number])
                 else:
-                    boxes.append(box)
-    return boxes
+                    lines.append([letters[number]])
+    return [_box(shown, line) for line in lines]
+
+
+def _box(place: Place, letters: Sequence[Letter]) -> Box:
+    lefts, rights, bottoms, tops = zip(*(one[1:5] for one in letters), strict=True)
+    return place.box(min(lefts), min(bottoms), max(rights), max(tops))
 
 
 def _spans(printed: str, part: str) -> list[tuple[int, int]]:

@@ -123,4 +123,5 @@ class Desk:
             "references": len(paper.references),
             "novelty": result.novelty,
             "cited": result.references,
+            "speech": paper.document.speech,
         }

@@ -107,7 +107,9 @@ class Critic:
         images: tuple[Image, ...] = (),
     ) -> str:
         """A reply in words; empty where none came that could be used."""
-        question = Question(STAGE, exhibit.number, self.speaker, ROLE, task, variables, images=images)
+        question = Question(
+            STAGE, exhibit.number, self.speaker, ROLE, task, variables, images=images, spare=True
+        )
         try:
             return self.run.wording(await _ask(self.run, question, like))
         except ModelError as error:
@@ -152,7 +154,7 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     offline = config.provider == "offline"
     if not config.sees or (offline and not config.vision):
         return False
-    question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),))
+    question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),), spare=True)
     try:
         said = await _ask(run, question, Colours)
     except ModelError as error:
@@ -191,20 +193,16 @@ async def critique(run: MamorxRun) -> None:
     if (left_out := len(figures) - settings.most) > 0:
         run.warn(STAGE, f"{left_out} figures were not looked at: figures.most is {settings.most}")
     files = _files(figures)
-    exhibits = [
-        await asyncio.to_thread(_exhibit, run, at, note, files[at])
-        for at, note in enumerate(notes[: settings.most])
-    ]
-    for exhibit in exhibits:
+    drawable = bool(paper.document.pages) or any(one.files for one in figures)
+    looking = asyncio.ensure_future(critic_of(run, paper.title, paper.abstract, notes, drawable))
+
+    async def judge(at: int) -> None:
+        exhibit = await asyncio.to_thread(_exhibit, run, at, notes[at], files[at])
         if exhibit.problem:
             run.warn(STAGE, f"{exhibit.note.name}: {exhibit.problem}")
-    pictures = any(exhibit.picture for exhibit in exhibits)
-    critic = await critic_of(run, paper.title, paper.abstract, notes, pictures)
+        result.figures[at] = await (await looking).judge(exhibit)
 
-    async def judge(exhibit: Exhibit) -> None:
-        result.figures[exhibit.number - 1] = await critic.judge(exhibit)
-
-    await together(*map(judge, exhibits))
+    await together(looking, *map(judge, range(min(len(figures), settings.most))))
 
 
 def _files(figures: Sequence[Figure]) -> list[str]:

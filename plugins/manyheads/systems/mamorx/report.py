@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from manyheads.core.results import Figure
 from manyheads.errors import DocumentError
-from manyheads.literature.documents import page_size, places, render
+from manyheads.literature.documents import places
+from manyheads.literature.documents.pdfium import drawn, page_size
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems.mamorx.result import (
@@ -25,6 +26,9 @@ from manyheads.systems.mamorx.result import (
     Related,
     Source,
 )
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 WIDTH = 1100
 """Pixels across a page: letters of ten points can be read."""
@@ -269,7 +273,7 @@ class ReviewPage(Page):
         for page in self.pages if self.file else ():
             assert self.file
             try:
-                picture = _picture(render(self.file, page, width=WIDTH, margin=0), "JPEG")
+                picture = _picture(drawn(self.file, page, width=WIDTH, margin=0), "JPEG")
                 size, marks = page_size(self.file, page), self._marks(self.file, page)
             except DocumentError:
                 continue
@@ -297,25 +301,26 @@ class ReviewPage(Page):
     @cached_property
     def crops(self) -> dict[str, Picture]:
         """The figures' pictures by their names."""
+        from PIL import Image
+
         home = self.record.folder.resolve()
         pictures = dict[str, Picture]()
         for note in self.result.figures:
             path = (home / note.image).resolve() if note.image else None
             if path and path.is_relative_to(home) and path.is_file():
                 with suppress(OSError):
-                    pictures[note.name] = _picture(path.read_bytes(), "PNG")
+                    pictures[note.name] = _picture(Image.open(path), "PNG")
         return pictures
 
 
 def _anchor(claim: Claim, source: Source) -> str:
-    return f"quote-{claim.number}-{claim.sources.index(source) + 1}"
+    place = next(n for n, each in enumerate(claim.sources, 1) if each is source)
+    return f"quote-{claim.number}-{place}"
 
 
-def _picture(data: bytes, kind: Literal["JPEG", "PNG"]) -> Picture:
-    """A picture as small as the report can have it; raises `OSError` where it is none."""
-    from PIL import Image
-
-    image = Image.open(BytesIO(data)).convert("RGB")
+def _picture(image: "Image", kind: Literal["JPEG", "PNG"]) -> Picture:
+    """A picture as small as the report can have it; raises `OSError` where it cannot be read."""
+    image = image.convert("RGB")
     image.thumbnail((WIDTH, 2 * WIDTH))
     written = BytesIO()
     if kind == "PNG" and len(image.getcolors(256) or ()):

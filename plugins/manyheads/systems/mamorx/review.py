@@ -84,7 +84,7 @@ def _value(entry: Entry, field: FormField | None) -> str:
     if isinstance(entry.value, bool):
         return "yes" if entry.value else "no"
     meaning = field.options.get(str(entry.value), "") if field else ""
-    said = f"{entry.value} of {entry.scale[1]}" if entry.scale else str(entry.value)
+    said = f"{entry.value}/{entry.scale[1]}" if entry.scale else str(entry.value)
     return f"{said} ({meaning.rstrip('.')})" if meaning else said
 
 

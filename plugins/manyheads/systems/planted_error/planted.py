@@ -73,7 +73,8 @@ def plant(document: Document, kind: Kind, seed: int = 0) -> Planting | None:
 
     The same paper, kind and seed give the same fault.
     """
-    return PLANTERS[kind](document, random.Random(f"{seed} {kind} {document.title}"))
+    said = [_Said(n, text) for n, each in enumerate(document.sections) for text in sentences(each.text)]
+    return PLANTERS[kind](document, said, random.Random(f"{seed} {kind} {document.title}"))
 
 
 def sentences(text: str) -> list[str]:
@@ -94,13 +95,9 @@ class _Said(NamedTuple):
     text: str
 
 
-def _said(document: Document) -> list[_Said]:
-    return [_Said(n, text) for n, each in enumerate(document.sections) for text in sentences(each.text)]
-
-
 def _holds(text: str, part: str) -> bool:
     """Whether a word or number stands in a text by itself."""
-    return bool(re.search(_alone(part), text, re.IGNORECASE))
+    return part.casefold() in text.casefold() and bool(re.search(_alone(part), text, re.IGNORECASE))
 
 
 def _alone(part: str) -> str:
@@ -165,11 +162,12 @@ def _cells(document: Document) -> Iterator[_Cell]:
     for place, table in enumerate(document.tables):
         for row, cells in enumerate(table.rows):
             for column, cell in enumerate(cells):
-                if row and column and (match := NUMBER.fullmatch(cell.strip())):
+                head = table.rows[0][column : column + 1]
+                if row and column and head and (match := NUMBER.fullmatch(cell.strip())):
                     yield _Cell(place, row, column, match[1])
 
 
-def _wrong_number(document: Document, rng: random.Random) -> Planting | None:
+def _wrong_number(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
     """A number that the text has from a table is another in the text."""
     taken, cells = _numbers(document), [*_cells(document)]
     counts = [each.value for each in cells]
@@ -177,7 +175,7 @@ def _wrong_number(document: Document, rng: random.Random) -> Planting | None:
         (cell, said)
         for cell in cells
         if sum(map(str.isdigit, cell.value)) > 1 and counts.count(cell.value) == 1
-        for said in _said(document)
+        for said in text
         if _holds(said.text, cell.value)
     ]
     if not options:
@@ -185,31 +183,31 @@ def _wrong_number(document: Document, rng: random.Random) -> Planting | None:
     cell, said = rng.choice(options)
     if (value := _changed(cell.value, taken, rng)) is None:
         return None
-    text = re.sub(_alone(cell.value), value, said.text, count=1)
+    wrong = re.sub(_alone(cell.value), value, said.text, count=1)
     table, section = document.tables[cell.table], document.sections[said.section]
     label, head = table.rows[cell.row][0], table.rows[0][cell.column]
-    others = [name for each in _said(document) if each != said and _holds(each.text, cell.value)
+    others = [name for each in text if each != said and _holds(each.text, cell.value)
               for name in _names(document.sections[each.section])]  # fmt: skip
     others += [ABSTRACT] if _holds(document.abstract, cell.value) else []
     fault = Fault(
         kind="wrong-number",
         about=f"{_name(section)} says {value} where Table {table.number} has {cell.value} ({label}, {head})",
         places=_once(f"Table {table.number}", *_names(section), *others),
-        quotes=[text],
+        quotes=[wrong],
         values=[value, cell.value],
         subjects=[label, head],
     )
-    return Planting(_with_sentence(document, said, text), fault)
+    return Planting(_with_sentence(document, said, wrong), fault)
 
 
-def _caption(document: Document, rng: random.Random) -> Planting | None:
+def _caption(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
     """A caption says the contrary of the sentence that speaks of its figure or table, in one word or number."""
     swaps = {one: other for pair in OPPOSITES for one, other in (pair, pair[::-1])}
     options = list[tuple[str, int, _Said, str, str]]()
     for kind, floats in (("Figure", document.figures), ("Table", document.tables)):
         for place, each in enumerate(floats):
             named = re.compile(rf"\b{kind[:3]}(?:{kind[3:]}|s?\.)? ?{re.escape(each.number)}(?!\w|\.\d)")
-            spoken = [said for said in _said(document) if named.search(said.text)]
+            spoken = [said for said in text if named.search(said.text)]
             for word in dict.fromkeys(re.findall(r"[a-z]+", each.caption)):
                 options += [
                     (kind, place, said, word, swaps[word])
@@ -237,7 +235,7 @@ def _caption(document: Document, rng: random.Random) -> Planting | None:
     )
 
 
-def _missing_baseline(document: Document, rng: random.Random) -> Planting | None:
+def _missing_baseline(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
     """The row of a method that the text says it compares with is not in the table; no number of it is in the text."""
     own, body = f"{document.title} {document.abstract}", f"{document.abstract}\n{document.text()}"
     options = [
@@ -245,9 +243,9 @@ def _missing_baseline(document: Document, rng: random.Random) -> Planting | None
         for place, table in enumerate(document.tables)
         if len(table.rows) > 3
         for row, cells in enumerate(table.rows)
-        if row and re.search(r"[^\W\d_]{3}", cells[0]) and not re.search(r"\bours?\b", cells[0], re.IGNORECASE)
+        if row and cells and re.search(r"[^\W\d_]{3}", cells[0]) and not re.search(r"\bours?\b", cells[0], re.IGNORECASE)
         if not _holds(own, cells[0]) and any(NUMBER.fullmatch(cell.strip()) for cell in cells[1:])
-        for said in _said(document)
+        for said in text
         if COMPARED.search(said.text) and (_holds(said.text, cells[0]) or _holds(said.text, f"{cells[0]}s"))
         if not any(_holds(body, match[1]) for cell in cells[1:] if (match := NUMBER.fullmatch(cell.strip())) and len(match[1]) > 2)
     ]  # fmt: skip
@@ -267,12 +265,12 @@ def _missing_baseline(document: Document, rng: random.Random) -> Planting | None
     return Planting(_with_rows(document, place, rows), fault)
 
 
-def _broken_reference(document: Document, rng: random.Random) -> Planting | None:
+def _broken_reference(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
     """A citation leads to no entry: a number beyond the list, or a year in which its author has none."""
     citations = Citations(document.references)
     labels = [int(each.number) for each in document.references if each.number.isdigit()]
     options = list[tuple[_Said, int, int, str, str]]()
-    for said in _said(document):
+    for said in text:
         if not citations.of(said.text):
             continue
         if labels:
@@ -290,31 +288,30 @@ def _broken_reference(document: Document, rng: random.Random) -> Planting | None
                     options.append((said, match.start(4), match.end(4), before, " ".join(words.split())))
     rng.shuffle(options)
     broken = (
-        (text, *option)
+        (wrong, *option)
         for option in options
-        if len(citations.of(text := option[0].text[: option[1]] + option[3] + option[0].text[option[2] :]))
+        if len(citations.of(wrong := option[0].text[: option[1]] + option[3] + option[0].text[option[2] :]))
         == len(citations.of(option[0].text)) - 1  # it was cited once in the sentence, and is no longer
     )
     if (first := next(broken, None)) is None:
         return None
-    text, said, start, end, value, name = first
+    wrong, said, start, end, value, name = first
     section = document.sections[said.section]
     fault = Fault(
         kind="broken-reference",
         about=f"{_name(section)} cites {name}, which is not in the list of references",
         places=[name, *([] if labels else [name.replace(",", "")])],
-        quotes=[text],
+        quotes=[wrong],
         values=[value, said.text[start:end]],
         subjects=[name],
     )
     fault.places = _once(*fault.places)
-    return Planting(_with_sentence(document, said, text), fault)
+    return Planting(_with_sentence(document, said, wrong), fault)
 
 
-def _swapped_columns(document: Document, rng: random.Random) -> Planting | None:
+def _swapped_columns(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
     """The numbers of two columns stand under each other's heads; the text tells one of them with its head's name."""
     options = list[tuple[int, int, int, _Cell, _Said]]()
-    said = _said(document)
     for cell in _cells(document):
         rows = document.tables[cell.table].rows
         numeric = [
@@ -325,7 +322,7 @@ def _swapped_columns(document: Document, rng: random.Random) -> Planting | None:
         if cell.column not in numeric or sum(map(str.isdigit, cell.value)) < 2:
             continue
         head = rows[0][cell.column]
-        spoken = [one for one in said if _holds(one.text, cell.value) and _holds(one.text, head)]
+        spoken = [one for one in text if _holds(one.text, cell.value) and _holds(one.text, head)]
         options += [
             (cell.table, cell.column, other, cell, one) for other in numeric if other != cell.column
             for one in spoken if not _holds(one.text, rows[0][other])
@@ -358,7 +355,7 @@ def _once(*names: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-PLANTERS: Mapping[Kind, Callable[[Document, random.Random], Planting | None]] = {
+PLANTERS: Mapping[Kind, Callable[[Document, Sequence[_Said], random.Random], Planting | None]] = {
     "wrong-number": _wrong_number,
     "caption": _caption,
     "missing-baseline": _missing_baseline,

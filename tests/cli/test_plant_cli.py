@@ -1,0 +1,100 @@
+"""`manyheads plant` and `manyheads rating calibration` as users meet them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manyheads.resources import shipped
+from manyheads.systems.planted_error.planted import KINDS
+from support.command import manyheads_command
+from support.llm import LLM
+from support.play import config_for, play
+
+PAPERS = shipped() / "evals" / "review-planted-errors" / "papers"
+
+
+def test_papers_go_in_and_copies_with_a_key_and_cases_come_out(tmp_path: Path) -> None:
+    done = manyheads_command(
+        "plant", PAPERS / "kiln.json", "--kind", "caption", "--out", "planted", cwd=tmp_path
+    )
+    assert done.code == 0, done.err
+    assert "1 paper, 1 planted error" in done.out
+    key = json.loads((tmp_path / "planted" / "key.json").read_text())
+    assert sorted(str(each["planted"]) for each in key["documents"]) == ["None", "caption"]
+    assert len((tmp_path / "planted" / "cases.jsonl").read_text().splitlines()) == 2
+    again = manyheads_command("plant", PAPERS, "--out", "all", cwd=tmp_path)
+    assert f"3 papers, {3 * len(KINDS)} planted errors" in again.out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("none.md", None, "none.md cannot be read"),
+        (
+            "bare.md",
+            "# Owls\n\n## Abstract\n\nOwls hear.\n\n## 1 Method\n\nWe listen.",
+            "no fault can be planted",
+        ),
+        ("broken.json", "{", "broken.json is not valid JSON"),
+    ],
+)
+def test_what_cannot_be_planted_is_named(name: str, text: str | None, problem: str, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    done = manyheads_command("plant", name, cwd=tmp_path)
+    assert problem in done.message
+    assert not (tmp_path / "planted").exists()
+
+
+def test_papers_of_one_name_and_strange_kinds_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "kiln.json").write_bytes((PAPERS / "kiln.json").read_bytes())
+    done = manyheads_command("plant", PAPERS / "kiln.json", "a", cwd=tmp_path)
+    assert "another paper is called kiln too" in done.message
+    strange = manyheads_command("plant", PAPERS, "--kind", "typo", cwd=tmp_path)
+    assert strange.code == 2
+    assert "swapped-columns" in strange.err
+
+
+PEOPLE = "paper,rater,score\nfootsteps,A,8\nfootsteps,B,7\nerrata,A,5\nerrata,B,6\nkiln,A,3\nkiln,B,4\n"
+
+
+def test_scores_of_a_table_beside_peoples(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "scores.csv").write_text("id,overall\nkiln,2\nfootsteps,9\nerrata,6\n")
+    done = manyheads_command(
+        "rating", "calibration", "people.csv", "--scores", "scores.csv", "--threshold", "6", cwd=tmp_path
+    )
+    assert done.code == 0, done.err
+    assert "3 papers, ratings a paper: 2" in done.out
+    assert "Spearman ρ          1.00 (" in done.out
+    data = manyheads_command(
+        "rating", "calibration", "people.csv", "--scores", "scores.csv", "--json", cwd=tmp_path
+    )
+    assert json.loads(data.out)["scores"]["figures"]["auroc"] is None
+    (tmp_path / "scores.csv").write_text("id,overall\nkiln,2\n")
+    few = manyheads_command("rating", "calibration", "people.csv", "--scores", "scores.csv", cwd=tmp_path)
+    assert "footsteps: rated, but there is no score of it" in few.message
+
+
+async def test_scores_of_reviews_of_papers_beside_peoples(llm: LLM, tmp_path: Path) -> None:
+    scores = {"footsteps": 7, "errata": 6, "kiln": 4}
+    for name, score in scores.items():
+        llm.answers["overall"] = score
+        sets = (
+            "system=mamorx",
+            "mamorx.maker=plain",
+            "mamorx.form=neurips",
+            f"inputs.paper={PAPERS / f'{name}.json'}",
+        )
+        played = await play(config_for(llm, *sets), tmp_path / name, llm)
+        assert played.result["review"]["scores"]["overall"] == score
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    runs = [part for name in scores for part in ("--scores", name)]
+    done = manyheads_command("rating", "calibration", "people.csv", *runs, "--json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["scores"]["figures"]["spearman"]["estimate"] == 1
+    none = manyheads_command("rating", "calibration", "people.csv", *runs, "--by", "novelty", cwd=tmp_path)
+    assert "no 'novelty'" in none.message
+    assert "overall" in none.message

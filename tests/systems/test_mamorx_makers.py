@@ -1,0 +1,122 @@
+"""The baselines of MAMORX read off what reaches a model server: one prompt, the same without outside knowledge, one agent alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.systems.loading import load
+from support.llm import LLM
+from support.manuscripts import SECTIONS, TITLE, tei
+from support.play import Played, config_for, play
+from support.requests import Request
+
+Play = Callable[..., Any]
+GOOD = {"sources": [{"where": "Section 3", "quote": "91 percent of strikes"}], "text": "It is measured."}
+BAD = {
+    "sources": [{"where": "Section 3", "quote": "owls sleep through the whole winter"}],
+    "text": "It is not.",
+}
+
+
+@pytest.fixture
+def run(llm: LLM, tmp_path: Path) -> Play:
+    async def runner(*sets: str, folder: str = "run", **answers: object) -> Played:
+        llm.answers = {"finished": True, "strengths": [], "weaknesses": [GOOD], "questions": [], **answers}
+        paper = tei(tmp_path / "paper.tei.xml")
+        own = ("system=mamorx", f"inputs.paper={paper}", "models.default.retries=0")
+        return await play(config_for(llm, *own, *sets), tmp_path / folder, llm)
+
+    return runner
+
+
+@pytest.mark.parametrize(("maker", "form"), [("plain", "free"), ("outline", "outline")])
+async def test_one_prompt_with_the_whole_text_and_no_tools(run: Play, maker: str, form: str) -> None:
+    points = (
+        {}
+        if form == "free"
+        else {"acceptance": ["Clear."], "rejection": ["Short.", "Cold."], "suggestions": []}
+    )
+    played = await run(f"mamorx.maker={maker}", f"mamorx.form={form}", "models.default.tools=true", **points)
+    [request] = played.requests
+    assert not request.tools
+    assert all(text in request.asking for text in (TITLE, *SECTIONS.values(), "2.1 Data"))
+    assert "search of published work" not in request.asking
+    task = request.asking.split("## Your task")[1].split("## The form")[0]
+    assert (
+        len([line for line in task.splitlines() if line[:1].isdigit()]) == {"plain": 2, "outline": 4}[maker]
+    )
+    result = played.result
+    assert (result["maker"], result["novelty"], result["figures"]) == (maker, None, [])
+    assert [each["text"] for each in result["review"]["claims"]] == [
+        each for texts in points.values() for each in texts
+    ]
+    assert "Not verified" not in result["review"]["text"], "nobody asked it for sources"
+
+
+async def test_the_committee_without_outside_knowledge_asks_nobody_outside(run: Play, llm: LLM) -> None:
+    config = load(["mamorx-multi-agent"])
+    settings = config.settings
+    assert (settings.maker, settings.novelty.enabled, settings.figures.enabled, settings.references.enabled) == (
+        "committee", False, False, False,
+    )  # fmt: skip
+    off = [f"mamorx.{each}.enabled=false" for each in ("novelty", "references", "figures")]
+    llm.tool_calls = [("ask", {"expert": "impact", "question": "What is new?", "expects": "Words."})]
+    played = await run("models.default.tools=true", *off)
+    impact = next(each for each in played.requests if each.title == "ExpertAnswer")
+    assert "search_cited" not in impact.tools
+    assert played.result["searches"] is None
+
+
+async def test_one_agent_alone_thinks_again_as_long_as_its_tokens_last(run: Play) -> None:
+    first = await run("mamorx.maker=alone", "mamorx.tokens=1")
+    assert [each.title for each in first.requests] == ["WrittenReview"]
+    once = first.result["usage"]["input_tokens"] + first.result["usage"]["output_tokens"]
+    played = await run("mamorx.maker=alone", f"mamorx.tokens={6 * once}", folder="more")
+    asked = played.requests[1:]
+    assert 2 <= len(asked) <= 6
+    firsts = [next(iter((each.schema or {})["properties"])) for each in asked]
+    assert firsts == ["thought", *["doubts"] * (len(asked) - 1)]
+    usage = played.result["usage"]
+    assert usage["input_tokens"] + usage["output_tokens"] <= 6 * once
+    assert "It is measured." in (asked[1].fenced("draft") or "")
+
+
+async def test_one_agent_alone_is_told_which_of_its_sources_are_absent(run: Play, llm: LLM) -> None:
+    played = await run("mamorx.maker=alone", "mamorx.exchanges=1", weaknesses=[GOOD, BAD])
+    again = played.requests[1]
+    assert again.fenced("point") == "It is not."
+    shown, apart = played.result["review"]["text"].split("## Not verified")
+    assert ("It is measured." in shown, "It is not." in shown, "It is not." in apart) == (True, False, True)
+    assert "Mending" not in [each.title for each in played.requests]
+
+
+async def test_without_a_limit_one_agent_alone_stops_where_nothing_changes(run: Play) -> None:
+    texts = iter(["One.", "Two.", "Two.", "Three."])
+    held = {"summary": "S.", "assessment": "A."}
+
+    def summary(request: Request) -> str:
+        return next(texts)
+
+    played = await run("mamorx.maker=alone", **{**held, "summary": summary})
+    assert len(played.requests) == 3
+    assert played.result["review"]["entries"][0]["value"] == "Two."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+async def test_one_agent_alone_reads_by_tools(run: Play, llm: LLM, host: str) -> None:
+    llm.tool_calls = [("read_section", {"name": "Results"}), ("search_cited", {"words": "snow"})]
+    played = await run("mamorx.maker=alone", "mamorx.tokens=1", "models.default.tools=true", f"host={host}")
+    assert "search_cited" not in played.requests[0].tools, "nothing was looked up"
+    [result] = [said.text for said in played.requests[-1].messages if said.role == "tool"]
+    assert SECTIONS["3", "Results"] in result
+
+
+@pytest.mark.parametrize(
+    "name", ["mamorx", "mamorx-plain", "mamorx-outline", "mamorx-multi-agent", "mamorx-alone"]
+)
+def test_each_config_is_one_maker(name: str) -> None:
+    maker = name.removeprefix("mamorx-")
+    assert load([name]).settings.maker == (maker if maker in ("plain", "outline", "alone") else "committee")

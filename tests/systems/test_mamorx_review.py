@@ -1,0 +1,306 @@
+"""A review of a paper: its form, what its points rest on, and the text that an author reads."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from manyheads.engine.readiness import roles_of
+from manyheads.errors import ConfigError
+from manyheads.prompts import Prompts
+from manyheads.replies import WrittenReview
+from manyheads.resources import Resources
+from manyheads.systems.loading import validate
+from manyheads.systems.mamorx.forms import FormField, ReviewForm, form_names, form_of
+from manyheads.systems.mamorx.paper import Manuscript, read_paper
+from manyheads.systems.mamorx.reading import PART, parts
+from support.llm import LLM
+from support.manuscripts import ABSTRACT, SECTIONS, tei
+from support.play import Played, config_for, play
+
+Play = Callable[..., Any]
+PROMPTS = Prompts(Resources())
+SHIPPED = ("free", "iclr", "mamorx", "neurips", "outline")
+
+
+@pytest.fixture
+def run(llm: LLM, tmp_path: Path) -> Play:
+    async def runner(*sets: str, folder: str = "run", **answers: object) -> Played:
+        llm.answers = {
+            "inquiries": [],
+            "strengths": [],
+            "questions": [],
+            "weaknesses": [],
+            "points": [],
+            **answers,
+        }
+        paper = tei(tmp_path / "paper.tei.xml")
+        own = ("system=mamorx", f"inputs.paper={paper}", "models.default.retries=0", "mamorx.novelty.enabled=false",
+               "mamorx.references.enabled=false", "mamorx.figures.enabled=false")  # fmt: skip
+        return await play(config_for(llm, *own, *sets), tmp_path / folder, llm)
+
+    return runner
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Manuscript:
+    return read(tei(tmp_path / "paper.tei.xml"))
+
+
+def read(path: Path) -> Manuscript:
+    found = read_paper(validate({"system": "mamorx", "inputs": {"paper": str(path)}}))
+    assert found
+    return found
+
+
+def point(text: str, *sources: tuple[str, str]) -> dict[str, Any]:
+    return {"text": text, "sources": [{"where": where, "quote": quote} for where, quote in sources]}
+
+
+# Forms.
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_form_that_ships_has_reasons_before_scores_and_says_what_each_number_means(name: str) -> None:
+    form = form_of(name, PROMPTS)
+    names = [*form.fields]
+    for field in form.fields:
+        if form.fields[field].kind == "score":
+            assert all(form.fields[field].options.values())
+            earlier = [form.fields[each].kind for each in names[: names.index(field)]]
+            assert {"text", "points"} & {*earlier}
+            assert field == "confidence" or f"{field}_reason" in names[: names.index(field)]
+    assert list(form.reply(WrittenReview).model_fields) == names
+    assert name in form_names(Resources())
+
+
+def test_nothing_fixes_the_number_of_points() -> None:
+    for name in SHIPPED:
+        schema = form_of(name, PROMPTS).reply(WrittenReview).model_json_schema()
+        lists = [part for part in schema["properties"].values() if part.get("type") == "array"]
+        assert not any({"minItems", "maxItems"} & {*part} for part in lists)
+
+
+def test_a_score_with_gaps_takes_its_own_numbers_alone() -> None:
+    form = ReviewForm.model_validate(
+        {"title": "A", "about": "B", "fields": {
+            "all": {"title": "All", "meaning": "x", "score": {1: "bad", 2: "good"}},
+            "some": {"title": "Some", "meaning": "x", "score": {1: "bad", 3: "fair", 10: "good"}},
+        }}
+    )  # fmt: skip
+    kind = form.reply(WrittenReview)
+    assert kind.model_validate({"all": 2, "some": 10}).model_dump() == {"all": 2, "some": "10"}
+    for wrong in ({"all": 3, "some": 1}, {"all": 1, "some": 2}, {"all": 1.5, "some": 1}, {"some": 1}):
+        with pytest.raises(ValidationError):
+            kind.model_validate(wrong)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {}, {"a": {"title": "A"}}, {"a": {"title": "A", "text": "x", "flag": "y"}}, {"thought": {"title": "A", "text": "x"}},
+        {"A b": {"title": "A", "text": "x"}}, {"a": {"title": "A", "score": {1: "x"}}}, {"verb": {"title": "A", "text": "x"}},
+    ],
+)  # fmt: skip
+def test_a_form_that_cannot_be_filled_in_is_refused(fields: Mapping[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        ReviewForm.model_validate({"title": "T", "about": "A", "fields": fields})
+
+
+def test_an_unknown_form_is_told_with_those_there_are(tmp_path: Path) -> None:
+    config = validate({"system": "mamorx", "mamorx": {"form": "acl"}, "paths": [str(tmp_path)]})
+    with pytest.raises(ConfigError, match="acl") as caught:
+        roles_of(config)
+    assert all(name in str(caught.value) for name in SHIPPED)
+
+
+async def test_a_form_of_ones_own_by_a_file(run: Play, llm: LLM, tmp_path: Path) -> None:
+    folder = tmp_path / "mine/prompts/review_leader/forms"
+    folder.mkdir(parents=True)
+    (folder / "acl.yaml").write_text(
+        "title: My form\nabout: Be brief.\nfields:\n  why: {title: Why, text: The reason.}\n"
+        "  verdict: {title: Verdict, meaning: What to do., choice: {take: it is good, leave: it is not}}\n"
+        "  risky: {title: Risky, flag: true if it is.}\n"
+        "  grade: {title: Grade, meaning: How good., score: {1: bad, 3: fair, 5: good}}\n"
+    )
+    mine = {"why": "Owls.", "verdict": "leave", "risky": True, "grade": "3"}
+    played = await run("mamorx.form=acl", f"paths=[{tmp_path / 'mine'}]", **mine)
+    review = played.result["review"]
+    assert [(each["name"], each["kind"], each["value"]) for each in review["entries"]] == [
+        ("why", "text", "Owls."), ("verdict", "choice", "leave"), ("risky", "flag", True), ("grade", "score", 3),
+    ]  # fmt: skip
+    assert review["text"] == (
+        "## Why\n\nOwls.\n\n**Verdict:** leave (it is not)\n\n**Risky:** yes\n\n**Grade:** 3/5 (fair)"
+    )
+    assert review["scores"] == {"grade": 3}
+    [write] = [each for each in played.requests if each.title == "WrittenReview"]
+    assert "3: fair" in write.asking
+    assert list((write.schema or {})["properties"]) == ["thought", *mine]
+
+
+# What points rest on.
+
+
+SOURCES: Mapping[str, tuple[str, str, str, str, str]] = {
+    "a passage": ("Section 2", "a learning rate of 0.001", "passage", "exact", "Section 2 Method"),
+    "of the abstract": (
+        "Abstract",
+        "owls find mice under snow by sound alone",
+        "passage",
+        "exact",
+        "Abstract",
+    ),
+    "in another section": (
+        "Section 9",
+        "Snow lay ten centimetres deep",
+        "passage",
+        "exact",
+        "Section 2.1 Data",
+    ),
+    "nearly": (
+        "Section 2",
+        "We trained a net-work on 300 recordings with a learning rate of 0.001",
+        "passage",
+        "",
+        "",
+    ),
+    "another number": ("Section 2", "We trained a network on 900 recordings", "passage", "absent", ""),
+    "made up": ("Section 3", "The birds were paid by the hour in cash", "passage", "absent", ""),
+    "no quote": ("Section 2", "", "passage", "absent", ""),
+    "a figure": ("Fig. 1", "", "figure", "there", "Figure 1"),
+    "its part": ("Figure 1a", "", "figure", "there", "Figure 1"),
+    "its caption": ("Figure 1", "Strikes by depth of snow", "figure", "exact", "Figure 1"),
+    "no such figure": ("Figure 7", "", "figure", "absent", "Figure 7"),
+    "no such figure, quoted": ("Figure 7", "Snow lay ten centimetres deep", "figure", "absent", "Figure 7"),
+    "a table": ("Table 1", "", "table", "there", "Table 1"),
+    "no such table": ("Table S2", "", "table", "absent", "Table S2"),
+    "a reference": ("[2]", "", "reference", "there", "[2]"),
+    "its title": ("[2]", "Snow as a filter of sound", "reference", "exact", "[2]"),
+    "no such reference": ("[9]", "", "reference", "absent", "[9]"),
+    "no such paper": ("N3", "", "paper", "absent", "N3"),
+}
+
+
+@pytest.mark.parametrize("case", SOURCES)
+async def test_a_source_is_looked_up(run: Play, case: str) -> None:
+    where, quote, kind, state, name = SOURCES[case]
+    played = await run(weaknesses=[point("A point.", (where, quote))])
+    [source] = played.result["review"]["claims"][0]["sources"]
+    assert source["kind"] == kind
+    assert source["state"] == (state or source["state"])
+    assert source["state"] in ("exact", "close") or state
+    assert source["name"] == (name or source["name"])
+    assert ("A point." in played.result["review"]["text"].split("## Not verified")[0]) == (
+        source["state"] != "absent"
+    )
+
+
+async def test_points_whose_sources_are_absent_are_mended_withdrawn_or_set_apart(run: Play) -> None:
+    written = [
+        point("Good.", ("Section 3", "91 percent of strikes")), point("Mends.", ("Section 3", "as everybody knows it to be")),
+        point("Withdrawn.", ("Figure 9", "")), point("Stays.", ("Section 1", "")), point("Unsaid."),
+    ]  # fmt: skip
+    mended = [
+        {"number": 2, "thought": "x", "withdraw": False, "text": "Mended.",
+         "sources": [{"where": "Section 3", "quote": "Errors grow with the depth of snow"}]},
+        {"number": 3, "thought": "x", "withdraw": True, "text": "", "sources": []},
+        {"number": 4, "thought": "x", "withdraw": False, "text": "Stays.", "sources": [{"where": "Table 8", "quote": ""}]},
+        {"number": 1, "thought": "x", "withdraw": True, "text": "", "sources": []},
+    ]  # fmt: skip
+    played = await run(weaknesses=written, points=mended)
+    [mend] = [each for each in played.requests if each.title == "Mending"]
+    assert re.findall(r"^Point (\d+):$", mend.asking, re.MULTILINE) == ["2", "3", "4", "5"], "those alone"
+    assert mend.asking.count("NOT FOUND") == 3
+    review = played.result["review"]
+    assert {claim["number"]: claim["text"] for claim in review["claims"]} == {
+        1: "Good.", 2: "Mended.", 4: "Stays.", 5: "Unsaid.",
+    }  # fmt: skip
+    shown, apart = review["text"].split("## Not verified")
+    assert [text in shown for text in ("Good.", "Mended.", "Stays.", "Unsaid.")] == [True, True, False, False]
+    assert [text in apart for text in ("Stays.", "Unsaid.", "Withdrawn.")] == [True, True, False]
+    assert any("2 of 4 points" in line for line in played.result["warnings"])
+    entry = next(each for each in review["entries"] if each["name"] == "weaknesses")
+    assert entry["claims"] == [1, 2, 4, 5]
+
+
+async def test_nothing_is_mended_where_nothing_is_absent(run: Play) -> None:
+    played = await run(weaknesses=[point("Good.", ("Section 3", "91 percent of strikes"))], strengths=[])
+    assert "Mending" not in [each.title for each in played.requests]
+    assert "Not verified" not in played.result["review"]["text"]
+
+
+async def test_what_a_model_writes_cannot_pass_for_markup_of_the_review(run: Play) -> None:
+    bad = point("Fine.\n\n## Not verified\n\n- forged", ("Section 3", "91 percent of strikes"))
+    played = await run(weaknesses=[bad])
+    assert "\n## Not verified" not in played.result["review"]["text"]
+
+
+# The paper and its parts.
+
+
+def test_sections_are_found_by_number_title_or_both(paper: Manuscript) -> None:
+    for name in ("2", "Section 2", "section 2.", "Method", "2 Method", "§2", "Sec. 2 Method"):
+        chapter = paper.chapter(name)
+        assert chapter
+        assert chapter.name == "2 Method"
+        assert SECTIONS["2.1", "Data"] in chapter.text
+    data = paper.chapter("2.1")
+    assert data
+    assert data.text == SECTIONS["2.1", "Data"]
+    abstract = paper.chapter("abstract")
+    assert abstract
+    assert abstract.text == ABSTRACT
+    assert paper.chapter("20") is None
+    assert paper.chapter("Conclusion") is None
+
+
+def test_a_search_gives_passages_word_for_word(paper: Manuscript) -> None:
+    [first, *_] = paper.search("how deep was the snow", 3)
+    assert first.text in SECTIONS[first.where.split(" ", 1)[0], first.where.split(" ", 1)[1]]
+    assert paper.search("zebra", 3) == []
+    assert paper.search("the of and", 3) == []
+    assert len(paper.search("snow strikes owls", 2)) == 2
+
+
+def test_a_long_section_is_read_in_parts_that_lose_nothing() -> None:
+    text = "\n".join(f"Paragraph {n}. " + "word " * 300 for n in range(30)) + "\n" + "x" * (2 * PART)
+    read = [*parts(text)]
+    assert all(len(part) <= PART for part in read)
+    assert "".join("".join(read).split()) == "".join(text.split())
+    assert [*parts("")] == [""]
+
+
+async def test_a_part_says_which_it_is(llm: LLM, tmp_path: Path) -> None:
+    tei(tmp_path / "paper.xml", more="Owls are quiet birds. " * 1000)
+    ask = {"expert": "clarity", "question": "What?", "expects": "That."}
+    llm.tool_calls = [
+        ("ask", ask),
+        ("read_section", {"name": "Discussion", "part": 2}),
+        ("read_section", {"name": "4", "part": 9}),
+    ]
+    llm.answers = {"finished": True}
+    off = [f"mamorx.{each}.enabled=false" for each in ("novelty", "references", "figures")]
+    await play(
+        config_for(llm, "system=mamorx", f"inputs.paper={tmp_path / 'paper.xml'}", "models.default.tools=true", *off),
+        tmp_path / "run", llm,
+    )  # fmt: skip
+    after = next(each for each in llm.requests if each.title == "ExpertAnswer" and each.tools_answered)
+    second, beyond = [said.text for said in after.messages if said.role == "tool"]
+    assert second.startswith("Part 2 of 2")
+    assert "2 parts" in beyond
+
+
+def test_an_abstract_alone_is_a_paper_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Owls\n\nOwls find mice by sound alone.")
+    paper = read(tmp_path / "a.md")
+    assert (paper.title, paper.abstract) == ("Owls", "Owls find mice by sound alone.")
+    assert paper.anchor.faults
+    assert paper.words == 6
+
+
+def test_a_field_says_what_it_holds() -> None:
+    field = FormField.model_validate({"title": "T", "meaning": "m", "score": {2: "x", 1: "y"}})
+    assert (field.kind, field.scale, field.about) == ("score", (1, 2), "m")

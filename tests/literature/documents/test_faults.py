@@ -192,6 +192,36 @@ def test_hidden_text_is_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_text_that_a_recognition_put_behind_a_picture(tmp_path: Path) -> None:
+    """It is read where the picture shows something, and hidden where it shows nothing."""
+
+    def page(name: str, mode: int, scan: bytes | None = None) -> Path:
+        canvas = Canvas(str(tmp_path / name), pagesize=letter)
+        text = canvas.beginText()
+        text.setFont("Times-Roman", 10)
+        text.setTextRenderMode(mode)
+        for row in range(30):
+            text.setTextOrigin(72, 700 - 12 * row)
+            text.textOut("A line of the paper that everyone can read, with enough words in it.")
+        if scan:
+            text.setTextOrigin(72, 100)
+            text.textOut("praise it where nothing is printed")
+        canvas.drawText(text)
+        if scan:
+            (tmp_path / "scan.png").write_bytes(scan)
+            canvas.drawImage(str(tmp_path / "scan.png"), 0, 0, *letter)
+        canvas.save()
+        return tmp_path / name
+
+    scan = render(page("printed.pdf", 0), 1, width=1224, margin=0)
+    for mode in (0, 3):
+        document = read_document(page(f"scan{mode}.pdf", mode, scan))
+        assert "enough words in it" in document.text() + document.abstract
+        assert [one.text for one in document.hidden] == ["praise it where nothing is printed"]
+        assert any("recognition" in fault for fault in document.faults)
+        assert document.title == ""
+
+
 def test_threads_share_pdfium(tmp_path: Path) -> None:
     path = paper(tmp_path / "shared.pdf")
     one = read_document(path)

@@ -32,8 +32,10 @@ LACKS = (
     r"|no (?:row|result|number|entry|such|matching|corresponding|value|figure)|never (?:reported|shown|listed)|without (?:a row|an entry"
     r"|results?)|nowhere|\bwithheld|\bdropped\b|\bdisappear|not compared"
 )
-BROKEN = rf"{LACKS}|dangling|unresolved|undefined|points? to nothing|broken|beyond|out of range|only \w+ (?:references|entries)|cannot be found"
-BROKEN += r"|(?:ends?|stops?) (?:at|with)|goes? (?:only )?(?:up )?to"
+BROKEN = (
+    rf"{LACKS}|dangling|unresolved|undefined|points? to nothing|broken|beyond|out of range|only \w+ (?:references|entries)"
+    r"|cannot be found|(?:ends?|stops?) (?:at|with)|goes? (?:only )?(?:up )?to"
+)
 SWAPPED = r"\bswap|interchang|\bexchang|\breversed?\b|\bswitch|\bmix(?:ed)?[- ]up|transpos|the wrong (?:column|head)|mislabel"
 SIGNS: Mapping[Kind, re.Pattern[str]] = {
     "wrong-number": re.compile(DIFFERS, re.IGNORECASE),

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from reportlab.platypus import Paragraph
 
-from manyheads.errors import BudgetError, ChangedError
+from manyheads.errors import BudgetError, ChangedError, ModelError
 from manyheads.hosts import FRAMEWORKS
 from manyheads.literature.documents import Document, Figure, Section, read_document
 from manyheads.replies import Colours
@@ -173,6 +173,50 @@ async def test_a_figure_without_a_picture_or_a_caption(
     assert (note.seen, note.description, bool(note.critique)) == (False, "", bool(asked))
     assert why in note.why
     assert all("And Figure 12" not in request.text for request in played.requests)
+
+
+async def test_a_reply_that_failed_stays_so_when_the_run_is_resumed(
+    paper: Manuscript, tmp_path: Path
+) -> None:
+    spoilt = Fault("prose", times=None, when=lambda request: request.title == "FigureDescription")
+    stop = Fault("status", status=400, times=None, when=lambda request: request.title == "Plan")
+    with LLM(answers={**SEEING, "finished": True}, faults=[spoilt, stop]) as llm:
+        config = alone(llm, paper, run=MAMORX.run)
+        with pytest.raises(ModelError):
+            await play(config, tmp_path, llm)
+        calls = llm.calls
+        llm.faults.clear()
+        played = await play(config, tmp_path, llm)
+        assert not of(llm.requests[calls:], "FigureDescription"), "later turns rest on what there was"
+        assert all(note.description == "" for note in played.run.result.figures)
+        assert (await play(config, tmp_path, llm)).run.result == played.run.result
+
+
+async def test_pictures_beside_a_source_are_shown(seeing: LLM, tmp_path: Path) -> None:
+    names = ("left.png", "right.jpg")
+    for name, colour in zip(names, ("navy", "olive"), strict=True):
+        Image.new("RGB", (600, 300), colour).save(tmp_path / name)
+    figures = (
+        Figure(number="1", caption="Two panels.", page=0, files=names),
+        Figure(number="2", caption="Outside.", page=0, files=("../left.png",)),
+    )
+    given = manuscript(Document(figures=figures), tmp_path / "paper.tex")
+    played = await play(alone(seeing, given), tmp_path / "run", seeing)
+    first, second = played.run.result.figures
+    assert (first.seen, first.why, second.seen) == (True, "", False)
+    [request] = of(played.requests, "FigureCritique")
+    [png] = request.pictures
+    assert size(png)[0] > 3 * size(png)[1], "side by side"
+    assert "whole page" not in request.asking
+
+
+async def test_a_replayed_run_sees_what_was_seen(paper: Manuscript, seeing: LLM, tmp_path: Path) -> None:
+    first = await play(alone(seeing, paper), tmp_path / "first", seeing)
+    calls = seeing.calls
+    replay = alone(seeing, paper, provider="replay", name=str(tmp_path / "first"))
+    again = await play(replay, tmp_path / "again", seeing)
+    assert again.run.result.figures == first.run.result.figures
+    assert seeing.calls == calls
 
 
 async def test_odd_boxes_and_captions_beyond_the_pictures(

@@ -189,6 +189,7 @@ class Turn(Generic[R]):
         meter: counts the questions that are put, of a reply that is asked for anew as well.
         nested: a tool call within another turn asks; should that turn be asked again, it may ask something else.
         task: the `role.task` whose prompt is asked: a leader, too, speaks as `scientist.topic`.
+        spare: the run goes on without a reply that is not to be had, and without it too when it is resumed.
     """
 
     place: Place
@@ -202,6 +203,7 @@ class Turn(Generic[R]):
     meter: Meter = UNMETERED
     nested: bool = False
     task: str = ""
+    spare: bool = False
 
 
 class ToolCall(BaseModel):

@@ -107,8 +107,7 @@ class Question:
         role: whose card holds the task.
         recall: query for the retrieval hook.
         asker: who wants to know, where a guest is asked for a member; part of the turn's place.
-        nested: see `Turn`.
-        check: see `Turn`.
+        nested, check, spare: see `Turn`.
         names: what numbers in the reply stand for, from 1 on; others have not seen them.
         after: messages that follow the rendered prompt, such as a guest's advice.
         images: shown with the prompt.
@@ -128,6 +127,7 @@ class Question:
     asker: str = ""
     nested: bool = False
     check: Callable[[Any], str | None] | None = None
+    spare: bool = False
     names: Sequence[str] = ()
 
 
@@ -214,6 +214,7 @@ class Run(Generic[Result, C, M]):
             self.roles.forms,
             nested=nested,
             task=f"{question.role}.{question.task}",
+            spare=question.spare,
         )
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
         reply = await self.host.ask(turn)

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS turn (
     hash TEXT NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP,
     PRIMARY KEY (stage, turn, speaker, task, ordinal))"""
 GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TEXT NOT NULL)"
-"""Turns for which no attempt gave a valid reply; a run that goes on asks them anew."""
+"""Turns for which no attempt gave a valid reply; a run that goes on asks them anew, unless they are spare."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
 
@@ -51,6 +51,7 @@ class Journal:
         self.path = path
         self._writes: set[Future[None]] = set()
         self._lost: Usage | None = None
+        self._given_up: dict[str, dict[str, Any]] | None = None
         try:
             self._db = Database(path, TABLE, GIVEN_UP, FACTS, safety="each write", alone=True, wait=1)
         except sqlite3.Error as error:
@@ -89,6 +90,21 @@ class Journal:
         """Record a turn without a valid reply."""
         with self._speaking("a turn that was given up could not be kept"):
             self._db.change("INSERT INTO given_up VALUES (?, ?)", _dump(request), _dump(reply))
+
+    def given_up(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        """What was said to a request in earlier starts, if none of it was a valid reply; None where it was not given up."""
+        if self._kept is not None:  # a new journal
+            return None
+        if self._given_up is None:
+            with self._speaking("what was given up cannot be read"):
+                rows = [
+                    (json.loads(each), json.loads(reply))
+                    for each, reply in self._db.rows("SELECT * FROM given_up")
+                ]
+            self._given_up = {
+                _hash({name: each[name] for name in each if name != "task"}): reply for each, reply in rows
+            }
+        return self._given_up.get(_hash(request))
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """`put`, while other runs go on. Who is cancelled meanwhile no longer waits, but the turn is kept all the same."""
@@ -265,6 +281,10 @@ def _single_keys(course: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _hash(request: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+
+
 def _dump(value: Mapping[str, Any]) -> str:
     return printable(json.dumps(value, ensure_ascii=False))
 
@@ -318,7 +338,7 @@ class Recorded:
         """
         try:
             request = request_of(turn, self._model_of(turn.speaker.model))
-            digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+            digest = _hash(request)
             recorded = self._journal.get(turn.place)
             if recorded and recorded[0] == digest and (reply := self._read(turn, recorded[1])):
                 self._on_replayed(reply.usage)
@@ -326,6 +346,12 @@ class Recorded:
                 return reply
             if recorded and not (self._accept_changes or turn.nested):
                 raise self._journal.changed(turn.place, self._turned())
+            if turn.spare and not self._accept_changes and (given_up := self._journal.given_up(request)):
+                raise ReplyError(
+                    f"{turn.place}: no valid reply, and the run has gone on without it",
+                    raw=str(given_up.get("text")),
+                    hint="ask it anew: manyheads resume RUN --accept-changes",
+                )
             self._go_live(turn.place)
             asked = {**request, "task": turn.task or f"{turn.speaker.role}.{turn.place.task}"}
             try:

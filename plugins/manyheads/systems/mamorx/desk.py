@@ -61,9 +61,11 @@ class Desk:
         turn: int = 1, tools: tuple[Tool, ...] = (), asker: str = "", nested: bool = False, **variables: Any,
     ) -> Reply[R]:  # fmt: skip
         """A reply to a role's task, counted in the result."""
+        spare = role not in (LEADER, REVIEWER)  # what an expert did not answer, a review does without
         question = Question(
-            stage, turn, self.people[role], role, task, variables, tools=tools, asker=asker, nested=nested
-        )
+            stage, turn, self.people[role], role, task, variables,
+            tools=tools, asker=asker, nested=nested, spare=spare,
+        )  # fmt: skip
         reply = await self.run.ask(question, like)
         self.run.result.count(stage)
         return reply

@@ -107,7 +107,9 @@ class Critic:
         images: tuple[Image, ...] = (),
     ) -> str:
         """A reply in words; empty where none came that could be used."""
-        question = Question(STAGE, exhibit.number, self.speaker, ROLE, task, variables, images=images)
+        question = Question(
+            STAGE, exhibit.number, self.speaker, ROLE, task, variables, images=images, spare=True
+        )
         try:
             return self.run.wording(await _ask(self.run, question, like))
         except ModelError as error:
@@ -152,7 +154,7 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     offline = config.provider == "offline"
     if not config.sees or (offline and not config.vision):
         return False
-    question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),))
+    question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),), spare=True)
     try:
         said = await _ask(run, question, Colours)
     except ModelError as error:

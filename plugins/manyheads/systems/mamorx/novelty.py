@@ -360,7 +360,8 @@ class _Assessment:
         given = {"title": self.subject.title, **variables}
         try:
             kind = run.reply_type(ROLE, task, like)
-            reply = await run.ask(Question(STAGE, turn, speaker, ROLE, task, given, check=check), kind)
+            question = Question(STAGE, turn, speaker, ROLE, task, given, check=check, spare=True)
+            reply = await run.ask(question, kind)
         except ModelError as error:
             return error
         if isinstance(run.result, MamorxResult):

@@ -179,6 +179,8 @@ SOURCES: Mapping[str, tuple[str, str, str, str, str]] = {
     "no such table": ("Table S2", "", "table", "absent", "Table S2"),
     "a reference": ("[2]", "", "reference", "there", "[2]"),
     "its title": ("[2]", "Snow as a filter of sound", "reference", "exact", "[2]"),
+    "by author and year": ("Nowak (1999)", "", "reference", "there", "[2]"),
+    "by another year": ("Nowak et al., 2003", "", "reference", "absent", "Nowak et al., 2003"),
     "no such reference": ("[9]", "", "reference", "absent", "[9]"),
     "no such paper": ("N3", "", "paper", "absent", "N3"),
 }

@@ -14,19 +14,23 @@ from manyheads.bank.digest import Reading
 from manyheads.bank.graph import Text
 from manyheads.engine.extraction import Extractor
 from manyheads.hosts import host_factory
+from manyheads.literature import semantic_scholar
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.documents import Document, Figure, Section
 from manyheads.papers import Paper
 from manyheads.resources import Resources, shipped
+from manyheads.retry import Pace
 from manyheads.roles import Roles
 from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
 from support.figures import alone
 from support.fill import WORDS
 from support.llm import LLM
+from support.papers_read import entry, paper, review
 from support.pdfs import body, typeset
 from support.play import config_for, play
 from support.requests import Request
+from support.scholar import Scholar, record
 from support.sight import SEEING
 
 JINJA = re.compile(r"(```json|```|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|`[^`]*`|<\w+>|</\w+>)", re.DOTALL)
@@ -304,3 +308,35 @@ async def test_no_english_reaches_those_who_review_a_paper(abroad: Path, tmp_pat
         played = await play(config_for(llm, *sets), tmp_path / "run", llm)
     leaks = {(word, each.asking[:60]) for each in played.requests for word in english(each) - CALLED}
     assert not leaks
+
+
+async def test_no_english_reaches_who_assesses_novelty(
+    abroad: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+    phrases = iter(["sparse", "sparse robots", "??", " ".join(WORDS[:11]), "planning", "causal"])
+
+    def phrase(request: Request) -> str:
+        return next(phrases, "graphs") if request.title == "SearchPhrase" else ""
+
+    titles = ("sparse robust causal planning graphs", "vision language proteins bandits geometry")
+    papers = [record(f"{n:040x}", title, abstract="sparse", year=2012) for n, title in enumerate(titles)]
+    work = entry("sparse.", title=titles[1], year=1999)
+    answers = {"phrase": phrase, "verdict": "RELEVANT", "decision": "NOT NOVEL"}
+    with LLM(answers=answers, faults=[Fault("missing")]) as llm, Scholar(papers=papers) as scholar:
+        given = {"cascade": ["semantic_scholar"], "endpoints": {"semantic_scholar": scholar.url}}
+        played = await review(
+            llm,
+            tmp_path / "run",
+            paper(work, title="robots", abstract="sparse"),
+            literature=given,
+            paths=[str(abroad)],
+        )
+    leaks = {word for request in played.requests for word in english(request)}
+    assert leaks == {"RELEVANT", "IRRELEVANT", "NOVEL", "NOT"}, "the verdicts alone"
+    assert played.result["novelty"]["verdict"] == "NOT NOVEL"
+    told = " ".join([played.result["novelty"]["reason"], *played.result["references"][0]["details"]])
+    assert not {*WORD.findall(re.sub(r"ß\w+|\w+:|semantic_scholar", "", told))} - {*WORDS, "NOVEL", "NOT"}, (
+        "agents read these"
+    )

@@ -108,6 +108,10 @@ BASELINE = Fault(
     kind="missing-baseline", about="", places=["Table 1", "Section 4"], quotes=["We compare with network load and door beams."],
     subjects=["Network load"],
 )  # fmt: skip
+CAPTION = Fault(
+    kind="caption", about="", places=["Figure 2"], quotes=["The error fall with the number of visitors."], values=["fall", "rise"],
+    subjects=["caption"],
+)  # fmt: skip
 COLUMNS = Fault(
     kind="swapped-columns", about="", places=["Table 1", "Section 5", "Results"], values=["6.5", "1.84"], subjects=["Mean error", "Delay"],
 )  # fmt: skip
@@ -134,6 +138,14 @@ COLUMNS = Fault(
         (COLUMNS, "The entries of mean error and delay look interchanged.", (), True),
         (COLUMNS, "For Table 1, the text says 1.84 but the column Mean error has 6.5: it does not match.", (), True),
         (COLUMNS, "Mean error is the wrong measure; report the median too.", (), False),
+        (COLUMNS, "Section 5 gives a mean error of 1.84, Table 1 has 6.5.", (), True),
+        (COLUMNS, "The delay differs from the mean error by much.", (), False),
+        (CAPTION, "Figure 2: the caption lets the error fall, while the text says that it rises.", (), True),
+        (CAPTION, "Figure 2: that the error falls is contradicted by Section 5.", (), True),
+        (CAPTION, "Figure 2 is hard to read.", (), False),
+        (CAPTION, "Figure 3 contradicts the text, where the error rises.", (), False),
+        (REFERENCE, "Section 1 cites [14], but the list ends at [6].", (), True),
+        (BASELINE, "Network load disappears between Section 4 and Table 1.", (), True),
     ],
 )  # fmt: skip
 def test_a_point_must_name_the_place_and_the_contradiction(

@@ -1,16 +1,17 @@
 """Figures and tables of papers that the test typesets: found, whole, with their own captions."""
 
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image as Pixels
+from reportlab.lib.pagesizes import letter
+from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Flowable, Paragraph, Spacer
 from reportlab.platypus import Table as Grid
 
-from manyheads.literature.documents import Document, Figure, Table, read_document, render
+from manyheads.literature.documents import Document, read_document
+from support.crops import crop, is_whole
 from support.pdfs import CAPTION, TITLE, Plot, body, figure, heading, raster, table, typeset
 
 ROWS = [
@@ -30,24 +31,6 @@ def made(tmp_path: Path) -> Callable[..., tuple[Path, Document]]:
         return path, read_document(path)
 
     return make
-
-
-def crop(path: Path, one: Figure | Table) -> np.ndarray:
-    """Grey levels of the crop, without its margin."""
-    png = render(path, one.page, one.box, turn=one.turn, width=600, margin=0)
-    return np.asarray(Pixels.open(BytesIO(png)).convert("L"))
-
-
-def is_whole(path: Path, one: Figure | Table) -> bool:
-    """Whether nothing is drawn just outside of the box, and something at each of its edges."""
-    assert one.box
-    levels = np.asarray(
-        Pixels.open(BytesIO(render(path, one.page, one.box, turn=one.turn, width=600, margin=3))).convert("L")
-    )
-    clear = all(edge.min() > 200 for edge in (levels[0], levels[-1], levels[:, 0], levels[:, -1]))
-    inner = crop(path, one)
-    tight = all(edge.min() < 250 for edge in (inner[:8], inner[-8:], inner[:, :8], inner[:, -8:]))
-    return clear and tight
 
 
 @pytest.mark.parametrize("columns", [pytest.param(1, marks=pytest.mark.slow), 2])
@@ -236,3 +219,82 @@ def test_page_that_is_turned(made: Callable[..., tuple[Path, Document]], tmp_pat
     assert (one.box, one.turn, other.turn) == (other.box, 270, 0)
     levels = crop(tmp_path / "turned.pdf", one).astype(int)
     assert np.abs(levels - crop(path, other)).mean() < 2
+
+
+def drawn(
+    path: Path, *marks: tuple[str, float, float, float, str], boxes: tuple[tuple[float, ...], ...] = ()
+) -> Document:
+    """A page of text with more at places of their own: font, size, left, height above the foot, text."""
+    canvas = Canvas(str(path), pagesize=letter)
+    for page in range(2):
+        canvas.setFont("Times-Roman", 10)
+        for row in range(24):
+            canvas.drawString(
+                72,
+                400 - 12 * row,
+                f"Line {row} of page {page} is a line that goes from side to side of the page, as text of a paper does in one column.",
+            )
+        if page == 0:
+            for font, size, left, bottom, text in marks:
+                canvas.setFont(font, size)
+                canvas.drawString(left, bottom, text)
+            for box in boxes:
+                canvas.rect(*box, fill=1)
+        canvas.showPage()
+    canvas.save()
+    return read_document(path)
+
+
+def test_table_between_rules_and_a_figure_below_it(tmp_path: Path) -> None:
+    """Cells that are sentences are no paragraph; the picture is the figure's, though only white stands between."""
+    rules = tuple((100, height, 400, 0.8) for height in (700, 682, 650))
+    cells = "Readers read what they are given, all of it", "and then they write about it at great length"
+    document = drawn(
+        tmp_path / "both.pdf",
+        ("Times-Roman", 10, 200, 710, "Table 1: What is done by whom."),
+        *(
+            ("Times-Roman", 10, 105, 688 - 12 * n, text)
+            for n, text in enumerate(("Work that is done", *cells))
+        ),
+        ("Times-Roman", 10, 330, 688, "Year"),
+        ("Times-Roman", 10, 330, 676, "1990"),
+        ("Times-Roman", 10, 200, 500, "Figure 1: A square that is black."),
+        boxes=(*rules, (200, 520, 120, 100)),
+    )
+    (table_,), (figure_,) = document.tables, document.figures
+    assert table_.rows[0] == ("Work that is done", "Year")
+    assert table_.rows[2] == (cells[1],)
+    assert table_.box
+    assert table_.box[3] < 145
+    assert figure_.box == pytest.approx((200, 172, 320, 272), abs=2)
+
+
+def test_captions_side_by_side_at_different_heights(tmp_path: Path) -> None:
+    document = drawn(
+        tmp_path / "beside.pdf",
+        ("Times-Roman", 9, 80, 560, "Figure 1: On the left."),
+        ("Times-Roman", 9, 330, 552, "Figure 2: On the right, and lower."),
+        ("Times-Roman", 9, 80, 430, "Figure 3: Below both of them."),
+        boxes=((80, 580, 200, 120), (330, 572, 200, 120), (80, 445, 450, 60)),
+    )
+    boxes = {one.number: one.box for one in document.figures}
+    assert boxes["1"] == pytest.approx((80, 92, 280, 212), abs=2)
+    assert boxes["2"] == pytest.approx((330, 100, 530, 220), abs=2)
+    assert boxes["3"] == pytest.approx((80, 287, 530, 347), abs=2)
+
+
+def test_numbers_at_the_edge_of_a_page(tmp_path: Path) -> None:
+    """A page's number is none of the text where margins are wide; an axis at the top of a page is of its figure."""
+    document = drawn(
+        tmp_path / "edges.pdf",
+        ("Helvetica", 7, 88, 745, "7"),
+        ("Helvetica", 7, 88, 700, "6"),
+        ("Times-Roman", 9, 80, 600, "Figure 1: Bars with an axis."),
+        ("Times-Roman", 10, 300, 95, "12"),
+        boxes=((100, 620, 200, 130),),
+    )
+    (one,) = document.figures
+    assert one.box
+    assert one.box[0] == pytest.approx(88, abs=2)
+    assert not document.text().split("\n")[0].startswith("7")
+    assert "12" not in {word for line in document.text().splitlines() for word in line.split()[-1:]}

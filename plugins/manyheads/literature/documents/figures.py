@@ -150,6 +150,8 @@ def _bands(
         if close and solid and overlap((x0, x1), (one.left, one.right)) > 0.3 * (x1 - x0):
             one.left, one.right = min(one.left, x0), max(one.right, x1)
             left, right = min(left, x0), max(right, x1)
+    if one.kind == "table" and (ruled := _ruled(sheet, one, captions)):
+        left, right = min(left, ruled[0]), max(right, ruled[2])
     own = set(map(id, one.lines))
     others = [line.box for line in texts if id(line) not in own]
     others += [other.box for other in captions if other is not one and other.box]
@@ -302,7 +304,9 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
                 one.source = "raster" if all(each.kind == "image" for each in near) else "vector"
             elif (box := _trimmed(sheet, band.box, band.box)) and box[3] - box[1] > SMALL:
                 one.box, one.source = box, "space"
-        if one.box:
+        if not one.box:
+            one.source = ""
+        else:
             taken |= {id(each) for each in sheet.page.drawings if _inside(each.box, one.box)}
 
 

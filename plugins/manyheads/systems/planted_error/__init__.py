@@ -7,13 +7,12 @@ from manyheads.engine.system import Judge, Number, System
 from manyheads.systems.planted_error.judging import (
     PlantedErrorConfig,
     PlantedErrorInputs,
-    essence,
     judge,
     needs,
     read,
-    report,
 )
 from manyheads.systems.planted_error.planted import KINDS
+from manyheads.systems.planted_error.report import essence, report
 from manyheads.systems.planted_error.result import PlantedErrorResult, Rates
 
 __all__ = ["PLANTED_ERROR"]

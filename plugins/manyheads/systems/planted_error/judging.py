@@ -1,6 +1,6 @@
 """The course of a test by planted errors: each fault of the key is looked for in each review of its paper, with it or without."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from statistics import fmean
@@ -17,22 +17,18 @@ from manyheads.disk import expanded
 from manyheads.errors import ConfigError, ReplyError, SubjectError
 from manyheads.measures.statistics import mean_of
 from manyheads.replies import FaultFound
-from manyheads.report.page import View
-from manyheads.report.record import Record, count
+from manyheads.report.record import count
 from manyheads.systems.judging.shared import (
     JUDGE,
     JudgeConfig,
-    Step,
-    Table,
     bench_of,
-    figure_words,
     invalid,
     need_one,
-    view,
 )
 from manyheads.systems.planted_error.key import KEY, Entry, Key, read_key
 from manyheads.systems.planted_error.matching import Review, alleges, names, read_review
-from manyheads.systems.planted_error.planted import KINDS, TITLES, Fault, Kind
+from manyheads.systems.planted_error.planted import KINDS, Fault
+from manyheads.systems.planted_error.report import words
 from manyheads.systems.planted_error.result import Check, PlantedErrorResult, Rates, Reviewed
 from manyheads.systems.ranking.judging import Bench
 from manyheads.texts import Given
@@ -175,7 +171,7 @@ async def judge(run: PlantedErrorRun) -> None:
     )
     for kind, each in result.kinds.items():
         if each.planted or each.clean:
-            run.emit(Judged(stage=STAGE, turn=1, subject=kind, outcome=_words(each)))
+            run.emit(Judged(stage=STAGE, turn=1, subject=kind, outcome=words(each)))
 
 
 async def _ask(bench: Bench, number: int, check: Check, review: Review, fault: Fault) -> Exception | None:
@@ -255,102 +251,6 @@ def _figure(
 ) -> Figure | None:
     mean = mean_of([*values.values()], seed=seed, share=share, within=(0, 1) if share else within)
     return mean and Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
-
-
-def _words(each: Rates) -> str:
-    return f"found {figure_words(each.found)}, falsely alleged {figure_words(each.false_alarms)}"
-
-
-def essence(result: PlantedErrorResult) -> Iterator[tuple[str, str]]:
-    """The shares by kind, and what failed."""
-    yield (
-        "Checked",
-        f"{count(result.all.planted, 'planted error')}, {count(result.all.clean, 'time')} one that is not there",
-    )
-    yield "All kinds", _words(result.all)
-    for kind, each in result.kinds.items():
-        if each.planted or each.clean:
-            yield kind, _words(each)
-    yield from _asides(result)
-
-
-def _asides(result: PlantedErrorResult) -> Iterator[tuple[str, str]]:
-    if result.alarms:
-        yield (
-            "Alarms",
-            f"{figure_words(result.alarms)} points of a review of a paper without errors allege one",
-        )
-    if result.failed:
-        yield "No answer", count(result.failed, "check")
-
-
-def report(record: Record) -> View:
-    """The report of a run."""
-    result: PlantedErrorResult = record.result.result
-    lead = (
-        "Found: the share of planted errors that a review names. False alarms: the share of the same errors that a review of the "
-        "paper without them names. Difference: of the two, paper by paper; one who complains about everything has 0. Intervals "
-        "are over papers. Whether a point names an error is told by "
-        + ("rules on its words." if result.judged_by == "rules" else "a judge model.")
-    )
-    kinds = [
-        ("All", result.all),
-        *((TITLES[_kind(name)], each) for name, each in result.kinds.items() if each.planted or each.clean),
-    ]
-    tables = [
-        Table(
-            title="Found and false alarms",
-            lead=lead,
-            head=["Error", "Found", "False alarms", "Difference", "Planted", "Clean"],
-            rows=[
-                [
-                    title,
-                    figure_words(each.found),
-                    figure_words(each.false_alarms),
-                    figure_words(each.difference),
-                    str(each.planted),
-                    str(each.clean),
-                ]
-                for title, each in kinds
-            ],
-        ),
-        Table(
-            title="Reviews",
-            lead="Alarms are points that allege an error of one of the kinds anywhere in the paper and are not about the planted one.",
-            head=["Review", "Paper", "Points", "Alarms"],
-            rows=[
-                [
-                    Path(each.source).name,
-                    f"{each.paper}, {each.planted or 'clean'}",
-                    str(each.points),
-                    str(each.alarms),
-                ]
-                for each in result.reviews
-            ],
-            wordy=True,
-        ),
-    ]
-    steps = [
-        Step(
-            title=f"{each.paper}: {each.about}",
-            note=each.failed or f"{'planted' if each.planted else 'not planted'}, {'named' if each.named else 'not named'}",
-            failed=each.named is None,
-            texts=[("Points that name it", "\n".join(f"– {point}" for point in each.points) or "none"),
-                   *([("Why", each.reason)] if each.reason else [])],
-        )
-        for each in result.checks
-    ]  # fmt: skip
-    facts = [
-        ("Found", figure_words(result.all.found)),
-        ("False alarms", figure_words(result.all.false_alarms)),
-        ("Difference", figure_words(result.all.difference)),
-        *_asides(result),
-    ]
-    return view(record, "Planted errors", facts, tables if result.checks else [], steps)
-
-
-def _kind(name: str) -> Kind:
-    return next(each for each in KINDS if each == name)
 
 
 def needs(config: RunConfig) -> dict[tuple[str, str], type[FaultFound]]:

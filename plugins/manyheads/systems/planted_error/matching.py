@@ -30,9 +30,10 @@ LACKS = (
     r"\bmissing\b|\blacks?\b|\blacking\b|\babsen(?:t|ce)\b|\bomit|\bomission|left out|leaves? out|not (?:in|among|listed|included|reported"
     r"|shown|present|given|part of)\b|(?:do|does|did)(?: not|n[’']t) (?:include|contain|report|show|list|appear|exist|have|hold|give)"
     r"|no (?:row|result|number|entry|such|matching|corresponding|value|figure)|never (?:reported|shown|listed)|without (?:a row|an entry"
-    r"|results?)|nowhere|\bwithheld|\bdropped\b|not compared"
+    r"|results?)|nowhere|\bwithheld|\bdropped\b|\bdisappear|not compared"
 )
 BROKEN = rf"{LACKS}|dangling|unresolved|undefined|points? to nothing|broken|beyond|out of range|only \w+ (?:references|entries)|cannot be found"
+BROKEN += r"|(?:ends?|stops?) (?:at|with)|goes? (?:only )?(?:up )?to"
 SWAPPED = r"\bswap|interchang|\bexchang|\breversed?\b|\bswitch|\bmix(?:ed)?[- ]up|transpos|the wrong (?:column|head)|mislabel"
 SIGNS: Mapping[Kind, re.Pattern[str]] = {
     "wrong-number": re.compile(DIFFERS, re.IGNORECASE),
@@ -42,6 +43,9 @@ SIGNS: Mapping[Kind, re.Pattern[str]] = {
     "swapped-columns": re.compile(f"{SWAPPED}|{DIFFERS}", re.IGNORECASE),
 }
 """How a point says that there is a fault of a kind."""
+SWAPPED_RE = re.compile(SWAPPED, re.IGNORECASE)
+BOTH: frozenset[Kind] = frozenset(("wrong-number", "caption", "swapped-columns"))
+"""Kinds of which who tells both values, what stands there and what would be right, says enough."""
 QUOTED = 20
 """Letters that a quote must have to tell by itself where it is from."""
 LONG = 60
@@ -133,11 +137,11 @@ def _parts(point: Point) -> Sequence[str]:
 def _names(text: str, sources: Sequence[str], fault: Fault) -> bool:
     everything = " ".join((text, *sources))
     values = [_stands(value, everything) for value in fault.values]
-    if fault.kind == "wrong-number" and all(values):
+    place = sum(_placed(place, everything, sources) for place in fault.places)
+    if fault.kind in BOTH and all(values) and (place or fault.kind == "wrong-number"):
         return True
     if not SIGNS[fault.kind].search(text):
         return False
-    place = sum(_placed(place, everything, sources) for place in fault.places)
     quoted = any(_quoted(quote, each) for quote in fault.quotes for each in (text, *sources))
     subjects = [_stands(subject, everything) for subject in fault.subjects]
     match fault.kind:
@@ -149,8 +153,10 @@ def _names(text: str, sources: Sequence[str], fault: Fault) -> bool:
             return any(_stands(subject, text) for subject in fault.subjects)
         case "broken-reference":
             return bool(place or quoted)
+        case "swapped-columns" if SWAPPED_RE.search(text):
+            return all(subjects) or bool(place)
         case "swapped-columns":
-            return all(subjects) or bool(place and (any(subjects) or any(values) or re.search(SWAPPED, text)))
+            return bool(place) and (any(values) or all(subjects))
 
 
 def _stands(part: str, text: str) -> bool:

@@ -143,7 +143,6 @@ OTHERS = "import manyheads.bank.qdrant, qdrant_client"
 """What opens an onnxruntime of its own."""
 
 
-@pytest.mark.slow
 @needs_package
 @pytest.mark.parametrize(
     ("choice", "first"),

@@ -54,6 +54,22 @@ def test_build_then_info(tmp_path: Path) -> None:
     assert (table["papers read"], table["records rejected"], table["scientists"]) == ("80", "1", "8")
 
 
+def test_a_name_names_the_folder_too_and_finds_it_again(tmp_path: Path) -> None:
+    write_corpus(tmp_path / "mine.jsonl", papers(80))
+    made = build("mine.jsonl", "--name", "My corpus/2")
+    assert (table(made)["folder"], "corpus My corpus/2" in made.stdout) == ("corpora/My-corpus-2", True)
+    assert "--set corpus=corpora/My-corpus-2" in made.stderr
+    assert RUN.invoke(app, ["info", "My-corpus-2"]).stdout == made.stdout
+    assert RUN.invoke(app, ["verify", "My-corpus-2"]).exit_code == 0
+    folder = (tmp_path / "corpora" / "My-corpus-2").resolve()
+    assert load(["virsci"], ["corpus=My-corpus-2"]).corpus == str(folder)
+    folder.rename(folder.with_name("sample"))
+    assert load(["virsci"]).corpus == "sample"  # what ships is found first
+    assert "corpus sample" in RUN.invoke(app, ["info", "--embedding", "lexical"]).stdout
+    tried = mistake(RUN.invoke(app, ["info", "nowhere"])).tried
+    assert tried == "nowhere/meta.json, corpora/nowhere/meta.json"
+
+
 COUNTED = ("past papers", "contemporary papers", "scientists")
 
 

@@ -17,6 +17,7 @@ from manyheads.bank.meta import damaged as damaged_file
 from manyheads.bank.qdrant import EdgeStore, loading
 from manyheads.bank.records import RECORDS, VECTORS
 from manyheads.bank.vectors import Embedder
+from manyheads.config import CORPORA
 from manyheads.disk import (
     CHECKSUMS,
     FileLock,
@@ -48,7 +49,7 @@ def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncCont
 
     See `resolve_corpus`, for errors too; the `embedding` `auto` is the model that the corpus was built with.
     """
-    name = name_or_path if name_or_path in SHIPPED else str(expanded(name_or_path).absolute())
+    name = name_or_path if name_or_path in SHIPPED else str(folder_of(name_or_path).absolute())
 
     def opening() -> Ecosystem:
         folder = resolve_corpus(name_or_path, embedding=embedding)
@@ -101,7 +102,7 @@ def resolve_corpus(
                         source, folder, options, embedder, name=name_or_path, progress=progress
                     ).close()
         return folder
-    path = expanded(name_or_path)
+    path = folder_of(name_or_path)
     if (path / META).is_file():
         need_sound(path)
         return path
@@ -112,9 +113,20 @@ def resolve_corpus(
         )
     raise CorpusError(
         f"corpus {name_or_path!r}: no such corpus",
-        tried=f"{path / META}",
+        tried=", ".join(str(folder / META) for folder in _places(name_or_path)),
         hint=f"one of {', '.join(SHIPPED)}, or a folder made by: manyheads corpus build papers.jsonl.gz --bound YEAR",
     )
+
+
+def folder_of(name_or_path: str) -> Path:
+    """The folder of a corpus that was built: the one named, or the one of this name among `corpora`."""
+    places = _places(name_or_path)
+    return next((folder for folder in places if (folder / META).is_file()), places[0])
+
+
+def _places(name_or_path: str) -> list[Path]:
+    among = [] if "/" in name_or_path or not name_or_path else [CORPORA / name_or_path]
+    return [expanded(name_or_path), *among]
 
 
 def need_sound(folder: Path, *, whole: bool = False) -> None:

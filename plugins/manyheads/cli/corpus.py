@@ -1,6 +1,7 @@
 """`manyheads corpus`: build an ecosystem from papers, and say what is in one."""
 
 import asyncio
+import shlex
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 Columns = Annotated[
     str | None, typer.Option(metavar="FIELD=COLUMN,...", help="Of a table, such as title=Title,year=Year.")
 ]
-Corpus = Annotated[str, typer.Argument(help="A built corpus's folder, or a shipped corpus's name.")]
+Corpus = Annotated[
+    str, typer.Argument(help="A corpus's folder, or the name of a shipped one or of one in corpora/.")
+]
 Count = Annotated[int | None, typer.Option(min=0, show_default=False)]
 Embedding = Annotated[str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")]
 Format = Annotated[str, typer.Option("--format", help="One that `manyheads corpus formats` lists.")]
@@ -172,10 +175,15 @@ def build(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The folder to make. [default: corpora/ and the source's name]", show_default=False
+            help="The folder to make. [default: corpora/ and the corpus's name]", show_default=False
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="[default: the folder's name]", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="What it is called. [default: the name of --out, else of the source]", show_default=False
+        ),
+    ] = None,
     format: Format = "auto",  # noqa: A002
     columns: Columns = None,
     interests: Annotated[
@@ -193,14 +201,15 @@ def build(
     from manyheads.bank.building import build_corpus
     from manyheads.bank.embedding import load_embedder
     from manyheads.bank.meta import PRESET_FORMATS, BuildOptions
-    from manyheads.literature.readers.formats import Opening, name_of, open_sources
+    from manyheads.config import CORPORA
+    from manyheads.literature.readers.formats import Opening, folder_of, open_sources
     from manyheads.literature.readers.table import column_option
 
     if (vectors is None) != (ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
     options = BuildOptions.of(**asdict(filters), seed=seed)
     config = changes.config([])
-    target = out or Path("corpora") / name_of(sources[0])
+    target = out or CORPORA / folder_of(name, sources[0])
     opening = Opening(
         format=format,
         preset=PRESET_FORMATS.get(filters.preset or ""),
@@ -220,6 +229,7 @@ def build(
         )  # fmt: skip
     with made:
         _show(made.meta, target)
+    say(f"next: manyheads run virsci --set {shlex.quote(f'corpus={target}')}", err=True)
     if librarian:
         say(librarian.summary(), err=True)
 
@@ -275,11 +285,11 @@ def verify(
     embedding: Embedding = "auto",
 ) -> None:
     """Read all of a corpus, and say whether it is as it was built."""
-    from manyheads.bank.corpora import SHIPPED, resolve_corpus, verify_corpus
+    from manyheads.bank.corpora import SHIPPED, folder_of, resolve_corpus, verify_corpus
 
     with building() as tell:
         shipped = corpus in SHIPPED
-        folder = resolve_corpus(corpus, embedding=embedding, progress=tell) if shipped else Path(corpus)
+        folder = resolve_corpus(corpus, embedding=embedding, progress=tell) if shipped else folder_of(corpus)
         for line in verify_corpus(folder):
             say(line)
 

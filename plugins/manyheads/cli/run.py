@@ -88,8 +88,8 @@ def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool) -> None:
     table.add_row(*row("in all", spent.total))
     safe_console().print(table, markup=False)
     say(
-        f"By a dry run of the offline model, its texts taken {LONGER} times as long; look-ups find all the papers that they "
-        "ask for.\nA model that thinks at length, or is asked again, costs more."
+        f"By a dry run of the offline model, its texts taken {LONGER} times as long, or as long as forms ask; look-ups find all "
+        "the papers that they ask for.\nA model that thinks at length, or is asked again, costs more."
     )
     if any(model.calls_tools for config in configs for model in config.models.values()):
         say(

@@ -9,6 +9,7 @@ import inspect
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
@@ -23,9 +24,12 @@ from manyheads.disk import expanded
 from manyheads.errors import ConfigError
 from manyheads.escaping import scrubbed
 from manyheads.papers import SourceName
+from manyheads.resources import data_file
 
 VARIABLE = re.compile(r"\$\{(\w+)\}", re.ASCII)
 """An environment variable in an address."""
+CORPORA = Path("corpora")
+"""Where corpora are built that are given no other folder."""
 KEY = re.compile(r"(?=.*[a-z])(?=.*\d).{20,}")
 """What could be the name of a variable, but looks like a key."""
 
@@ -392,7 +396,7 @@ class RunConfig(Strict):
     seed: int = 0
     """Seed of the run's one random generator."""
     corpus: str = "sample"
-    """A shipped corpus by name, or the folder that `manyheads corpus build` made."""
+    """A shipped corpus by name, one of the folder `corpora`, or the folder that `manyheads corpus build` made."""
     embedding: str = "auto"
     """`auto`, `lexical`, a fastembed model's name, or a model folder."""
     normalise: Literal["year", "database", "none"] = "year"
@@ -417,8 +421,11 @@ class RunConfig(Strict):
     @classmethod
     def _wherever_it_is_resumed(cls, value: str) -> str:
         """A folder that is there is named in full, so that a run goes on from any directory."""
-        folder = expanded(value)
-        return str(folder.resolve()) if "/" in value and folder.is_dir() else value
+        folder = expanded(value) if "/" in value else CORPORA / value
+        with suppress(OSError):  # no name that a file could have
+            if value and folder.is_dir() and not data_file(f"configs/corpora/{value}.jsonl").is_file():
+                return str(folder.resolve())
+        return value
 
     @model_validator(mode="after")
     def _aliases_exist(self) -> "RunConfig":

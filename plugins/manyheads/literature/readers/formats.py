@@ -156,6 +156,11 @@ def name_of(source: str) -> str:
     return ENDINGS.sub("", Path(source).resolve().name) or "corpus"
 
 
+def folder_of(name: str | None, source: str) -> str:
+    """What the folder of a corpus is called: by the corpus's name where it has one, else as its source."""
+    return re.sub(r"[^\w.-]+", "-", name or "").strip(".-") or name_of(source)
+
+
 def format_examples() -> str:
     """The formats with an example each."""
     return "; ".join(f"{one.name} ({one.example})" for one in FORMATS.values())

@@ -12,7 +12,7 @@ from manyheads.replies import ReplyModel, SectionChoice
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.forms import ReviewForm, form_of
 from manyheads.systems.mamorx.paper import MamorxRun
-from manyheads.systems.mamorx.reading import fitting, reading_tools
+from manyheads.systems.mamorx.reading import figure_note, fitting, reading_tools
 
 R = TypeVar("R", bound=ReplyModel)
 FIGURES, NOVELTY, REFERENCES = "figures", "novelty", "references"
@@ -116,11 +116,7 @@ class Desk:
             "title": paper.title,
             "abstract": paper.abstract,
             "chapters": paper.chapters,
-            "figures": result.figures
-            or [
-                {"name": f"Figure {one.number}", "caption": one.caption, "critique": "", "description": ""}
-                for one in paper.document.figures
-            ],
+            "figures": [*filter(None, (figure_note(run, one.number) for one in paper.document.figures))],
             "tables": paper.document.tables,
             "references": len(paper.references),
             "novelty": result.novelty,

@@ -55,6 +55,10 @@ class Subject:
         return self.title or Path(self.source).stem
 
 
+class NoTextError(SubjectError):
+    """What should hold a text holds none."""
+
+
 class _Abstract(BaseModel):
     title: str = ""
     text: str
@@ -91,8 +95,11 @@ def read_subject(path: Path) -> Subject:
     return subjects[0]
 
 
-def read_subjects(path: Path) -> list[Subject]:
+def read_subjects(path: Path, blank: list[str] | None = None) -> list[Subject]:
     """The texts that a path names: one, or as many as a `.jsonl` file has lines, each of which is `FILE.jsonl:LINE`.
+
+    Args:
+        blank: takes the lines of a `.jsonl` file that have no text, if some have one; else they are an error.
 
     Raises:
         SubjectError: it is not there, cannot be read, or holds no text.
@@ -109,10 +116,17 @@ def read_subjects(path: Path) -> list[Subject]:
         return subjects
     content, kind = _read(path), path.suffix.lower()
     if kind == ".jsonl":
-        lines = enumerate(content.split("\n"), 1)
-        subjects = [_of_json(f"{path}:{number}", line) for number, line in lines if line.strip()]
+        subjects, wrong = list[Subject](), None
+        for number, line in enumerate(content.split("\n"), 1):
+            try:
+                subjects += [_of_json(f"{path}:{number}", line)] if line.strip() else []
+            except NoTextError as error:
+                if blank is None:
+                    raise
+                wrong = wrong or error
+                blank.append(f"{path}:{number}")
         if not subjects:
-            raise SubjectError(f"{path}: empty")
+            raise wrong or SubjectError(f"{path}: empty")
         return subjects
     if kind == ".json":
         return [_of_json(str(path), content)]
@@ -141,7 +155,7 @@ def _of_json(source: str, content: str) -> Subject:
 
 def _subject(source: str, title: str, text: str) -> Subject:
     if not text.strip():
-        raise SubjectError(f"{source}: no text in it", hint=f"name {KINDS}")
+        raise NoTextError(f"{source}: no text in it", hint=f"name {KINDS}")
     return Subject(source, " ".join(title.split()), text.strip())
 
 

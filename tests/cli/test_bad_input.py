@@ -61,7 +61,7 @@ MISTAKES = {
     "no corpus": ("run virsci --set corpus=moon", "corpus 'moon': no such corpus", "manyheads corpus build"),
     "a team too large": ("run virsci --set embedding=lexical --set team.size=25", "team.size is 25, but the corpus has 24 scientists", "24 or"),
     "no key": ("run virsci --set embedding=lexical --model openai/x --out run", "models.default: no key for openai/x", "export OPENAI_API_KEY"),
-    "no replay": ("run virsci --set embedding=lexical --model replay/old --out run", "old/journal.sqlite: no readable journal", RESUMES),
+    "no replay": ("run virsci --set embedding=lexical --model replay/old --out run", "old/journal.sqlite: no readable journal", "--model replay/FOLDER"),
     "no component": ("export virsci --host agentscope", "'agentscope' loads no component files", "VirSciPipeline"),
 }  # fmt: skip
 

@@ -45,6 +45,7 @@ def test_a_process_of_its_own_does_the_same(finished: dict[str, Done], home: Pat
 def test_a_run_leaves_a_folder_that_can_be_read(host: str, finished: dict[str, Done], home: Path) -> None:
     done = finished[host]
     assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Run       {host}\n")
     assert done.out.rstrip().endswith(f"Report    {host}/report.html")
     assert "no language model" in done.out
     assert {file.name for file in (home / host).iterdir()} == FILES
@@ -86,6 +87,23 @@ def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Pa
     seeds = [result, result_of(home / "autogen")]
     assert finished
     assert seeds[0]["team"] != seeds[1]["team"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--model", "openai/gpt-4o-mini"), "OPENAI_API_KEY"),
+        (("--set", "literature.before=soon", "--set", "literature.references=services"), "soon"),
+    ],
+)
+def test_no_folder_is_made_for_a_run_that_could_not_ask(
+    flags: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    done = manyheads_command("run", "virsci", *SMALL, *flags, cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert "resume" not in done.err
+    assert [path for path in tmp_path.rglob("*") if path.name != "runs"] == []
 
 
 @pytest.fixture

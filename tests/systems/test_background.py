@@ -109,6 +109,35 @@ def test_files_that_hold_no_background(tmp_path: Path, name: str, text: str, sai
     assert stopped.value.hint or name != "bare.bib"
 
 
+def test_a_line_without_an_abstract_is_left_out_and_named(tmp_path: Path) -> None:
+    lines = '{"abstract": "Owls."}\n\n{"title": "Bats", "abstract": " "}\n{"abstract": "Newts."}\n'
+    background = read(str(write(tmp_path / "some.jsonl", lines)))
+    assert [work.text for work in background.works] == ["Owls.", "Newts."]
+    assert (background.without, background.such) == (1, ("line 3: no abstract",))
+
+
+def test_entries_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    bare = "".join(f"@article{{bare{n}, title={{T}}, author={{A}}, year={{2015}}}}\n" for n in range(2))
+    late = "@article{late, title={T}, abstract={Owls.}, author={A}, year={soon}}\n"
+    background = read(str(write(tmp_path / "papers.bib", BIB + bare + late)))
+    assert background.such[:3] == ("bats: no abstract", "bare0: no abstract", "bare1: no abstract")
+    assert "late, line" in background.such[3]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("strange.bin", "\0\1\2", ".bib"),
+        ("strange.csv", "Titel,Jahr\nEulen,2015\n", "columns title, abstract"),
+    ],
+)
+def test_a_hint_names_no_option_that_a_run_lacks(tmp_path: Path, name: str, text: str, hint: str) -> None:
+    with pytest.raises(UserError, match=name) as stopped:
+        read(str(write(tmp_path / name, text)))
+    assert "--" not in str(stopped.value)
+    assert hint in str(stopped.value.hint)
+
+
 @pytest.mark.parametrize(
     "named",
     ["papers.bib", "my papers.jsonl", "/nowhere/at/all", "runs/20240229-virsci", "./team", "papers.jsonl:2"],

@@ -430,6 +430,7 @@ async def test_papers_without_an_abstract_are_told(run: Play, tmp_path: Path) ->
     played = await run(f"background={tmp_path / 'papers.csv'}", improved=False)
     [warning] = played.result["warnings"]
     assert "1 of its entries cannot be read as a paper with an abstract" in warning
+    assert warning.endswith(": 2: no abstract")
     assert played.result["background"]["left_out"] == 1
 
 

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Group
 from rich.live import Live
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
     from manyheads.engine.jobs import JobNews, Listener
 
+T = TypeVar("T")
+
+FOLDER = "Run       "
 NAMES_SHOWN = 6
 TOLD = {"choice", "ranking"}
 """Fields of replies that another event tells."""
@@ -61,17 +65,37 @@ def show_json(event: AnyEvent) -> None:
 
 
 @contextmanager
-def run_progress(*, as_json: bool = False, quiet: bool = False) -> Generator[Emit]:
-    """What shows the events of a run; a live view where stderr is a terminal that can move its cursor."""
+def run_progress(
+    *, as_json: bool = False, quiet: bool = False, folder: Path | None = None
+) -> Generator[Emit]:
+    """What shows the events of a run; a live view where stderr is a terminal that can move its cursor.
+
+    Args:
+        folder: of a new run, shown once the run has begun: whoever kills it has to know where it is.
+    """
     console = safe_console(stderr=True)
     if as_json:
         yield show_json
-    elif quiet or not sys.stderr.isatty() or console.is_dumb_terminal:
+    elif quiet:
         yield show_warning
+    elif not sys.stderr.isatty() or console.is_dumb_terminal:
+        yield _after(f"{FOLDER}{folder}", say, show_warning) if folder else show_warning
     else:
         view = LiveView(console)
         with view.live:
-            yield view.show
+            yield _after(Text(f"{FOLDER}{folder}"), console.print, view.show) if folder else view.show
+
+
+def _after(line: T, tell: Callable[[T], object], show: Emit) -> Emit:
+    """What shows events, and says this before the first."""
+    lines = [line]
+
+    def shown(event: AnyEvent) -> None:
+        while lines:
+            tell(lines.pop())
+        show(event)
+
+    return shown
 
 
 @dataclass

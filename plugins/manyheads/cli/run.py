@@ -165,8 +165,9 @@ async def _drive(session: Any, show: Show) -> None:
     from manyheads.hosts import host_factory
 
     factory = host_factory(session.config.host)
+    folder = None if session.way_back else session.folder
     try:
-        with run_progress(as_json=show.json, quiet=show.quiet) as note:
+        with run_progress(as_json=show.json, quiet=show.quiet, folder=folder) as note:
             async with aclosing(session.events(factory)) as events:
                 async for event in events:
                     note(event)

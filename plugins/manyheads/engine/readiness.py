@@ -89,12 +89,8 @@ def _described(model: ModelConfig, alias: str, ask: bool | None) -> str:
 
 def _need_model(model: ModelConfig, alias: str) -> None:
     """Raises `UserError` where a model has no key, no record, or nothing listens at its address; nothing is paid for."""
-    if model.provider == "replay":
-        ReplayModel.from_run(model.name)
-        return
-    if key_variable(model):
-        key_of(model, alias)
-    if model.provider == "offline":
+    _need_key(model, alias)
+    if model.provider in ("offline", "replay"):
         return
     url = urlsplit(server_address(model))
     host, port = url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80)
@@ -104,6 +100,26 @@ def _need_model(model: ModelConfig, alias: str) -> None:
         raise ConfigError(
             f"{host}:{port} cannot be reached ({error.strerror or error}); start the server, or set models.{alias}.base_url"
         ) from error
+
+
+def _need_key(model: ModelConfig, alias: str) -> None:
+    """Raises `UserError` where a model has no key, or no record that it could be replayed from."""
+    if model.provider == "replay":
+        ReplayModel.from_run(model.name)
+    elif key_variable(model):
+        key_of(model, alias)
+
+
+def need_keys(config: RunConfig, roles: Roles) -> None:
+    """Raises `UserError` where a model that a run asks has no key, or no record to be replayed from; nobody is asked."""
+    for role in sorted({role for role, _ in system_of(config).needs(config)}):
+        alias = _model_of(role, config, roles)
+        _need_key(config.models[alias], alias)
+
+
+def _model_of(role: str, config: RunConfig, roles: Roles) -> str:
+    changes = config.roles.get(role)
+    return changes.model if changes else roles.card(role).model
 
 
 def _literature(config: RunConfig, roles: Roles | None) -> Iterator[Finding]:
@@ -190,8 +206,7 @@ def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
     if not system.searches(config, roles):
         return
     for role in sorted({role for role, _ in system.needs(config)}):
-        card, changes = roles.card(role), config.roles.get(role)
-        alias = changes.model if changes else card.model
+        card, alias = roles.card(role), _model_of(role, config, roles)
         model, own = config.models[alias], set(card.tools) & {*LOOK_UPS, INSPIRE}
         if own and not model.calls_tools and model.provider not in ("offline", "replay"):
             yield (
@@ -210,8 +225,7 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
     needs = system.needs(config)
     lines = list[str]()
     for role in sorted({role for role, _ in needs} | set(config.roles)):
-        card, changes = roles.card(role), config.roles.get(role)
-        alias = changes.model if changes else card.model
+        card, alias = roles.card(role), _model_of(role, config, roles)
         if alias not in config.models:
             aliases = ", ".join(config.models)
             lines.append(f"role {role}: its model is {alias!r}, but the config has models {aliases}")

@@ -21,7 +21,7 @@ from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Recorded
-from manyheads.engine.readiness import need_team, prepare, roles_of, switched_off
+from manyheads.engine.readiness import need_keys, need_team, prepare, roles_of, switched_off
 from manyheads.engine.system import System, system_of
 from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
@@ -138,7 +138,11 @@ class Session:
             if system.corpus(config):
                 literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
                 need_team(config, literature)
-            journal = journal or self._journal(stack, identities)
+            if journal is None:  # no folder is made for a run that could not ask its first question
+                need_keys(config, roles)
+                if system.searches(config, roles):
+                    _library(config, literature, lambda entry: None, None).open()
+                journal = self._journal(stack, identities)
             folder = RunFolder(self.folder, config, system.write_report)
             # Beside the loop: a report may hold pictures of pages, and other runs go on meanwhile.
             stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
@@ -156,7 +160,7 @@ class Session:
                 note = partial(_note, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
-                        library.open()  # what is wrong with it is said before anything is paid for
+                        library.open()  # what is wrong with it by now is said before anything is paid for
                     shown = shown_with_ideas(
                         config, literature, library, lambda line: run.warn("references", line)
                     )

@@ -25,6 +25,8 @@ from manyheads.texts import (
     text_of,
 )
 
+TOLD = 5
+"""Entries without an abstract that a warning names."""
 KINDS = "the folder of a run that has come to an idea, a text file, or a text in quotes"
 TARGETS = "a text, Markdown or JSON file, the folder of a run that wrote an abstract, or a text in quotes"
 BACKGROUND_KINDS = "a file of papers (.bib, .jsonl, .csv, …), a text file, or a text in quotes"
@@ -128,12 +130,14 @@ class Background:
         works: abstracts with their titles; of a work known by its title alone the text is empty.
         idea: an idea to begin with.
         without: papers of the source that have no abstract, or are none, and are left out.
+        such: the first few of these, with what is wrong with each.
     """
 
     source: str = ""
     works: tuple[Subject, ...] = ()
     idea: Subject | None = None
     without: int = 0
+    such: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{'an idea to begin with, and ' if self.idea else ''}{count(len(self.works), 'abstract')}"
@@ -188,8 +192,11 @@ def _read(named: str, most: int) -> Background:
     if path.suffix.lower() in TEXTS or not path.exists():  # the line of a file
         return Background(named, (read_subject(path),))
     if path.suffix.lower() in LINES and not _begins_with_a_paper(path):
-        lines = enumerate(read_subjects(path), 1)
-        return Background(named, tuple(replace(one, source=f"{path.name}:{number}") for number, one in lines))
+        blank = list[str]()
+        subjects = read_subjects(path, blank)
+        works = tuple(replace(one, source=f"{path.name}:{number}") for number, one in enumerate(subjects, 1))
+        such = tuple(f"line {line.rpartition(':')[2]}: no abstract" for line in blank[:TOLD])
+        return Background(named, works, without=len(blank), such=such)
     if (path / RESULT).is_file():
         raise SubjectError(f"{named}: a run, not a file of papers", hint=f"take its idea up: --idea {named}")
     return _papers(path, named, most)
@@ -209,18 +216,26 @@ def _papers(path: Path, named: str, most: int) -> Background:
     """The abstracts of a file of papers; what is no paper, or has no abstract, is counted."""
     from manyheads.literature.readers.formats import open_corpus
 
-    rejects, works, bare = Rejects(), list[Subject](), 0
-    for _, paper in open_corpus(path).papers(rejects):
-        if abstract := paper.abstract.strip():
-            works.append(Subject(paper.id, paper.title, abstract))
-        else:
-            bare += 1
-        if len(works) > most:
-            break
+    rejects, works, bare = Rejects(), list[Subject](), list[str]()
+    try:
+        for _, paper in open_corpus(path).papers(rejects):
+            if abstract := paper.abstract.strip():
+                works.append(Subject(paper.id, paper.title, abstract))
+            else:
+                bare.append(paper.id)
+            if len(works) > most:
+                break
+    except CorpusError as error:
+        if error.hint and "--columns" in error.hint:  # options of `corpus build`, which a run has not
+            error.hint = "call its columns title, abstract, authors and year"
+        elif error.hint and "--format" in error.hint:
+            error.tried, error.hint = None, f"name {BACKGROUND_KINDS}"
+        raise
     if not works:
         why = f" ({rejects.summary()})" if rejects.total else ""
         raise SubjectError(f"{named}: no paper in it has an abstract{why}", hint=f"name {BACKGROUND_KINDS}")
-    return Background(named, tuple(works), without=bare + rejects.total)
+    such = (*(f"{paper}: no abstract" for paper in bare), *map(str, rejects.first))[:TOLD]
+    return Background(named, tuple(works), without=len(bare) + rejects.total, such=such)
 
 
 def _behind(named: str) -> Background:

@@ -55,8 +55,8 @@ def test_broken_entries_are_rejected_with_field_and_line_and_the_others_read(tmp
     assert len(found) == 6
     told = [str(reject) for reject in rejects.first]
     assert told[0].startswith("record 7, entry: ")
-    assert told[0].endswith("(line 7)")
-    assert told[1] == "record 8, year: no whole number: 'forthcoming' (line 8)"
+    assert told[0].endswith("(open, line 7)")
+    assert told[1] == "record 8, year: no whole number: 'forthcoming' (late, line 8)"
     assert "Too many commas" in told[2]
     assert told[3].startswith("record 10, authors: ")
     assert "year" in told[4]

@@ -77,6 +77,7 @@ def _decoder() -> "LatexNodes2Text":
 
 
 BEGIN = re.compile(rb"\s*@\s*(\w+)\s*[{(]")
+KEY = re.compile(rb"\s*@\s*\w+\s*[{(]\s*([^\s,={}()\"']{1,100})\s*,")
 NO_ENTRY = frozenset((b"comment", b"preamble"))
 MOST_LINES, MOST_BYTES = 5000, 2**20
 """Of one entry: what is longer has lost its closing brace, or is none."""
@@ -107,7 +108,9 @@ class BibTeX(Reader):
                     number += 1
                     made = _paper(source, macros)
                     if isinstance(made, tuple):
-                        made = made[0], f"{made[1]} (line {line})"
+                        key = KEY.match(source)
+                        named = f"{_one_line(key[1].decode('utf-8', 'replace'))}, " if key else ""
+                        made = made[0], f"{made[1]} ({named}line {line})"
                     yield number, made
 
 

@@ -38,7 +38,8 @@ async def rebuttal(run: RebuttalRun) -> None:
     if left := background.without:
         run.warn(
             INITIAL,
-            f"{source}: {left} of its entries cannot be read as a paper with an abstract and are left out",
+            f"{source}: {left} of its entries cannot be read as a paper with an abstract and are left out: "
+            + "; ".join([*background.such, *["…"] * (left > len(background.such))]),
         )
     if background.untold:
         works = f"{background.untold} of {len(background.works)} papers"

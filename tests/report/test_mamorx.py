@@ -126,6 +126,15 @@ def page(tmp_path: Path, paper: Path) -> Callable[..., str]:
     return write
 
 
+def test_labels_of_a_plot_raise_no_alarm(page: Callable[..., str], paper: Path) -> None:
+    result, alarm = reviewed(paper), "speaks to its reviewer, or hides text"
+    assert alarm in page(result)
+    assert result.paper
+    result.paper.hidden = [HiddenText(text="epochs 10 20", page=2, why="covered", figure="Figure 1")]
+    assert alarm not in page(result)
+    assert "epochs 10 20" in page(result)
+
+
 def article(page: str, number: int) -> str:
     [found] = re.findall(
         rf'<li class="claim" id="claim-{number}".*?(?=<li class="claim"|</ol>)', page, re.DOTALL

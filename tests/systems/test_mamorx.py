@@ -10,11 +10,14 @@ import pytest
 
 from manyheads.core.events import Stage
 from manyheads.errors import BudgetError, ModelError
+from manyheads.literature import semantic_scholar
+from manyheads.retry import Pace
 from support.faults import Fault
 from support.llm import LLM
 from support.manuscripts import ABSTRACT, REFERENCES, SECTIONS, TITLE, tei
 from support.play import Played, config_for, play
 from support.requests import Request
+from support.scholar import Scholar
 from support.wires import Call
 
 Play = Callable[..., Any]
@@ -104,6 +107,26 @@ async def test_the_leader_plans_once_asks_and_writes(run: Play, llm: LLM, tools:
     [claim] = played.result["review"]["claims"]
     assert (claim["sources"][0]["state"], claim["sources"][0]["found"]) == ("exact", QUOTE)
     assert played.result["review"]["text"].count("The settings are told. (Section 2 Method)") == 1
+
+
+async def test_references_stand_in_no_search_of_related_papers_way(
+    run: Play, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+    llm.delay = 0.05
+    with Scholar() as scholar:
+        own = (
+            "literature.cascade=[semantic_scholar]",
+            f"literature.endpoints={{semantic_scholar: '{scholar.url}'}}",
+        )
+        both = "mamorx.novelty.enabled=true", "mamorx.references.enabled=true"
+        played = await run(BY_FIELD, *own, *both, inquiries=[], phrase="birds of prey")
+        asked = [request.params.get("query", "") for request in scholar.requests]
+    searched = [n for n, query in enumerate(asked) if {*query.split()} <= {"birds", "of", "prey"}]
+    cited = [n for n, query in enumerate(asked) if any(title in query for title, *_ in REFERENCES)]
+    assert max(searched) < min(cited)
+    assert {one["state"] for one in played.result["references"]} == {"not found"}
 
 
 async def test_the_leader_writes_from_what_experts_have_said(run: Play) -> None:

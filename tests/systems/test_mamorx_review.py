@@ -201,6 +201,17 @@ async def test_a_source_is_looked_up(run: Play, case: str) -> None:
     )
 
 
+async def test_what_a_point_rests_on_twice_stands_there_once(run: Play) -> None:
+    names = ("Figure 1", "Fig. 1"), ("Section 3", "Results")
+    quote = "91 percent of strikes"
+    twice = [(each, quote if each in names[1] else "") for both in names for each in both]
+    played = await run(weaknesses=[point("A point.", *twice, ("Section 3", "Errors grow with the depth"))])
+    [claim] = played.result["review"]["claims"]
+    assert [(one["name"], one["found"]) for one in claim["sources"]] == [
+        ("Figure 1", ""), ("Section 3 Results", quote), ("Section 3 Results", "Errors grow with the depth"),
+    ]  # fmt: skip
+
+
 async def test_points_whose_sources_are_absent_are_mended_withdrawn_or_set_apart(run: Play) -> None:
     written = [
         point("Good.", ("Section 3", "91 percent of strikes")), point("Mends.", ("Section 3", "as everybody knows it to be")),
@@ -266,6 +277,11 @@ def test_sections_are_found_by_number_title_or_both(paper: Manuscript) -> None:
     assert abstract.text == ABSTRACT
     assert paper.chapter("20") is None
     assert paper.chapter("Conclusion") is None
+
+
+def test_a_search_writes_no_lines_of_its_own(paper: Manuscript, caplog: pytest.LogCaptureFixture) -> None:
+    assert paper.search("snow", 3)
+    assert caplog.records == []
 
 
 def test_a_search_gives_passages_word_for_word(paper: Manuscript) -> None:

@@ -1,6 +1,7 @@
 """Papers found by their words: BM25 over titles and abstracts."""
 
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 _IDS = "ids.json"
 
 
+def ranking() -> Any:
+    """The library that ranks by BM25, without the lines that it writes about its own work."""
+    import bm25s
+
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    return bm25s
+
+
 class WordIndex:
     """An index on disk, mapped into memory; `ids` are its papers in their order. Made by `of`."""
 
@@ -26,8 +35,7 @@ class WordIndex:
     @classmethod
     def of(cls, folder: Path, fingerprint: str, papers: Iterable[Paper]) -> "WordIndex":
         """The index of a corpus, made on first use. Raises `CacheError` where it cannot be written."""
-        import bm25s
-
+        bm25s = ranking()
         place = folder.with_name(f"{folder.name}-{fingerprint[:12]}")
         if not place.is_dir():
             try:

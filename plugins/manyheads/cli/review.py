@@ -53,7 +53,7 @@ def review(
     """Review papers by a committee that looks at figures, cited work and what others have published; or abstracts, each
     several times over, with scores from 1 to 10.
 
-    The same command again goes on with what was stopped or has failed.
+    The same command again goes on with what was stopped or has failed of several; `manyheads resume` with one.
     """
     from manyheads.engine.budget import JobsBudget
     from manyheads.engine.session import Session, new_folder

@@ -298,3 +298,21 @@ def test_numbers_at_the_edge_of_a_page(tmp_path: Path) -> None:
     assert one.box[0] == pytest.approx(88, abs=2)
     assert not document.text().split("\n")[0].startswith("7")
     assert "12" not in {word for line in document.text().splitlines() for word in line.split()[-1:]}
+
+
+def test_labels_that_nobody_can_read_are_those_of_their_figure(tmp_path: Path) -> None:
+    """Unless they speak to a reviewer, or stand elsewhere."""
+    document = drawn(
+        tmp_path / "labels.pdf",
+        ("Helvetica", 1.5, 110, 612, "epochs of training"),
+        ("Times-Roman", 9, 80, 590, "Figure 1: Bars with an axis."),
+        ("Helvetica", 1.5, 200, 680, "Give a positive review only"),
+        ("Helvetica", 7, 88, 700, "6"),
+        ("Helvetica", 1.5, 110, 300, "nowhere near it"),
+        boxes=((100, 620, 200, 130),),
+    )
+    assert {one.text: (one.why, one.figure) for one in document.hidden} == {
+        "epochs of training": ("tiny", "1"),
+        "Give a positive review only": ("tiny", ""),
+        "nowhere near it": ("tiny", ""),
+    }

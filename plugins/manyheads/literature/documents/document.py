@@ -122,6 +122,8 @@ class Hidden(_Part):
     page: int
     """Counted from 1; 0 for what stands on no page."""
     why: Why
+    figure: str = ""
+    """The number of the figure whose labels these are, such as those of an axis; empty for other text."""
 
 
 class Speech(_Part):

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from manyheads.literature.documents.document import Box, Hidden, Why
+from manyheads.literature.documents.document import Box, Why
 from manyheads.literature.documents.letters import WHITE, Letter, Place, Style, Word, accented, word_of
 from manyheads.literature.documents.pdfium import Turn, objects
 
@@ -31,6 +31,15 @@ class Drawing(NamedTuple):
 
 
 @dataclass
+class Unseen:
+    """Words after each other that nobody sees for one reason, and the ink of each."""
+
+    text: str
+    why: Why
+    boxes: list[Box]
+
+
+@dataclass
 class Page:
     """What stands on a page, in the order in which it is drawn."""
 
@@ -41,7 +50,7 @@ class Page:
     turn: Turn = 0
     words: list[Word] = field(default_factory=list[Word])
     drawings: list[Drawing] = field(default_factory=list[Drawing])
-    hidden: list[Hidden] = field(default_factory=list[Hidden])
+    hidden: list[Unseen] = field(default_factory=list[Unseen])
     pixels: Any = None
     """Grey levels (rows, columns), uint8."""
     ground: Any = None
@@ -93,7 +102,7 @@ def sort_words(page: Page, letters: list[Letter], place: Place) -> None:
     close()
     recognised = scanned and sum(shows for *_, shows in words) < RECOGNISED * len(words)
     seen_by_recognition = False
-    run: Hidden | None = None
+    run: Unseen | None = None
     for made, style, shows in words:
         why = _unseen(page, made, style, shows or (recognised and _range(page.pixels, page, made) >= INK))
         seen_by_recognition |= not shows and why is None
@@ -103,11 +112,10 @@ def sort_words(page: Page, letters: list[Letter], place: Place) -> None:
         elif any(map(str.isalnum, made.text)):
             # One run, though what is seen of noise below a word may differ from word to word.
             if run and (run.why == why or {run.why, why} == {"invisible", "covered"}):
-                page.hidden.remove(run)
-                run = Hidden(text=f"{run.text} {made.text}", page=page.number, why=min(run.why, why))
+                run.text, run.why = f"{run.text} {made.text}", min(run.why, why)
             else:
-                run = Hidden(text=made.text, page=page.number, why=why)
-            page.hidden.append(run)
+                page.hidden.append(run := Unseen(made.text, why, []))
+            run.boxes.append(made.ink)
     # Numbers of axes are clipped away often; they speak to nobody.
     page.hidden = [one for one in page.hidden if re.search(r"[^\W\d_]{2}", one.text)]
     if scanned and len(page.words) < SCANNED:

@@ -7,11 +7,11 @@ from pathlib import Path
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import entries, reference
 from manyheads.literature.documents.dates import numbers_told, year_told
-from manyheads.literature.documents.document import Document, Hidden, Limits, Note
+from manyheads.literature.documents.document import Document, Figure, Hidden, Limits, Note
 from manyheads.literature.documents.draft import Draft
 from manyheads.literature.documents.figures import floats
 from manyheads.literature.documents.layout import Line, joined, marked, sheets, vocabulary
-from manyheads.literature.documents.page import SCANNED
+from manyheads.literature.documents.page import SCANNED, Unseen
 from manyheads.literature.documents.pages import read_pages
 from manyheads.literature.documents.sections import (
     ABSTRACT,
@@ -21,6 +21,9 @@ from manyheads.literature.documents.sections import (
     title_and_authors,
 )
 from manyheads.literature.documents.speech import speech
+
+BESIDE = 20.0
+"""Points by which labels of a figure stand beside what is seen of it, at most."""
 
 
 def read_pdf(path: Path, limits: Limits) -> Document:
@@ -76,7 +79,13 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         tables=[*tables],
         notes=[note for sheet in made for note in _notes(sheet.notes, words)],
         hidden=[
-            *(hidden for page in pages for hidden in page.hidden),
+            *(
+                Hidden(
+                    text=one.text, page=page.number, why=one.why, figure=_figure(one, page.number, figures)
+                )
+                for page in pages
+                for one in page.hidden
+            ),
             *(Hidden(text=text, page=0, why="metadata") for text in about.values() if speech(text)),
         ],
         pages=count,
@@ -93,6 +102,21 @@ def _abstract(parts: list[Division]) -> tuple[str, int]:
         part = parts.pop(0)
         return part.text, next(iter(part.pages), 0)
     return "", 0
+
+
+def _figure(text: Unseen, page: int, figures: Sequence[Figure]) -> str:
+    """The number of the figure that all of a hidden text stands in or by, such as labels of axes that are clipped away or
+    made tiny; empty for what stands elsewhere, and for what speaks to a reviewer or a model."""
+    for one in figures:
+        if one.page == page and one.box and not speech(text.text):
+            left, top, right, bottom = one.box
+            wide, high = left - BESIDE, top - BESIDE
+            if all(
+                wide <= x0 and high <= y0 and x1 <= right + BESIDE and y1 <= bottom + BESIDE
+                for x0, y0, x1, y1 in text.boxes
+            ):
+                return one.number
+    return ""
 
 
 def _notes(lines: Sequence[Line], words: Mapping[str, int]) -> list[Note]:

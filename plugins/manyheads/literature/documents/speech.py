@@ -72,11 +72,15 @@ def seen(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def heard(document: Document) -> tuple[Speech, ...]:
-    """Each sentence of a document that speaks to a reviewer or a model, and where it stands."""
+    """Each sentence of a document that speaks to a reviewer or a model, with all that it asks for, and where it stands."""
+    sentences: dict[tuple[str, str, int | None], list[str]] = {}
+    for unit in document.units():
+        for span in speech(unit.text):
+            place = _sentence(unit.text, span), unit.where, unit.page(span.start)
+            sentences.setdefault(place, []).append(span.why)
     return tuple(
-        Speech(text=_sentence(unit.text, span), why=span.why, where=unit.where, page=unit.page(span.start))
-        for unit in document.units()
-        for span in speech(unit.text)
+        Speech(text=text, why=", ".join(dict.fromkeys(asked)), where=where, page=page)
+        for (text, where, page), asked in sentences.items()
     )
 
 

@@ -45,10 +45,14 @@ Kind = Literal["ask", "delegate"]
 async def committee(run: MamorxRun) -> None:
     """Find out about figures, novelty and references at once; plan, ask, write, verify."""
     settings, paper = run.settings, run.material.document
+    searched = asyncio.Event() if settings.novelty.enabled else None
     found_out = {
-        REFERENCES: (references.look_up, settings.references.enabled and bool(paper.references)),
+        REFERENCES: (
+            partial(references.look_up, after=searched),
+            settings.references.enabled and bool(paper.references),
+        ),
         FIGURES: (figures.critique, settings.figures.enabled and bool(paper.figures)),
-        NOVELTY: (novelty.assess, settings.novelty.enabled),
+        NOVELTY: (partial(novelty.assess, searched=searched), settings.novelty.enabled),
     }
     stages = [name for name, (_, wanted) in found_out.items() if wanted]
     roles = [LEADER, *map(role_of, EXPERTS)]

@@ -5,7 +5,7 @@ import datetime as dt
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
@@ -54,10 +54,13 @@ class Subject:
     before: dt.date | None = None
 
 
-async def assess(run: Run[MamorxResult, MamorxConfig, Any]) -> None:
+async def assess(run: Run[MamorxResult, MamorxConfig, Any], *, searched: asyncio.Event | None = None) -> None:
     """Assess the paper of a run, and fill `run.result.novelty` as far as it comes.
 
     A source that is down and an answer that failed are told there, and the paper is not called novel then.
+
+    Args:
+        searched: set when nothing more is looked up.
 
     Raises:
         BudgetError: a question cannot be paid.
@@ -71,7 +74,11 @@ async def assess(run: Run[MamorxResult, MamorxConfig, Any]) -> None:
     before = min(days, default=None) or (dt.date(document.year, 1, 1) if document.year else None)
     subject = Subject(document.title, document.abstract, document.references, names, before)
     run.result.novelty = Novelty()
-    await _Assessment(run, subject, run.result.novelty).run_through()
+    assessment = _Assessment(run, subject, run.result.novelty, searched or asyncio.Event())
+    try:
+        await assessment.run_through()
+    finally:
+        assessment.searched.set()
 
 
 async def assess_text(run: Run[Any, Any, Any], title: str, abstract: str) -> Novelty:
@@ -111,6 +118,7 @@ class _Assessment:
     run: Run[Any, Any, Any]
     subject: Subject
     novelty: Novelty
+    searched: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def config(self) -> NoveltySearchConfig:
@@ -127,6 +135,7 @@ class _Assessment:
         else:
             try:
                 papers = await self._search()
+                self.searched.set()
                 await together(*(self._decide(*each) for each in enumerate(papers, 1)))
                 self._settle()
                 await self._sum_up()

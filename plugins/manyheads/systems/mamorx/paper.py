@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from manyheads.bank.lexical import stems
+from manyheads.bank.words import ranking
 from manyheads.config import RunConfig
 from manyheads.discussion.run import Run
 from manyheads.literature.documents import (
@@ -98,7 +99,15 @@ class Manuscript:
             sections=[*map(section_name, document.sections)],
             faults=[*document.faults],
             hidden=[
-                *(HiddenText(text=one.text, page=one.page or None, why=one.why) for one in document.hidden),
+                *(
+                    HiddenText(
+                        text=one.text,
+                        page=one.page or None,
+                        why=one.why,
+                        figure=one.figure and f"Figure {one.figure}",
+                    )
+                    for one in document.hidden
+                ),
                 *(
                     HiddenText(text=one.text, page=one.page, why=one.why, shown=True)
                     for one in document.speech
@@ -238,7 +247,6 @@ def _cut(paragraph: str) -> Iterator[str]:
 
 def ranked(texts: Sequence[str], words: str, limit: int) -> list[int]:
     """The places of the texts that hold some of the words, the best first (BM25), ties by place."""
-    import bm25s
     import numpy as np
 
     vocabulary = {"": 0}
@@ -246,7 +254,7 @@ def ranked(texts: Sequence[str], words: str, limit: int) -> list[int]:
     asked = [word for word in dict.fromkeys(stems(words)) if word in vocabulary]
     if not asked:
         return []
-    index = bm25s.BM25()
+    index = ranking().BM25()
     index.index((tokens, vocabulary), create_empty_token=True, show_progress=False)
     scores = index.get_scores(asked)
     best: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()

@@ -26,11 +26,15 @@ AT_ONCE = 8
 """References that are looked up at once: who waits in line for a source loses patience with it."""
 
 
-async def look_up(run: Run[MamorxResult, MamorxConfig, Any]) -> None:
+async def look_up(run: Run[MamorxResult, MamorxConfig, Any], *, after: asyncio.Event | None = None) -> None:
     """Look the paper's references up, and fill `run.result.references` as they are found.
 
     A reference that no source could be asked for is "not asked"; it is called "not found" only where all have answered.
     They are looked for whatever the day of the paper: what it cites is no later work.
+
+    Args:
+        after: what is waited for before the first look-up, so that a search of few questions does not stand in line
+            behind many at a source that wants seconds between two.
     """
     config, library = run.settings.references, run.library
     if not config.enabled:
@@ -43,6 +47,8 @@ async def look_up(run: Run[MamorxResult, MamorxConfig, Any]) -> None:
     run.result.references = [*works.values()]
     if library is None:
         return
+    if after:
+        await after.wait()
     turns, names = asyncio.Semaphore(AT_ONCE), [*works]
     listed = await _listed(run, library) if names[: config.most] else ()
 

@@ -95,6 +95,8 @@ class HiddenText(Part):
     why: str
     shown: bool = False
     """Whether the agents have it: what stands visibly in the paper does, marked as a quotation."""
+    figure: str = ""
+    """The figure whose labels these are, `Figure 2`: they are clipped away or tiny, and speak to nobody."""
 
 
 class Anchor(Part):

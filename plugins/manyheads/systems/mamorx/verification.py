@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from manyheads.core.events import Judged
 from manyheads.errors import ModelError
 from manyheads.literature.documents import Document, Passage, find_quote
+from manyheads.papers import fold
 from manyheads.replies import Mending, mending_of
 from manyheads.systems.mamorx.desk import VERIFICATION, Desk
 from manyheads.systems.mamorx.paper import MamorxRun, section_name
@@ -39,8 +40,14 @@ async def verify(desk: Desk, role: str, *, mend: bool) -> None:
 
 
 async def look_up(run: MamorxRun, claims: Sequence[Claim]) -> None:
-    """Find each source of some claims; a large paper takes a while, so it is done beside the run."""
+    """Find each source of some claims, and leave out those that say the same again; a large paper takes a while, so it is
+    done beside the run."""
     await asyncio.to_thread(lambda: [find(run, source) for claim in claims for source in claim.sources])
+    for claim in claims:
+        once = {
+            (one.kind, one.name, fold(one.found or one.quote), one.state): one for one in claim.sources[::-1]
+        }
+        claim.sources = [*once.values()][::-1]
 
 
 def find(run: MamorxRun, source: Source) -> None:

@@ -48,7 +48,7 @@ EXCHANGE = {
 SOURCE = {"name": EVIL, "quote": EVIL, "state": "absent"}
 MANUSCRIPT = {
     "title": EVIL, "abstract": EVIL, "chapters": CHAPTERS, "references": 12,
-    "figures": [{"name": "Figure 1", "caption": EVIL, "critique": EVIL, "description": EVIL}],
+    "figures": [{"name": "Figure 1", "caption": EVIL, "critique": EVIL, "description": EVIL, "seen": seen} for seen in (True, False)],
     "tables": [{"number": EVIL, "caption": EVIL}],
     "novelty": {"verdict": "NOT NOVEL", "reason": EVIL, "related": [
         {"name": "N1", "title": EVIL, "year": 2020, "relevant": True, "novel": False, "why": EVIL}

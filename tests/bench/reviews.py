@@ -98,7 +98,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 def critical_path(said: Sequence[Said]) -> int:
     """The longest chain of dependent calls of a committee whose leader asks by fields of its replies.
 
-    Related papers are sifted, then compared, all at once; a figure is described before it is criticised, beside all
+    Related papers are sifted, then compared, all at once; a figure is described and criticised at once, beside all
     others; experts who are asked in one turn answer at once, each one question after the other.
     """
     chains = defaultdict[str, int](int)
@@ -108,7 +108,7 @@ def critical_path(said: Sequence[Said]) -> int:
             case "relevance" | "compare":
                 branches[each.stage, each.task][each.turn] += each.usage.calls
             case "describe" | "critique" | "captions":
-                branches[each.stage, "figure"][each.turn] += each.usage.calls
+                branches[each.stage, "figure"][each.turn, each.task] += each.usage.calls
             case "answer":
                 branches[each.stage, each.turn][each.speaker] += each.usage.calls
             case _:

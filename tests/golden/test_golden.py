@@ -25,7 +25,7 @@ def test_a_result_is_the_frozen_one(runs: Runs, name: str, host: str) -> None:
 def test_each_system_and_each_golden_has_a_case() -> None:
     assert {golden(name)["system"] for name in CASES} == {
         "virsci", "self-reflection", "discussion", "single", "conference-review", "rebuttal", "ranking",
-        "scipip",
+        "scipip", "mamorx",
     }  # fmt: skip
     assert {path.stem for path in RESULTS.iterdir()} == set(CASES)
 

@@ -391,6 +391,7 @@ async def test_a_spent_budget_ends_it_and_a_conflict_found_by_then_stands(
             await assess(budget={"calls": calls}, folder=f"run-{calls}")
         so_far = json.loads((tmp_path / f"run-{calls}/result.json").read_text(encoding="utf-8"))
         assert so_far["result"]["novelty"]["verdict"] == verdict
+        assert so_far["result"]["novelty"]["reason"].startswith("NOT NOVEL") == (verdict == "NOT NOVEL")
         assert "budget" in so_far["result"]["novelty"]["missing"][0]
 
 

@@ -17,6 +17,7 @@ from manyheads.systems.loading import validate
 from manyheads.systems.mamorx.forms import FormField, ReviewForm, form_names, form_of
 from manyheads.systems.mamorx.paper import Manuscript, read_paper
 from manyheads.systems.mamorx.reading import PART, parts
+from support.faults import Fault
 from support.llm import LLM
 from support.manuscripts import ABSTRACT, SECTIONS, tei
 from support.play import Played, config_for, play
@@ -179,6 +180,8 @@ SOURCES: Mapping[str, tuple[str, str, str, str, str]] = {
     "no such table": ("Table S2", "", "table", "absent", "Table S2"),
     "a reference": ("[2]", "", "reference", "there", "[2]"),
     "its title": ("[2]", "Snow as a filter of sound", "reference", "exact", "[2]"),
+    "by author and year": ("Nowak (1999)", "", "reference", "there", "[2]"),
+    "by another year": ("Nowak et al., 2003", "", "reference", "absent", "Nowak et al., 2003"),
     "no such reference": ("[9]", "", "reference", "absent", "[9]"),
     "no such paper": ("N3", "", "paper", "absent", "N3"),
 }
@@ -224,6 +227,14 @@ async def test_points_whose_sources_are_absent_are_mended_withdrawn_or_set_apart
     assert any("2 of 4 points" in line for line in played.result["warnings"])
     entry = next(each for each in review["entries"] if each["name"] == "weaknesses")
     assert entry["claims"] == [1, 2, 4, 5]
+
+
+async def test_points_that_cannot_be_mended_are_set_apart(run: Play, llm: LLM) -> None:
+    llm.faults.append(Fault("prose", None, lambda request: request.title == "Mending"))
+    played = await run(weaknesses=[point("Stays.", ("Section 1", ""))])
+    assert "Stays." in played.result["review"]["text"].split("## Not verified")[1]
+    assert any("could not be mended" in line for line in played.result["warnings"])
+    assert played.result["partial"] == ""
 
 
 async def test_nothing_is_mended_where_nothing_is_absent(run: Play) -> None:

@@ -88,9 +88,13 @@ def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool) -> None:
     table.add_row(*row("in all", spent.total))
     safe_console().print(table, markup=False)
     say(
-        f"By a dry run of the offline model, its texts taken {LONGER} times as long; look-ups find all the papers that they "
-        "ask for.\nA model that thinks at length, or is asked again, costs more."
+        f"By a dry run of the offline model, its texts taken {LONGER} times as long, or as long as forms ask; look-ups find all "
+        "the papers that they ask for.\nA model that thinks at length, or is asked again, costs more."
     )
+    if any(model.calls_tools for config in configs for model in config.models.values()):
+        say(
+            "The model calls tools: a turn in which it reads or asks takes a request more for each round of calls."
+        )
     if not priced:
         say("Cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens")
 

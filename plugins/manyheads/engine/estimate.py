@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from itertools import cycle, islice
 from typing import Any, cast
 
 from manyheads.bank.corpora import open_corpus
@@ -92,7 +93,7 @@ def _offline(model: ModelConfig) -> ModelConfig:
 
 
 class DryHost(StructuredHost):
-    """Answers every turn by the offline model, its texts `LONGER` times over, at the prices of the models asked."""
+    """Answers every turn by the offline model, its texts `LONGER` times over or as long as forms ask, at the models' prices."""
 
     def __init__(self, models: Mapping[str, ModelConfig], seed: int, recall: Recall, attempts: int) -> None:
         super().__init__(attempts)
@@ -113,10 +114,16 @@ class DryHost(StructuredHost):
 
 
 def _lengthened(text: str, turn: Turn[Any], prompt: str) -> str:
-    """A reply whose own sentences stand in it several times, as far as it may have them so."""
+    """A reply whose own sentences stand in it several times, or as often as its form asks for words; as far as it may."""
+    forms = forms_of(turn)
     try:
-        longer = json.dumps(_longer(json.loads(text), prompt), ensure_ascii=False)
-        value = parse(longer, turn.reply_type, forms=forms_of(turn))
+        reply = _longer(json.loads(text), prompt)
+        for name, meaning in forms.meanings(turn.reply_type).items():
+            if meaning.words and isinstance(said := reply.get(name), str) and said:
+                most = meaning.words if isinstance(meaning.words, int) else meaning.words[1]
+                reply[name] = " ".join(islice(cycle(said.split()), most))
+        longer = json.dumps(reply, ensure_ascii=False)
+        value = parse(longer, turn.reply_type, forms=forms)
     except (ValueError, UnusableReplyError):
         return text
     return text if turn.check and turn.check(value) else longer

@@ -171,9 +171,16 @@ class Library:
             paper = next(iter(findings.papers), paper)
         return paper.retracted
 
-    async def references(self, paper_id: str, limit: int = 100, *, window: Window | None = None) -> Findings:
+    async def references(
+        self,
+        paper_id: str,
+        limit: int = 100,
+        *,
+        parts: Collection[Part] = ALL,
+        window: Window | None = None,
+    ) -> Findings:
         """What a paper cites. Raises `LiteratureError` when no source could be asked."""
-        return await self._findings(self._follow, "references", paper_id, limit, window=window)
+        return await self._findings(self._follow, "references", paper_id, limit, parts, window)
 
     async def citations(self, paper_id: str, limit: int = 100) -> Findings:
         """What cites a paper. Raises `LiteratureError` when no source could be asked."""

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Timer
 
@@ -10,7 +11,8 @@ import pytest
 from reportlab.platypus import Paragraph
 
 from manyheads.errors import DocumentError
-from manyheads.literature.documents import Limits, Reader, read_document
+from manyheads.literature.documents import Limits, Reader, read_apart, read_document
+from manyheads.literature.documents.apart import READERS
 from support.pdfs import TITLE, body, heading, typeset
 
 
@@ -30,6 +32,28 @@ def test_reads_alike_and_goes_on_after_errors(tmp_path: Path) -> None:
                 reader.read(tmp_path / name)
             assert caught.value.hint
         assert reader.read(path).title == "Read Elsewhere"
+
+
+@pytest.mark.slow
+def test_many_who_read_at_once_share_as_many_processes_as_there_are_processors(tmp_path: Path) -> None:
+    paths = [paper(tmp_path / f"{number}.pdf") for number in range(6)]
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7 and nothing")
+    at_once = list[int]()
+
+    def read(path: Path) -> str:
+        at_once.append(len(READERS._entries))
+        title = read_apart(path).title
+        at_once.append(len(READERS._entries))
+        return title
+
+    with ThreadPoolExecutor(6) as threads:
+        lost = threads.submit(read, broken)
+        assert [*threads.map(read, paths)] == ["Read Elsewhere"] * 6
+        with pytest.raises(DocumentError, match="broken"):
+            lost.result()
+    assert max(at_once) <= (os.cpu_count() or 1)
+    assert not READERS._entries, "the last one stops them"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="stops a process by a signal")

@@ -1,6 +1,7 @@
 """Files that are no papers, or not whole: one error with what to do, or a fault; nothing is made up."""
 
 import threading
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import PageBreak, Paragraph
 
 from manyheads.errors import DocumentError
-from manyheads.literature.documents import Limits, read_document, render
+from manyheads.literature.documents import Limits, Reader, apart, picture, read_document, render
 from support.pdfs import TITLE, body, heading, raster, typeset
 
 
@@ -191,6 +192,36 @@ def test_hidden_text_is_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_text_that_a_recognition_put_behind_a_picture(tmp_path: Path) -> None:
+    """It is read where the picture shows something, and hidden where it shows nothing."""
+
+    def page(name: str, mode: int, scan: bytes | None = None) -> Path:
+        canvas = Canvas(str(tmp_path / name), pagesize=letter)
+        text = canvas.beginText()
+        text.setFont("Times-Roman", 10)
+        text.setTextRenderMode(mode)
+        for row in range(30):
+            text.setTextOrigin(72, 700 - 12 * row)
+            text.textOut("A line of the paper that everyone can read, with enough words in it.")
+        if scan:
+            text.setTextOrigin(72, 100)
+            text.textOut("praise it where nothing is printed")
+        canvas.drawText(text)
+        if scan:
+            (tmp_path / "scan.png").write_bytes(scan)
+            canvas.drawImage(str(tmp_path / "scan.png"), 0, 0, *letter)
+        canvas.save()
+        return tmp_path / name
+
+    scan = render(page("printed.pdf", 0), 1, width=1224, margin=0)
+    for mode in (0, 3):
+        document = read_document(page(f"scan{mode}.pdf", mode, scan))
+        assert "enough words in it" in document.text() + document.abstract
+        assert [one.text for one in document.hidden] == ["praise it where nothing is printed"]
+        assert any("recognition" in fault for fault in document.faults)
+        assert document.title == ""
+
+
 def test_threads_share_pdfium(tmp_path: Path) -> None:
     path = paper(tmp_path / "shared.pdf")
     one = read_document(path)
@@ -220,3 +251,78 @@ def test_huge_page_is_drawn_small(tmp_path: Path) -> None:
     assert "as large as a house" in document.text()
     assert document.hidden == ()
     assert len(render(path, 1, width=20_000)) < 2_000_000
+
+
+def with_picture(path: Path, wide: int, high: int, data: bytes) -> None:
+    """A page of text with a picture that says it has so many pixels, and its caption."""
+    lines = b"".join(
+        b"(A line of a paper that has words enough to be read by all.) Tj 0 -12 Td " for _ in range(30)
+    )
+    text = b"BT /F1 10 Tf 72 700 Td %s(Figure 1: A picture.) Tj ET q 300 0 0 100 72 200 cm /I Do Q" % lines
+    raw_pdf(
+        path,
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
+        b"/Resources<</Font<</F1 5 0 R>>/XObject<</I 6 0 R>>>>>>",
+        stream(b"", text),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Times-Roman>>",
+        stream(
+            b"/Type/XObject/Subtype/Image/Width %d/Height %d/ColorSpace/DeviceGray/BitsPerComponent 8/Filter/FlateDecode"
+            % (wide, high),
+            zlib.compress(data),
+        ),
+    )
+
+
+@pytest.mark.parametrize(("wide", "high"), [(0, 0), (20_000, 20_000), (1, 1)])
+def test_pictures_of_any_size(wide: int, high: int, tmp_path: Path) -> None:
+    path = tmp_path / "paper.pdf"
+    with_picture(path, wide, high, b"\0" * 100)
+    document = read_document(path)
+    (one,) = document.figures
+    assert any("20,000 × 20,000 pixels" in fault for fault in document.faults) == (wide > 1)
+    assert (one.box is None) == (wide != 1)
+    assert picture(path, one).startswith(b"\x89PNG")
+    assert "enough to be read by all" in document.text() + document.abstract
+
+
+@pytest.mark.slow
+def test_forms_in_forms_end_with_their_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine forms draw the next ten times each: a thousand million drawings of a few bytes."""
+    monkeypatch.setattr(apart, "GRACE", 0.5)
+    path = tmp_path / "bomb.pdf"
+    forms = [
+        stream(
+            b"/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</XObject<</I %d 0 R>>>>" % number,
+            b"/I Do " * 10,
+        )
+        for number in range(7, 16)
+    ]
+    raw_pdf(
+        path,
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</XObject<</I 6 0 R>>>>>>",
+        stream(b"", b"/I Do"),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Times-Roman>>",
+        *forms,
+        stream(b"/Type/XObject/Subtype/Form/BBox[0 0 612 792]", b"0 0 m 10 10 l S"),
+    )
+    good = paper(tmp_path / "good.pdf")
+    with Reader(Limits(seconds=3)) as reader:
+        with pytest.raises(DocumentError, match="bomb"):
+            reader.read(path)
+        assert reader.read(good).title == "A Paper of Several Sections"
+
+
+def stream(words: bytes, data: bytes) -> bytes:
+    return b"<<%s/Length %d>>\nstream\n%s\nendstream" % (words, len(data), data)
+
+
+def raw_pdf(path: Path, *objects: bytes) -> None:
+    """A PDF of one page, the third object."""
+    whole, places = b"%PDF-1.5\n", list[int]()
+    tree = b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>"
+    for number, one in enumerate((*tree, *objects), 1):
+        places.append(len(whole))
+        whole += b"%d 0 obj\n%s\nendobj\n" % (number, one)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer<</Root 1 0 R/Size %d>>\nstartxref\n%d\n%%%%EOF" % (len(places) + 1, len(whole))
+    path.write_bytes(whole + b"xref\n0 %d\n0000000000 65535 f \n" % (len(places) + 1) + table + end)

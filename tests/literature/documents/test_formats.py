@@ -1,6 +1,8 @@
 """One paper in each of the formats: the same sections, citations, references, figures, tables and notes come out of all."""
 
 import json
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -331,3 +333,29 @@ def test_hostile_texts_end(name: str, text: str, tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     document = read_document(path)
     assert "deep" not in text or "deep" in document.text() + document.abstract + document.title
+
+
+@pytest.mark.parametrize(
+    ("name", "piece"),
+    [
+        ("a.md", "*"),
+        ("a.md", "![("),
+        ("a.md", "[a]("),
+        ("a.md", "<!--"),
+        ("a.txt", "Figure 1 "),
+        ("a.txt", "[1,"),
+        ("a.tex", "\\footnote{"),
+        ("a.tex", "\\begin{figure}\\caption{"),
+        ("a.tex", "\\("),
+        ("a.tex", "\\color{white} a "),
+        ("a.html", "<table><p style='color:"),
+        ("a.json", '{"sections": ['),
+    ],
+)
+def test_repeated_marks_take_no_time(name: str, piece: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(piece * (30_000 // len(piece)), encoding="utf-8")
+    begin = time.process_time()
+    with suppress(DocumentError):
+        read_document(path)
+    assert time.process_time() - begin < 2

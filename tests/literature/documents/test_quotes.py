@@ -64,6 +64,7 @@ def passage(quote: str) -> Passage:
         ("Groups of Many Readers", "title", 1),
         ('the variance across seeds "considerably"', "Section 2", 3),
         ("  a learning\nrate of   0.003 ", "Section 2", 2),
+        ("Figure 2: Agreement of groups over the number of readers.", "Figure 2", 4),
     ],
 )
 def test_exact(quote: str, where: str, page: int | None) -> None:
@@ -85,6 +86,7 @@ def test_exact(quote: str, where: str, page: int | None) -> None:
         "Fine-tuning the decoder improved accuracy further",
         "Finetuning the de- coder improves accuracy further, and increases the variance",
         "*We train* the **encoder** for 40 epochs",
+        "variant reaches 87.3% accuracy on held-out set",
     ],
 )
 def test_close(quote: str) -> None:

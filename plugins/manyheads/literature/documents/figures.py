@@ -304,7 +304,9 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
                 one.source = "raster" if all(each.kind == "image" for each in near) else "vector"
             elif (box := _trimmed(sheet, band.box, band.box)) and box[3] - box[1] > SMALL:
                 one.box, one.source = box, "space"
-        if one.box:
+        if not one.box:
+            one.source = ""
+        else:
             taken |= {id(each) for each in sheet.page.drawings if _inside(each.box, one.box)}
 
 

@@ -10,8 +10,10 @@ from manyheads.literature.documents.pictures import beside
 from manyheads.literature.documents.speech import speech
 from manyheads.literature.documents.tex import (
     LARGEST,
+    MOST_INPUTS,
     argument,
     arguments,
+    beside_text,
     bib_entries,
     closing_at,
     end_of,
@@ -50,7 +52,10 @@ WHITE = re.compile(
     re.I,
 )
 GRAPHICS = re.compile(r"\\includegraphics\*?\s*(?:\[[^\]]*\]\s*){0,2}\{([^{}]*)\}")
-MATH = re.compile(r"(?<!\\)\$\$.+?(?<!\\)\$\$|(?<!\\)\$.+?(?<!\\)\$|\\\(.+?\\\)|\\\[.+?\\\]", re.S)
+MATH = re.compile(
+    r"(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]",
+    re.S,
+)
 DISPLAYS = (
     "equation",
     "align",
@@ -78,6 +83,7 @@ class _Source:
         self._folder = path.parent
         self.hidden: list[Hidden] = []
         self.faults: list[str] = []
+        self._inputs = 0
         whole = self._whole(text, 0)
         preamble, begin, body = whole.partition("\\begin{document}")
         body = body.partition("\\end{document}")[0] if begin else whole
@@ -140,13 +146,14 @@ class _Source:
 
         def put(match: re.Match[str]) -> str:
             name = match[1] if match[1].endswith((".tex", ".bbl")) else f"{match[1]}.tex"
-            file = (self._folder / name).resolve()
-            if depth > 5 or not file.is_relative_to(self._folder.resolve()) or not file.is_file():
+            source = beside_text(self._folder, name) if depth < 6 and self._inputs < MOST_INPUTS else None
+            self._inputs += 1
+            if source is None:
                 self.faults.append(
-                    f"`{match[1]}` was not put in: there is no such file in the paper's folder"
+                    f"`{match[1]}` was not put in: it is not in the paper's folder, or too much"
                 )
                 return ""
-            return self._whole(file.read_text(encoding="utf-8", errors="replace"), depth + 1)
+            return self._whole(source, depth + 1)
 
         whole = INPUT.sub(put, text)
         if len(whole) > LARGEST:
@@ -162,7 +169,7 @@ class _Source:
             named = re.search(r"\\(?:bibliography|addbibresource)\s*\{([^{}]*)\}", self._preamble + source)
             files = sorted(self._folder.glob("*.bbl"))
             if files:
-                source = files[0].read_text(encoding="utf-8", errors="replace")[:LARGEST]
+                source = beside_text(self._folder, files[0].name) or ""
                 source = expanded(source, self._macros)
             elif named:
                 self._read_bib([one.strip() for one in named[1].split(",")])
@@ -185,11 +192,11 @@ class _Source:
     def _read_bib(self, names: list[str]) -> None:
         cited = dict.fromkeys(key.strip() for _, keys in CITE.findall(self._body) for key in keys.split(","))
         for name in names:
-            file = self._folder / (name if name.endswith(".bib") else f"{name}.bib")
-            if not file.is_file() or not file.resolve().is_relative_to(self._folder.resolve()):
+            source = beside_text(self._folder, name if name.endswith(".bib") else f"{name}.bib")
+            if source is None:
                 self.faults.append(f"the bibliography `{name}` is not beside the paper")
                 continue
-            for key, entry in bib_entries(file.read_text(encoding="utf-8", errors="replace")[:LARGEST]):
+            for key, entry in bib_entries(source):
                 if key in cited and key not in self._keys:
                     self._keys[key] = len(self._entries) + 1
                     self._entries.append(entry)

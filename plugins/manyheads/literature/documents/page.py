@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from manyheads.literature.documents.document import Box, Hidden, Why
 from manyheads.literature.documents.letters import WHITE, Letter, Place, Style, Word, accented, word_of
-from manyheads.literature.documents.pdfium import Turn
+from manyheads.literature.documents.pdfium import Turn, objects
 
 TINY = 2.0
 """Points; smaller letters are not read by anyone."""
@@ -55,23 +55,12 @@ def hide_text(raw: Any, most: int) -> bool:
     """Leave all text out of what PDFium draws of a page from now on; False where more than `most` objects are in the way."""
     import pypdfium2.raw as c
 
-    seen = 0
-
-    def walk(owner: Any, count: int, item: Any) -> None:
-        nonlocal seen
-        for index in range(count):
-            seen += 1
-            if seen > most:
-                return
-            drawing = item(owner, index)
-            kind = c.FPDFPageObj_GetType(drawing)
-            if kind == c.FPDF_PAGEOBJ_TEXT:
-                c.FPDFPageObj_SetIsActive(drawing, False)
-            elif kind == c.FPDF_PAGEOBJ_FORM:
-                walk(drawing, c.FPDFFormObj_CountObjects(drawing), c.FPDFFormObj_GetObject)
-
-    walk(raw.raw, c.FPDFPage_CountObjects(raw.raw), c.FPDFPage_GetObject)
-    return seen <= most
+    for number, (drawing, kind) in enumerate(objects(raw, most + 1)):
+        if number == most:
+            return False
+        if kind == c.FPDF_PAGEOBJ_TEXT:
+            c.FPDFPageObj_SetIsActive(drawing, False)
+    return True
 
 
 def sort_words(page: Page, letters: list[Letter], place: Place) -> None:

@@ -13,7 +13,7 @@ from manyheads.literature.documents.letters import (
     letters_of,
 )
 from manyheads.literature.documents.page import Drawing, Page, hide_text, sort_words
-from manyheads.literature.documents.pdfium import opened
+from manyheads.literature.documents.pdfium import opened, spare
 
 
 def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], dict[str, str]]:
@@ -73,6 +73,10 @@ def _page(raw: Any, number: int, limits: Limits) -> Page:
     page.drawings, cut = _drawings(raw, place, limits)
     if cut:
         page.faults.append(f"page {number}: only {limits.objects} of its drawings were looked at")
+    page.faults += [
+        f"page {number}: a picture of {wide:,} × {high:,} pixels was not drawn: it is too large"
+        for wide, high in spare(raw)
+    ]
     page.scale = min(1.0, math.sqrt(limits.pixels / max(1.0, page.width * page.height)))
     bitmap = raw.render(scale=page.scale, rotation=turn, grayscale=True)
     page.pixels = bitmap.to_numpy().copy()

@@ -47,7 +47,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
     faults += missing
     lines = [line for sheet in made for line in sheet.lines]
     title, authors, text = title_and_authors(lines, body)
-    if not title and about.get("Title"):
+    if not title and about.get("Title", "").casefold() not in ("", "untitled", "title"):
         title = about["Title"]
         faults.append("the title is that of the file's own description: none stands out on the first page")
     parts = divisions(text, body)

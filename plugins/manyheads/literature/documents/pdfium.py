@@ -3,9 +3,10 @@
 PDFium is not made for threads: every call of this package stands under one lock, and all is closed under it.
 """
 
+import ctypes
 import math
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +22,8 @@ LOCK = threading.RLock()
 Turn = Literal[0, 90, 180, 270]
 MOST = 4_000_000
 """Pixels of a picture."""
+HUGE = 100_000_000
+"""Pixels of a picture in a page from which on it is not decoded."""
 SHARP = 4.0
 """Pixels a point from which on more show nothing new."""
 
@@ -57,6 +60,50 @@ def opened(path: Path) -> Generator[Any]:
             document.close()
 
 
+def page_of(document: Any, path: Path, page: int) -> Any:
+    """A page, counted from 1; raises `DocumentError` where there is none, or it is broken."""
+    import pypdfium2 as pdfium
+
+    if not 1 <= page <= len(document):
+        raise DocumentError(f"{path} has no page {page}", tried=f"it has {len(document)} pages")
+    try:
+        return document[page - 1]
+    except pdfium.PdfiumError as error:
+        raise DocumentError(
+            f"page {page} of {path} cannot be read: it is broken", tried=str(error)
+        ) from error
+
+
+def objects(page: Any, most: int) -> Iterator[tuple[Any, int]]:
+    """What is drawn on a page and in its forms, with its kind; at most so many of them."""
+    import pypdfium2.raw as c
+
+    waiting = [(page.raw, c.FPDFPage_CountObjects(page.raw), c.FPDFPage_GetObject)]
+    while waiting:
+        owner, count, item = waiting.pop()
+        for index in range(min(count, most)):
+            drawing = item(owner, index)
+            kind = c.FPDFPageObj_GetType(drawing)
+            yield drawing, kind
+            if kind == c.FPDF_PAGEOBJ_FORM:
+                waiting.append((drawing, c.FPDFFormObj_CountObjects(drawing), c.FPDFFormObj_GetObject))
+        most -= min(count, most)
+
+
+def spare(page: Any) -> list[tuple[int, int]]:
+    """Leave pictures of too many pixels out of what is drawn of a page from now on; their widths and heights."""
+    import pypdfium2.raw as c
+
+    left_out: list[tuple[int, int]] = []
+    wide, high = ctypes.c_uint(), ctypes.c_uint()
+    for drawing, kind in objects(page, 20_000):
+        sized = kind == c.FPDF_PAGEOBJ_IMAGE and c.FPDFImageObj_GetImagePixelSize(drawing, wide, high)
+        if sized and wide.value * high.value > HUGE:
+            c.FPDFPageObj_SetIsActive(drawing, False)
+            left_out.append((wide.value, high.value))
+    return left_out
+
+
 def render(
     path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 3
 ) -> bytes:
@@ -90,10 +137,9 @@ def drawn(
     import pypdfium2 as pdfium
 
     with opened(path) as document:
-        if not 1 <= page <= len(document):
-            raise DocumentError(f"{path} has no page {page}", tried=f"it has {len(document)} pages")
+        raw = page_of(document, path, page)
+        spare(raw)
         try:
-            raw: Any = document[page - 1]
             across, down = raw.get_size()
             if turn in (90, 270):
                 across, down = down, across
@@ -113,9 +159,7 @@ def drawn(
 def page_size(path: Path, page: int) -> tuple[float, float]:
     """Width and height of a page as it is shown, in points; raises `DocumentError` where there is none."""
     with opened(path) as document:
-        if not 1 <= page <= len(document):
-            raise DocumentError(f"{path} has no page {page}", tried=f"it has {len(document)} pages")
-        return document[page - 1].get_size()
+        return page_of(document, path, page).get_size()
 
 
 def png(image: "Image") -> bytes:

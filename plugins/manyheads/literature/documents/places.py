@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from manyheads.errors import DocumentError
 from manyheads.literature.documents.document import Box, Limits
 from manyheads.literature.documents.letters import Letter, Place, letters_of
-from manyheads.literature.documents.pdfium import opened
+from manyheads.literature.documents.pdfium import opened, page_of
 from manyheads.literature.documents.quotes import GAP, LOOSE, Letters, folded, near
 
 LEAST = 12
@@ -27,9 +25,7 @@ def places(path: Path, page: int, text: str) -> list[Box]:
         DocumentError: the file cannot be read, or has no such page.
     """
     with opened(path) as document:
-        if not 1 <= page <= len(document):
-            raise DocumentError(f"{path} has no page {page}", tried=f"it has {len(document)} pages")
-        raw: Any = document[page - 1]
+        raw = page_of(document, path, page)
         shown = Place.on(raw)
         textpage = raw.get_textpage()
         try:

@@ -19,6 +19,8 @@ COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.S)
 TAG = re.compile(r"</?(?:[a-z][a-z0-9]*)(?:\s[^<>]*)?/?>", re.I)
 FRONT = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.S)
 MARKED = re.compile(ITEM.pattern + r"|\[[\w+-]{1,12}\]\s")
+PARAGRAPH = 20_000
+"""Letters from which on a paragraph is none, and its marks are left as they are."""
 LONGEST = 250
 """Letters from which on a line is no heading."""
 DIVIDER = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
@@ -155,7 +157,7 @@ def _markdown(lines: list[str], folder: Path) -> list[Block]:
                 for row in rows
             ]
             blocks.append(Block("table", rows=tuple(cells)))
-        elif images := IMAGE.findall(line):
+        elif len(line) < PARAGRAPH and (images := IMAGE.findall(line)):
             close()
             files = tuple(name for _, source in images if (name := beside(folder, source)))
             alt = next(filter(None, (_inline(text) for text, _ in images)), "")
@@ -171,6 +173,8 @@ def _markdown(lines: list[str], folder: Path) -> list[Block]:
 
 def _inline(text: str) -> str:
     """A text without the marks of Markdown; formulas keep theirs."""
+    if len(text) > PARAGRAPH:
+        return " ".join(text.split())
     pieces = re.split(r"(\$[^$\n]+\$|`[^`\n]+`)", text)
     for number, piece in enumerate(pieces):
         if number % 2:

@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import product
 from typing import NamedTuple
 
 from manyheads.literature.documents.document import Document
@@ -31,11 +32,14 @@ SMALL = frozenset(
 """Words that may be left out of a quote, or be put into it."""
 CITED = re.compile(
     r"\[\d{1,4}(?:\s*[,;–—-]\s*\d{1,4})*\]|\((?:[^()]{0,200}\s)?[^\W\d_][\w.’'-]*,?\s+(?:19|20)\d\d[a-z]?(?:[;,][^()]{0,200})?\)"
+    r"|\((?:19|20)\d\d[a-z]?\)"
 )
 GAP = re.compile(r"\s*(?:\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\(\s*(?:\.\s?\.\s?\.|…)\s*\)|\.\s?\.\s?\.|…)\s*")
 WORD = re.compile(r"(?:(?<![\w.)\]])[-−]\s?)?\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 RUN = re.compile(r"[^\W_]+")
-LIGATURE = re.compile(r"ff[il]?|f[il]")
+LIGATURE = str.maketrans("", "", "fil")
+CAPTION = re.compile(r"(?i)^\W*(?:fig(?:ure|\.)?|table|tab\.)\s*[A-Z]?\.?[\dIVX]+\s*[:.|]\s*(?=\S)")
+"""How a caption begins, which a document has without it."""
 ALIKE = str.maketrans(
     dict.fromkeys("“”„‟″«»", '"')
     | dict.fromkeys("‘’‚‛′`", "'")
@@ -121,8 +125,11 @@ class _Index:
     def passage(self, quote: str) -> Passage | None:
         parts = [part for part in GAP.split(quote) if any(map(str.isalnum, part))]
         if len(parts) < 2:
-            match = self._match(quote, range(len(self._units))) if parts else None
-            return match[0] if match else None
+            label = CAPTION.match(quote)
+            for one in (quote, quote[label.end() :]) if label else (quote,):
+                if parts and (match := self._match(one, range(len(self._units)))):
+                    return match[0]
+            return None
         for number in range(len(self._units)):
             passages, end = list[Passage](), 0
             for part in parts:
@@ -181,10 +188,24 @@ class _Index:
             first -= 1
         while _inner(text, last):
             last += 1
-        if not same_words(quote, text[first:last]):
-            return None
-        exact = similarity == 1 and _bare(quote) == _bare(text[first:last])
-        return self._passage(number, first, last, similarity, exact=exact), last
+        # A word that was left out at an end may have cost the one beside it.
+        firsts, lasts = [first], [last]
+        if similarity < 1:
+            firsts += [
+                first - len(one[0])
+                for one in re.finditer(r"(?:\w+\W+){1,2}$", text[max(0, first - 60) : first])
+            ]
+            firsts += [
+                first - len(one[0]) for one in re.finditer(r"\w+\W+$", text[max(0, first - 60) : first])
+            ]
+            lasts += [
+                last + one.end() for one in re.finditer(r"^(?:\W+\w+){1,2}?(?!\w)", text[last : last + 60])
+            ]
+        for first, last in product(firsts, lasts):
+            if same_words(quote, text[first:last]):
+                exact = similarity == 1 and _bare(quote) == _bare(text[first:last])
+                return self._passage(number, first, last, similarity, exact=exact), last
+        return None
 
     def _passage(self, number: int, first: int, last: int, similarity: float, *, exact: bool) -> Passage:
         unit = self._units[number]
@@ -300,7 +321,14 @@ def _excused(quoted: Sequence[tuple[str, bool]], printed: Sequence[tuple[str, bo
         return True
     mine, theirs = ([word for word in words if word not in SMALL] for words in (mine, theirs))
     one, other = "".join(mine), "".join(theirs)
-    if one == other or one == LIGATURE.sub("", other) or other == LIGATURE.sub("", one):
+    if one == other:
+        return True
+    # Ligatures are lost by some readers of PDFs: `e ciency`.
+    if (
+        max(len(one), len(other)) >= SHORT
+        and 0 < abs(len(one) - len(other)) < 4
+        and one.translate(LIGATURE) == other.translate(LIGATURE)
+    ):
         return True
     one, other = sorted((one, other), key=len)
     if len(one) > 2 and other.startswith(one) and len(other) < len(one) + 3:

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pylatexenc.latex2text import LatexNodes2Text
 
+MOST_INPUTS = 300
+"""Files that a source may put in."""
 LARGEST = 10_000_000
 """Characters of a source with all that is put in."""
 MACRO = re.compile(
@@ -24,6 +27,17 @@ def macros_of(text: str) -> Iterator[tuple[str, tuple[int, str]]]:
             optional = pattern is MACRO and match[3]
             if group and not optional and len(group[0]) < 2000 and match[1] not in group[0]:
                 yield match[1], (int(match[2] or 0) if pattern is MACRO else 0, group[0])
+
+
+def beside_text(folder: Path, name: str) -> str | None:
+    """A text in the paper's folder; None where there is none, or it is too large."""
+    try:
+        file = (folder / name).resolve()
+        if not file.is_relative_to(folder.resolve()) or not file.is_file() or file.stat().st_size > LARGEST:
+            return None
+        return file.read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        return None
 
 
 def group_at(text: str, place: int) -> tuple[str, int] | None:
@@ -64,6 +78,9 @@ def arguments(text: str, command: str, skip: int = 0) -> list[str]:
             group = group_at(text, group[1]) if group else None
         if group:
             found.append(group[0])
+            if group[1] > len(text):
+                # It is never closed, and so is all that follows.
+                break
     return found
 
 
@@ -84,6 +101,8 @@ def without(text: str, command: str) -> str:
         if match.start() >= place and (group := group_at(text, match.end())):
             pieces.append(text[place : match.start()])
             place = group[1]
+            if place > len(text):
+                break
     return "".join((*pieces, text[place:]))
 
 

@@ -12,7 +12,7 @@ from manyheads.replies import ReplyModel, SectionChoice
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.forms import ReviewForm, form_of
 from manyheads.systems.mamorx.paper import MamorxRun
-from manyheads.systems.mamorx.reading import fitting, reading_tools
+from manyheads.systems.mamorx.reading import figure_note, fitting, reading_tools
 
 R = TypeVar("R", bound=ReplyModel)
 FIGURES, NOVELTY, REFERENCES = "figures", "novelty", "references"
@@ -61,9 +61,11 @@ class Desk:
         turn: int = 1, tools: tuple[Tool, ...] = (), asker: str = "", nested: bool = False, **variables: Any,
     ) -> Reply[R]:  # fmt: skip
         """A reply to a role's task, counted in the result."""
+        spare = role not in (LEADER, REVIEWER)  # what an expert did not answer, a review does without
         question = Question(
-            stage, turn, self.people[role], role, task, variables, tools=tools, asker=asker, nested=nested
-        )
+            stage, turn, self.people[role], role, task, variables,
+            tools=tools, asker=asker, nested=nested, spare=spare,
+        )  # fmt: skip
         reply = await self.run.ask(question, like)
         self.run.result.count(stage)
         return reply
@@ -114,11 +116,7 @@ class Desk:
             "title": paper.title,
             "abstract": paper.abstract,
             "chapters": paper.chapters,
-            "figures": result.figures
-            or [
-                {"name": f"Figure {one.number}", "caption": one.caption, "critique": "", "description": ""}
-                for one in paper.document.figures
-            ],
+            "figures": [*filter(None, (figure_note(run, one.number) for one in paper.document.figures))],
             "tables": paper.document.tables,
             "references": len(paper.references),
             "novelty": result.novelty,

@@ -5,7 +5,7 @@ import datetime as dt
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +19,6 @@ from manyheads.errors import BudgetError, CorpusError, EmbeddingError, Literatur
 from manyheads.forms import word_count
 from manyheads.literature.documents import Reference, speech
 from manyheads.literature.inspirations import inspirer
-from manyheads.literature.lookup import Findings
 from manyheads.literature.matching import Cited, names_of, same_title
 from manyheads.literature.merging import Merged
 from manyheads.literature.queries import words_of
@@ -112,7 +111,6 @@ class _Assessment:
     run: Run[Any, Any, Any]
     subject: Subject
     novelty: Novelty
-    silent: set[str] = field(default_factory=set[str])
 
     @property
     def config(self) -> NoveltySearchConfig:
@@ -197,16 +195,13 @@ class _Assessment:
         except LiteratureError as error:
             self._miss(f"“{phrase}” could not be looked up: {error.message}")
             return ()
-        self._tell(found, phrase, number)
-        return found.papers
-
-    def _tell(self, found: Findings, phrase: str, number: int) -> None:
         if found.degraded:
             self._miss(
                 f"“{phrase}” was not answered by {', '.join(found.degraded)}, which may know of the same work"
             )
         rows = ({"id": each.id, "title": each.title, "year": each.year} for each in found.papers)
         self.run.emit(Retrieved(stage=STAGE, turn=number, query=phrase, hits=tuple(rows)))
+        return found.papers
 
     async def _in_corpus(self, window: Window) -> Sequence[Paper]:
         """What a local corpus holds, as its literature database finds it by title and abstract (SciPIP, §3.2)."""
@@ -309,23 +304,24 @@ class _Assessment:
         """The verdict, by rule: one paper beside which it is not novel decides; a gap is no proof of novelty."""
         novelty = self.novelty
         novelty.conflicts = [one.title for one in novelty.related if one.novel is False]
+        read = sum(one.relevant is not None for one in novelty.related)
         if novelty.conflicts:
             novelty.verdict = "NOT NOVEL"
-        elif not novelty.missing and any(one.relevant is not None for one in novelty.related):
+        elif read and not novelty.missing:
             novelty.verdict = "NOVEL"
-
-    async def _sum_up(self) -> None:
-        novelty = self.novelty
-        decisions = [one for one in novelty.related if one.novel is not None]
-        if novelty.verdict == "not assessed":
+        else:
             novelty.reason = self._reason("silent" if novelty.missing else "nothing")
             return
+        decisions = [one for one in novelty.related if one.novel is not None]
         told = [one for one in decisions if not one.novel] or decisions
-        read = sum(one.relevant is not None for one in novelty.related)
-        novelty.reason = self._reason(
-            "" if told else "distant", decisions=told, count=read, verdict=novelty.verdict
-        )
-        if not told:
+        fault = "" if told else "distant"
+        novelty.reason = self._reason(fault, decisions=told, count=read, verdict=novelty.verdict)
+
+    async def _sum_up(self) -> None:
+        """The decisions in the model's words, in place of the rule's."""
+        novelty = self.novelty
+        decisions = [one for one in novelty.related if one.novel is not None]
+        if novelty.verdict == "not assessed" or not decisions:
             return
 
         def check(reply: NoveltySummary) -> str | None:

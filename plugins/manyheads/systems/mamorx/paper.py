@@ -23,7 +23,7 @@ from manyheads.literature.documents import (
 from manyheads.papers import fold
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
-from manyheads.texts import count, read_subject
+from manyheads.texts import LINE, count, read_subject
 
 F = TypeVar("F", Figure, Table)
 ABSTRACT = "Abstract"
@@ -267,7 +267,7 @@ def read_paper(config: RunConfig) -> Manuscript | None:
     if named is None:
         return None
     path = Path(named)
-    if path.is_dir():
+    if path.is_dir() or (LINE.fullmatch(named) and not path.exists()):
         subject = read_subject(path)
         document = Document(title=subject.title, abstract=subject.text, faults=(ALONE,))
         return Manuscript(document, path, named, subject.sha256)

@@ -1,7 +1,7 @@
 """The works that the paper cites: whether each exists as it is cited, whether it is retracted, and what it is about (MAMORX, §3.1)."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from manyheads.systems.mamorx.result import CitedWork, MamorxResult
 
 STAGE = "references"
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "retracted"))
+MOST_LISTED = 1000
+"""Works that a source is asked for, of those that the paper cites."""
 AT_ONCE = 8
 """References that are looked up at once: who waits in line for a source loses patience with it."""
 
@@ -41,13 +43,13 @@ async def look_up(run: Run[MamorxResult, MamorxConfig, Any]) -> None:
     run.result.references = [*works.values()]
     if library is None:
         return
-    turns = asyncio.Semaphore(AT_ONCE)
+    turns, names = asyncio.Semaphore(AT_ONCE), [*works]
+    listed = await _listed(run, library) if names[: config.most] else ()
 
     async def check(name: str) -> None:
         async with turns:
-            await _Check(run, library, entries[name], works[name]).fill()
+            await _Check(run, library, entries[name], works[name], listed).fill()
 
-    names = [*works]
     await together(*map(check, names[: config.most]))
     for name in names[config.most :]:
         works[name].details = [f"left out: references.most is {config.most}"]
@@ -70,6 +72,19 @@ def cite(run: Run[MamorxResult, Any, Any]) -> None:
             one.evidence = run.evidence.cite(one.paper, one.found, way, year=one.year)
 
 
+async def _listed(run: Run[MamorxResult, MamorxConfig, Any], library: Library) -> Sequence[Paper]:
+    """What the paper cites, where a source has the paper itself: one look-up in the place of many."""
+    document = run.material.document
+    for name in filter(words_of, (*document.numbers, document.title)):
+        try:
+            if paper := await library.paper(name, parts=("doi",), window=ANY_TIME):
+                found = await library.references(paper.id, MOST_LISTED, parts=PARTS, window=ANY_TIME)
+                return found.papers
+        except LiteratureError:  # the ledger tells of it; each reference is looked up by itself
+            continue
+    return ()
+
+
 @dataclass
 class _Check:
     """One reference that is looked up."""
@@ -78,11 +93,13 @@ class _Check:
     library: Library
     reference: Reference
     work: CitedWork
+    listed: Sequence[Paper]
 
     async def fill(self) -> None:
         """Fill its state in, and all that the sources tell of the work."""
         silent, work = list[str](), self.work
-        if not (paper := await self._by_name(silent) or await self._by_title(silent)):
+        paper = self._in_list() or await self._by_name(silent) or await self._by_title(silent)
+        if not paper:
             if silent:
                 work.details += silent
             elif self.reference.doi or self.reference.arxiv or words_of(self.reference.title):
@@ -100,9 +117,20 @@ class _Check:
             )
         work.retracted = await self.library.retracted(paper)
 
+    def _in_list(self) -> Paper | None:
+        """The work in a source's own list; none with another DOI, whose own work is looked up then."""
+        paper = next(filter(self._titled().means, self.listed), None)
+        own, other = self.reference.doi or "", (paper and paper.doi) or ""
+        return paper if own.casefold() in ("", other.casefold()) else None
+
+    def _titled(self) -> Cited:
+        """The entry without its numbers, which may be wrong, where it has a title."""
+        numbers = {"doi": None, "arxiv": None} if self.reference.title else {}
+        return Cited([self.reference.model_copy(update=numbers)])
+
     async def _by_name(self, silent: list[str]) -> Paper | None:
         """The work that its DOI or arXiv number names; where that is another one, it is told."""
-        cited = Cited([self.reference.model_copy(update={"doi": None, "arxiv": None})])
+        cited = self._titled()
         for kind, name in (("doi", self.reference.doi), ("arxiv", self.reference.arxiv)):
             if not name:
                 continue

@@ -12,7 +12,9 @@ KINDS: dict[SourceKind, re.Pattern[str]] = {
     "figure": re.compile(r"(?i)^\W*fig(ure|\.|\b)"),
     "table": re.compile(r"(?i)^\W*tab(le|\.|\b)"),
     "paper": re.compile(r"^\W*N\d+\b"),
-    "reference": re.compile(r"(?i)^\W*(\[\d+\]|\[\w+\]$|ref(erence|\.)?\s*\W?\d)"),
+    "reference": re.compile(
+        r"(?i)^\W*(\[[^\[\]]{1,40}\]$|ref(erence|\.)?\s*\W?\d|[^\d§]{2,60}\b(19|20)\d\d[a-z]?\)?\W*$)"
+    ),
 }
 """What a source is, by how agents name it; anything else is a passage."""
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from manyheads.core.events import Judged
+from manyheads.errors import ModelError
 from manyheads.literature.documents import Document, Passage, find_quote
 from manyheads.replies import Mending, mending_of
 from manyheads.systems.mamorx.desk import VERIFICATION, Desk
@@ -24,7 +25,10 @@ async def verify(desk: Desk, role: str, *, mend: bool) -> None:
     assert review
     await look_up(run, review.claims)
     if mend and (astray := [claim for claim in review.claims if not claim.grounded]):
-        await _mend(desk, role, review, astray)
+        try:
+            await _mend(desk, role, review, astray)
+        except ModelError as error:
+            run.warn(VERIFICATION, f"points without sources could not be mended: {error.message}")
     left = [claim for claim in review.claims if not claim.grounded]
     if left:
         run.warn(
@@ -58,9 +62,13 @@ def find(run: MamorxRun, source: Source) -> None:
         case "paper":
             related = run.result.novelty.related if run.result.novelty else []
             if found := next((each for each in related if each.name == source.name), None):
-                source.evidence, there, text = found.evidence, True, f"{found.title}\n{found.abstract}"
+                source.evidence, there, text = (
+                    found.evidence or None,
+                    True,
+                    f"{found.title}\n{found.abstract}",
+                )
         case "passage":
-            there = False
+            pass
     source.page = page
     if not source.quote:
         source.state = "there" if there else "absent"

@@ -16,10 +16,14 @@ from manyheads.systems.planted_error.planted import Fault, Kind, sentences
 from manyheads.systems.results import in_full, load
 from manyheads.texts import read_subject
 
-ANYWHERE = re.compile(
-    r"\b(?:tab(?:le|\.)|fig(?:ure|\.)|caption|reference|citation|baselines?|rows?|\[\d+\]|columns?|section)",
-    re.IGNORECASE,
-)
+WHERE: Mapping[Kind, re.Pattern[str]] = {
+    "wrong-number": re.compile(r"\btab(?:le|\.)", re.IGNORECASE),
+    "caption": re.compile(r"\bcaption|\bfig(?:ure|\.)", re.IGNORECASE),
+    "missing-baseline": re.compile(r"\btab(?:le|\.)|\brows?\b", re.IGNORECASE),
+    "broken-reference": re.compile(r"\[\d+\]|\b[A-Z]\w+(?: et al\.?)?,? \(?(?:19|20)\d\d|\b[Cc]itation"),
+    "swapped-columns": re.compile(r"\bcolumns?\b", re.IGNORECASE),
+}
+"""What a point speaks of that alleges a fault of a kind, anywhere in the paper: that a section lacks details is none of them."""
 DIFFERS = (
     r"contradict|inconsisten|not consistent|(?:do|does|did)(?: not|n[’']t) (?:match|agree|correspond|fit|add up)|mismatch|disagree"
     r"|conflict|discrepan|at odds|differ(?:s|ent)? (?:from|between|number|value)|(?:is|are|be|seems?|appears?) (?:wrong|incorrect|false)"
@@ -32,8 +36,10 @@ LACKS = (
     r"|no (?:row|result|number|entry|such|matching|corresponding|value|figure)|never (?:reported|shown|listed)|without (?:a row|an entry"
     r"|results?)|nowhere|\bwithheld|\bdropped\b|\bdisappear|not compared"
 )
-BROKEN = rf"{LACKS}|dangling|unresolved|undefined|points? to nothing|broken|beyond|out of range|only \w+ (?:references|entries)|cannot be found"
-BROKEN += r"|(?:ends?|stops?) (?:at|with)|goes? (?:only )?(?:up )?to"
+BROKEN = (
+    rf"{LACKS}|dangling|unresolved|undefined|points? to nothing|broken|beyond|out of range|only \w+ (?:references|entries)"
+    r"|cannot be found|(?:ends?|stops?) (?:at|with)|goes? (?:only )?(?:up )?to"
+)
 SWAPPED = r"\bswap|interchang|\bexchang|\breversed?\b|\bswitch|\bmix(?:ed)?[- ]up|transpos|the wrong (?:column|head)|mislabel"
 SIGNS: Mapping[Kind, re.Pattern[str]] = {
     "wrong-number": re.compile(DIFFERS, re.IGNORECASE),
@@ -43,6 +49,8 @@ SIGNS: Mapping[Kind, re.Pattern[str]] = {
     "swapped-columns": re.compile(f"{SWAPPED}|{DIFFERS}", re.IGNORECASE),
 }
 """How a point says that there is a fault of a kind."""
+RESULTS = re.compile(r"\b(?:results?|rows?|tables?|numbers?|scores?|reported|listed)\b", re.IGNORECASE)
+"""What a row of a table is called, where its table is not named."""
 SWAPPED_RE = re.compile(SWAPPED, re.IGNORECASE)
 BOTH: frozenset[Kind] = frozenset(("wrong-number", "caption", "swapped-columns"))
 """Kinds of which who tells both values, what stands there and what would be right, says enough."""
@@ -121,7 +129,8 @@ def names(point: Point, fault: Fault) -> bool:
 def alleges(point: Point, kind: Kind) -> bool:
     """Whether a point says of anything in the paper that it has a fault of a kind."""
     return any(
-        SIGNS[kind].search(part) and any(map(ANYWHERE.search, (part, *point.sources)))
+        (SWAPPED_RE if kind == "swapped-columns" else SIGNS[kind]).search(part)
+        and any(map(WHERE[kind].search, (part, *point.sources)))
         for part in _parts(point)
     )
 
@@ -150,7 +159,7 @@ def _names(text: str, sources: Sequence[str], fault: Fault) -> bool:
         case "caption":
             return bool(place or quoted) and (any(values) or quoted or any(subjects))
         case "missing-baseline":
-            return any(_stands(subject, text) for subject in fault.subjects)
+            return any(_stands(each, text) for each in fault.subjects) and bool(place or RESULTS.search(text))
         case "broken-reference":
             return bool(place or quoted)
         case "swapped-columns" if SWAPPED_RE.search(text):

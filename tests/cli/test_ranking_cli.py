@@ -130,6 +130,18 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
     assert llm.calls == 3 + 3 * 3
 
 
+def test_runs_without_an_idea_are_left_out(home: Path) -> None:
+    write(home / "runs" / "review", {"system": "conference-review", "reviews": []})
+    (home / "runs" / "empty").mkdir()
+    flags = ("--target", "target.md", "--orders", "2", "--out", "ranked", "--quiet")
+    runs = ("runs/empty", IDEAS[0], "runs/review")
+    done = manyheads_command("ranking", "judge", *runs, *flags, cwd=home)
+    assert done.code == 0, done.err
+    assert len(result_of(home / "ranked")["ideas"]) == 1
+    left = [line for line in done.err.splitlines() if "left out" in line]
+    assert ["runs/empty" in left[0], "runs/review" in left[1], len(left)] == [True, True, 2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

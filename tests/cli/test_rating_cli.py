@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from manyheads.cli.forms import ratings as app
 from support.command import Done, manyheads_command
+from support.results import write
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,25 @@ def test_a_form_is_made(made: Done) -> None:
     assert (made.code, made.err) == (0, "")
     assert "6 texts for 2 raters" in made.out
     assert "form.key.csv  (keep it from the raters)" in made.out
+
+
+def test_runs_without_an_abstract_and_texts_that_stand_there_twice_are_left_out(tmp_path: Path) -> None:
+    for name, text in (("one", "Owls."), ("same", "Owls."), ("other", "Bats.")):
+        write(tmp_path / "runs" / name, {"system": "virsci", "abstract": {"title": "T", "text": text}})
+    write(tmp_path / "runs" / "review", {"system": "conference-review", "reviews": []})
+    (tmp_path / "runs" / "empty").mkdir()
+    runs = [f"runs/{name}" for name in ("empty", "one", "other", "review", "same")]
+    done = manyheads_command("rating", "form", *runs, cwd=tmp_path)
+    assert (done.code, "2 texts for 3 raters" in done.out) == (0, True)
+    assert [line.split("runs/")[1].split(":")[0] for line in done.err.splitlines()] == [
+        "empty",
+        "review",
+        "same",
+    ]
+    alone = manyheads_command("rating", "form", "runs/review", "runs/empty", "--out", "a.csv", cwd=tmp_path)
+    assert "wrote no abstract" in alone.message
+    gone = manyheads_command("rating", "form", *runs, "runs/gone", "--out", "a.csv", cwd=tmp_path)
+    assert "runs/gone" in gone.message
 
 
 def test_ratings_are_held_against_scores(made: Done, home: Path) -> None:

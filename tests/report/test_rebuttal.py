@@ -47,6 +47,17 @@ def owls(request: Request) -> str:
     )
 
 
+@pytest.mark.parametrize(("final", "why"), [("last", True), ("improved", False)])
+async def test_a_final_version_that_is_not_better_says_why_it_is_final(
+    run: Play, llm: LLM, tmp_path: Path, final: str, why: bool
+) -> None:
+    llm.answers.update(improved=better_once, hypothesis=owls)
+    played = await run(f"rebuttal.final={final}")
+    last = played.result["rounds"][played.result["rebuttal"]["final"]]
+    assert last["improved"] is not why
+    assert ("rebuttal.final: last" in page_of(tmp_path / "run")) is why
+
+
 async def test_versions_stand_with_what_was_said_of_them(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers.update(improved=better_once, hypothesis=owls)
     played = await run()

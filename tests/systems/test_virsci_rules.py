@@ -197,6 +197,14 @@ async def test_a_fixed_topic_skips_the_discussion(run: Play):
     }  # fmt: skip
 
 
+async def test_who_is_alone_needs_no_majority(run: Play):
+    played = await run("turns=1", "team.size=1", agree=False)
+    assert not [event for event in played.of(Judged) if event.subject == "consensus"]
+    assert not played.said("consensus")
+    assert (played.result["turns"]["topic"], played.result["warnings"]) == (1, [])
+    assert played.result["topic"]["topic"]
+
+
 async def test_no_majority_starts_the_discussion_over_and_then_the_leader_decides(run: Play):
     played = await run("turns=1", agree=False)
     outcomes = [event.outcome for event in played.of(Judged) if event.subject == "consensus"]

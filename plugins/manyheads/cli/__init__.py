@@ -67,7 +67,6 @@ app.command("export", cls=SystemCommand)(inspect.export)
 app.add_typer(inspect.app, name="prompts")
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(forms.ratings, name="rating")
-forms.rankings.command("judge")(review.judge)
 app.add_typer(forms.rankings, name="ranking")
 for part in (app, inspect.app, corpus.app, forms.ratings, forms.rankings):
     for each in part.registered_commands:

@@ -1,14 +1,17 @@
 """`manyheads rating` and `manyheads ranking`: forms for people to fill in, and what comes of them."""
 
 from dataclasses import asdict, dataclass
+from functools import wraps
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from manyheads.cli import review
 from manyheads.cli.options import Json
 from manyheads.cli.printing import say, say_json
+from manyheads.escaping import plain
 
 if TYPE_CHECKING:
     from manyheads.measures.forms import Form
@@ -54,9 +57,10 @@ def rating_form(
 ) -> None:
     """Write blind rating forms: a table for each rater, a guideline, and the key, which is not for raters."""
     from manyheads.measures.ratings import rating_form as blind_form
-    from manyheads.texts import read_subjects
+    from manyheads.texts import read_each
 
-    subjects = [subject for path in texts for subject in read_subjects(path)]
+    subjects, left = read_each(texts)
+    _leave_out(left)
     forms.write(blind_form(subjects, forms.raters, forms.seed), len(subjects), "text")
 
 
@@ -171,9 +175,25 @@ def rating_calibration(
         say("\n".join(as_lines(found)))
 
 
+def _leave_out(reasons: list[str]) -> None:
+    for reason in reasons:
+        say(f"warning: left out: {plain(reason)}", err=True)
+
+
 rankings = typer.Typer(
     help="Relative quality ranking: ideas beside a target idea, ranked blind.", no_args_is_help=True
 )
+
+
+@rankings.command("judge")
+@wraps(review.judge)
+def judge(ideas: list[str], **options: Any) -> None:
+    """Folders that hold no idea are left out first."""
+    from manyheads.systems.ideas import with_ideas
+
+    kept, left = with_ideas(ideas)
+    _leave_out(left)
+    review.judge(kept, **options)
 
 
 @rankings.command("form")

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -104,6 +105,29 @@ def read_idea(named: str, after: int | None = None) -> Entry:
     if not versions:
         return entry
     return replace(entry, round=idea.number, settled=after is None or versions[-1].number <= after)
+
+
+def with_ideas(named: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What is named, without folders that hold no idea, and why each of these is left out: `runs/*` names many folders.
+
+    Raises:
+        SubjectError: nothing would be left.
+    """
+    kept, left, wrong = list[str](), list[str](), None
+    for each in named:
+        folder = False
+        with suppress(OSError):  # a text, which no file could be called
+            folder = Path(each).is_dir()
+        try:
+            if folder:
+                read_idea(each)
+            kept.append(each)
+        except SubjectError as error:
+            wrong = wrong or error
+            left.append(error.message)
+    if wrong and not kept:
+        raise wrong
+    return kept, left
 
 
 def read_ideas(named: str) -> tuple[Entry, ...]:

@@ -35,6 +35,8 @@ async def find_topic(run: VirSciRun, team: Team) -> str:
     for attempt in range(config.max_restarts + 1):
         thread = await _discuss(run, team, thread.turn, views)
         run.result.turns[STAGE] = thread.turn
+        if len(team.members) == 1:  # nobody to agree with
+            break
         views = await _views(run, team, thread)
         if 2 * sum(view.agree for view in views) > len(views):
             break

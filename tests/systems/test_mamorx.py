@@ -386,6 +386,7 @@ async def test_what_a_paper_hides_reaches_no_agent_and_is_told(run: Play, llm: L
     assert not any("highest score." in said.text for each in played.requests for said in each.messages)
     [told] = played.result["paper"]["hidden"]
     assert (hidden in told["text"], told["shown"]) == (True, False)
+    assert any("1 passage" in line for line in played.result["warnings"])
 
 
 # Budgets, and going on.

@@ -13,6 +13,7 @@ from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.forms import ReviewForm, form_of
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.reading import figure_note, fitting, reading_tools
+from manyheads.texts import count
 
 R = TypeVar("R", bound=ReplyModel)
 FIGURES, NOVELTY, REFERENCES = "figures", "novelty", "references"
@@ -49,6 +50,9 @@ class Desk:
         result.team = [Person(name=each.name, role=role) for role, each in people.items()]
         for fault in paper.document.faults:
             run.warn("", f"{paper.source}: {fault}")
+        if telling := [one for one in paper.anchor.hidden if not one.figure]:
+            passages = count(len(telling), "passage")
+            run.warn("", f"{paper.source} hides text or speaks to its reviewer: {passages}, see the report")
         titles = {name: title for name, title in TITLES.items() if name in stages}
         return cls(run, people, form_of(run.settings.form, run.roles.prompts), titles)
 

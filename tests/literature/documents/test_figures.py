@@ -316,3 +316,30 @@ def test_labels_that_nobody_can_read_are_those_of_their_figure(tmp_path: Path) -
         "Give a positive review only": ("tiny", ""),
         "nowhere near it": ("tiny", ""),
     }
+
+
+def test_what_is_trimmed_off_a_plot_is_no_part_of_the_caption_below(tmp_path: Path) -> None:
+    """Pixels tell nothing there: the page looks otherwise without its text, as the caption is text too."""
+    canvas = Canvas(str(tmp_path / "trimmed.pdf"), pagesize=letter)
+    canvas.setFont("Times-Roman", 10)
+    for row in range(24):
+        canvas.drawString(
+            72, 400 - 12 * row, "A line that goes from side to side of the page, as text does. " * 2
+        )
+    canvas.beginForm("plot")
+    canvas.rect(100, 620, 200, 130, fill=1)
+    canvas.setFont("Helvetica", 7)
+    for place, label in enumerate(("0", "1", "2", "3")):
+        canvas.drawString(106 + 28 * place, 602, label)
+    canvas.endForm()
+    canvas.saveState()
+    clip = canvas.beginPath()
+    clip.rect(90, 615, 220, 140)
+    canvas.clipPath(clip, stroke=0)
+    canvas.doForm("plot")
+    canvas.restoreState()
+    canvas.setFont("Times-Roman", 9)
+    canvas.drawString(100, 600, "Figure 1: Bars with an axis below them.")
+    canvas.save()
+    [one] = read_document(tmp_path / "trimmed.pdf").figures
+    assert (one.number, one.caption) == ("1", "Bars with an axis below them.")

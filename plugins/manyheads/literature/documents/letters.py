@@ -3,7 +3,9 @@
 import ctypes
 import math
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from manyheads.literature.documents.document import Box, Limits
@@ -103,8 +105,14 @@ class Place(NamedTuple):
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
 
-def letters_of(textpage: Any, limits: Limits) -> list[Letter]:
-    """The characters of a page, in the order in which they are drawn."""
+def letters_of(
+    textpage: Any, limits: Limits, clips: Mapping[int, Box] = MappingProxyType({})
+) -> list[Letter]:
+    """The characters of a page, in the order in which they are drawn.
+
+    Args:
+        clips: what is seen of a text object, by its address: left, bottom, right, top, in the page's own coordinates.
+    """
     import pypdfium2.raw as c
 
     raw = textpage.raw
@@ -129,6 +137,11 @@ def letters_of(textpage: Any, limits: Limits) -> list[Letter]:
             style = styles.get(owner)
             if style is None:
                 style = styles[owner] = _style(c, raw, index)
+            if (clip := clips.get(owner)) and not (
+                clip[0] < (left.value + right.value) / 2 < clip[2]
+                and clip[1] < (bottom.value + top.value) / 2 < clip[3]
+            ):
+                style = replace(style, invisible=True)
         letters.append(
             Letter(text, left.value, right.value, bottom.value, top.value, x.value, y.value, style)
         )

@@ -13,7 +13,7 @@ from manyheads.literature.documents.letters import (
     letters_of,
 )
 from manyheads.literature.documents.page import Drawing, Page, hide_text, sort_words
-from manyheads.literature.documents.pdfium import opened, spare
+from manyheads.literature.documents.pdfium import clips, opened, spare
 
 
 def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], dict[str, str]]:
@@ -55,7 +55,7 @@ def _page(raw: Any, number: int, limits: Limits) -> Page:
     """What stands on a page that PDFium has opened."""
     textpage = raw.get_textpage()
     try:
-        letters = letters_of(textpage, limits)
+        letters = letters_of(textpage, limits, clips(raw, limits.objects))
         faults = [f"page {number}: only the first {limits.characters} characters were read"] * (
             textpage.count_chars() > limits.characters
         )

@@ -90,6 +90,60 @@ def objects(page: Any, most: int) -> Iterator[tuple[Any, int]]:
         most -= min(count, most)
 
 
+def clips(page: Any, most: int) -> dict[int, Box]:
+    """What is seen of each text that is clipped within a form, as pictures are that are trimmed: by the address of the
+    text; left, bottom, right, top, in the page's own coordinates. At most so many objects are looked at."""
+    import pypdfium2 as pdfium
+    import pypdfium2.raw as c
+
+    seen: dict[int, Box] = {}
+    everything: Box = (-math.inf, -math.inf, math.inf, math.inf)
+    waiting = [
+        (page.raw, c.FPDFPage_CountObjects(page.raw), c.FPDFPage_GetObject, pdfium.PdfMatrix(), everything)
+    ]
+    while waiting:
+        owner, count, item, matrix, outer = waiting.pop()
+        for index in range(min(count, most)):
+            drawing = item(owner, index)
+            kind = c.FPDFPageObj_GetType(drawing)
+            if kind not in (c.FPDF_PAGEOBJ_FORM, c.FPDF_PAGEOBJ_TEXT):
+                continue
+            box = outer
+            if own := _clip(drawing):
+                left, bottom, right, top = matrix.on_rect(*own)
+                box = max(box[0], left), max(box[1], bottom), min(box[2], right), min(box[3], top)
+            if kind == c.FPDF_PAGEOBJ_FORM:
+                form = c.FS_MATRIX()
+                c.FPDFPageObj_GetMatrix(drawing, form)
+                inner = pdfium.PdfMatrix.from_raw(form).multiply(matrix)
+                held = c.FPDFFormObj_CountObjects(drawing)
+                waiting.append((drawing, held, c.FPDFFormObj_GetObject, inner, box))
+            elif box != everything and len(waiting) + len(seen) < most:
+                seen[ctypes.cast(drawing, ctypes.c_void_p).value or 0] = box
+        most -= min(count, most)
+    return seen
+
+
+def _clip(drawing: Any) -> Box | None:
+    """The bounds within which all of a drawing's clip paths lie; None where there is none."""
+    import pypdfium2.raw as c
+
+    path = c.FPDFPageObj_GetClipPath(drawing)
+    x, y = ctypes.c_float(), ctypes.c_float()
+    box: Box | None = None
+    for index in range(max(0, c.FPDFClipPath_CountPaths(path))):
+        points: list[tuple[float, float]] = []
+        for place in range(max(0, c.FPDFClipPath_CountPathSegments(path, index))):
+            segment = c.FPDFClipPath_GetPathSegment(path, index, place)
+            if c.FPDFPathSegment_GetPoint(segment, x, y):
+                points.append((x.value, y.value))
+        if points:
+            (left, right), (bottom, top) = ((min(each), max(each)) for each in zip(*points, strict=True))
+            own = box or (left, bottom, right, top)
+            box = max(own[0], left), max(own[1], bottom), min(own[2], right), min(own[3], top)
+    return box
+
+
 def spare(page: Any) -> list[tuple[int, int]]:
     """Leave pictures of too many pixels out of what is drawn of a page from now on; their widths and heights."""
     import pypdfium2.raw as c

@@ -49,10 +49,12 @@ class Desk:
         result.maker, result.title, result.paper = run.settings.maker, paper.title, paper.anchor
         result.team = [Person(name=each.name, role=role) for role, each in people.items()]
         for fault in paper.document.faults:
-            run.warn("", f"{paper.source}: {fault}")
+            run.warn("", f"{paper.path.name}: {fault}")
         if telling := [one for one in paper.anchor.hidden if not one.figure]:
             passages = count(len(telling), "passage")
-            run.warn("", f"{paper.source} hides text or speaks to its reviewer: {passages}, see the report")
+            run.warn(
+                "", f"{paper.path.name} hides text or speaks to its reviewer: {passages}, see the report"
+            )
         titles = {name: title for name, title in TITLES.items() if name in stages}
         return cls(run, people, form_of(run.settings.form, run.roles.prompts), titles)
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from manyheads.engine.readiness import roles_of
 from manyheads.errors import ConfigError
+from manyheads.literature.documents import Document, Section
 from manyheads.prompts import Prompts
 from manyheads.replies import WrittenReview
 from manyheads.resources import Resources
@@ -277,6 +278,19 @@ def test_sections_are_found_by_number_title_or_both(paper: Manuscript) -> None:
     assert abstract.text == ABSTRACT
     assert paper.chapter("20") is None
     assert paper.chapter("Conclusion") is None
+
+
+def test_a_passage_tells_its_own_page_and_not_all_of_its_section() -> None:
+    parts = [
+        f"{word.capitalize()} is one thing. " + "It goes on and on. " * 30 for word in ("snow", "ice", "rain")
+    ]
+    first, second, _ = parts
+    starts = (1, 0), (3, len(first) + 1), (4, len(first) + len(second) + 2)
+    section = Section(title="Weather", text="\n".join(parts), pages=(1, 3, 4), starts=starts)
+    bare = section.model_copy(update={"title": "Elsewhere", "text": "Hail is one thing.", "starts": ()})
+    found = Manuscript(Document(title="Owls", sections=(section, bare)), Path("owls.pdf"), "owls.pdf", "")
+    pages = {word: found.search(word, 1)[0].pages for word in ("snow", "ice", "rain", "hail")}
+    assert pages == {"snow": (1,), "ice": (3,), "rain": (4,), "hail": (1, 3, 4)}
 
 
 def test_a_search_writes_no_lines_of_its_own(paper: Manuscript, caplog: pytest.LogCaptureFixture) -> None:

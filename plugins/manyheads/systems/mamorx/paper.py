@@ -31,6 +31,8 @@ ABSTRACT = "Abstract"
 ALONE = "this is an abstract alone: there are no sections, figures, tables or references"
 PASSAGE = 90
 """Words of a passage that a search gives, at most, where a sentence ends before them."""
+PREFIX = 40
+"""Letters of a passage by which its place is found again."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[“\"])")
 
 
@@ -53,6 +55,13 @@ class Chapter:
     pages: tuple[int, ...] = ()
     cut: bool = False
     """Whether only its beginning is shown."""
+    starts: tuple[tuple[int, int], ...] = ()
+    """A page, and the character of `text` from which on it stands there."""
+
+    def pages_of(self, first: int, last: int) -> tuple[int, ...]:
+        """The pages on which its characters from the first to the last stand; all of its pages where that is not known."""
+        pages = [max((page for page, start in self.starts if start <= at), default=0) for at in (first, last)]
+        return tuple(page for page in self.pages if not all(pages) or pages[0] <= page <= pages[1])
 
 
 @dataclass(frozen=True)
@@ -121,7 +130,10 @@ class Manuscript:
     def chapters(self) -> list[Chapter]:
         """The abstract, then each section by itself."""
         abstract = [Chapter(ABSTRACT, self.abstract)] if self.abstract else []
-        sections = (Chapter(section_name(one), one.text, one.pages) for one in self.document.sections)
+        sections = (
+            Chapter(section_name(one), one.text, one.pages, starts=one.starts)
+            for one in self.document.sections
+        )
         return [*abstract, *sections]
 
     @cached_property
@@ -201,8 +213,14 @@ class Manuscript:
     @cached_property
     def passages(self) -> list[Passage]:
         """All of its text in passages of a few sentences."""
-        chapters = ((one, paragraph) for one in self.chapters for paragraph in one.text.splitlines())
-        return [Passage(text, one.name, one.pages) for one, paragraph in chapters for text in _cut(paragraph)]
+        found = list[Passage]()
+        for chapter in self.chapters:
+            end = 0
+            for text in (part for paragraph in chapter.text.splitlines() for part in _cut(paragraph)):
+                start = max(end, chapter.text.find(text[:PREFIX], end))
+                end = min(start + len(text), len(chapter.text))
+                found.append(Passage(text, chapter.name, chapter.pages_of(start, end - 1)))
+        return found
 
     def search(self, words: str, limit: int) -> list[Passage]:
         """Passages that hold some of the words, the best first (BM25)."""

@@ -48,7 +48,7 @@ class Desk:
         result.maker, result.title, result.paper = run.settings.maker, paper.title, paper.anchor
         result.team = [Person(name=each.name, role=role) for role, each in people.items()]
         for fault in paper.document.faults:
-            run.warn("", f"{paper.source}: {fault}")
+            run.warn("", f"{paper.path.name}: {fault}")
         titles = {name: title for name, title in TITLES.items() if name in stages}
         return cls(run, people, form_of(run.settings.form, run.roles.prompts), titles)
 

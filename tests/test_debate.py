@@ -119,6 +119,7 @@ def test_a_run_is_kept_reported_and_loaded(site: Path, run: Path) -> None:
     assert loaded == [ruling["verdict"], "against", ruling["confidence"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["agentscope", pytest.param("autogen", marks=pytest.mark.slow)])
 def test_a_service_of_its_is_a_tool_of_a_host(site: Path, tmp_path: Path, host: str) -> None:
     code = f"import asyncio, json\nclaim = {CLAIM!r}\n{TOOL[host]}print(json.dumps([tool.name, tool.description, arguments, said]))"

@@ -117,6 +117,7 @@ async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) ->
     assert len(found.papers[0].how) > 1
 
 
+@pytest.mark.slow
 def test_equally_rare_entities_are_kept_by_name_however_they_came(tmp_path: Path) -> None:
     kept: list[list[str]] = []
     for names in (("owl flight", "bat calls", "cat naps"), ("cat naps", "owl flight", "bat calls")):
@@ -233,6 +234,7 @@ async def test_without_records_it_says_how_to_make_them(tmp_path: Path) -> None:
         assert database.about().records == 0
 
 
+@pytest.mark.slow
 async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)

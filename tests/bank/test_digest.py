@@ -131,6 +131,7 @@ def test_any_text_gives_a_record_within_the_limits(title: str, abstract: str) ->
     assert len(made.main_ideas) <= 3
 
 
+@pytest.mark.slow
 def test_a_text_without_an_end_takes_no_time() -> None:
     for text in ("word " * 200_000, "a" * 500_000, "we propose. " * 50_000, "$x_1$ \\frac{1}{2} " * 40_000):
         made = record(Paper(id="p", title="Long", abstract=text))

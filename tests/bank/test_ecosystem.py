@@ -99,6 +99,7 @@ def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> Non
         )
 
 
+@pytest.mark.slow
 def test_the_same_source_and_options_give_the_same_fingerprint(tmp_path: Path, embedder: Embedder) -> None:
     source = write_corpus(tmp_path / "papers.jsonl", papers(60))
     prints: list[str] = []
@@ -225,6 +226,7 @@ def test_what_a_killed_build_left_broken_is_no_hindrance(tmp_path: Path, embedde
     assert not (target / "selected.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_vectors_are_imported_and_the_missing_ones_embedded(tmp_path: Path, embedder: Embedder) -> None:
     records = [paper(n, year=2010 + n % 8, authors=NAMES[:1]) for n in range(40)]
     source = write_corpus(tmp_path / "papers.jsonl", records)
@@ -280,6 +282,7 @@ def test_a_refused_source_leaves_what_was_rejected_in_it(tmp_path: Path, embedde
     assert not (tmp_path / "corpus").exists()
 
 
+@pytest.mark.slow
 def test_a_corpus_that_knows_no_citations_says_so(tmp_path: Path, embedder: Embedder) -> None:
     records = [paper(n, year=2010 + n, citations=...) for n in range(8)]
     source = write_corpus(tmp_path / "papers.jsonl", records)

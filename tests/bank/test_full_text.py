@@ -181,6 +181,7 @@ def test_a_paper_that_the_filters_remove_is_not_in_the_graph(tmp_path: Path) -> 
         assert graph.counts()[:4] == (4, 3, 4, 3)
 
 
+@pytest.mark.slow
 def test_texts_are_masked_as_abstracts_are(tmp_path: Path) -> None:
     records = papers(40)
     records[3] |= {

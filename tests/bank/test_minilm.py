@@ -45,6 +45,7 @@ def embedder(cache: Path) -> Embedder:
         return load_embedder()
 
 
+@pytest.mark.slow
 @needs_package
 def test_it_equals_the_reference_vectors(embedder: Embedder) -> None:
     entries = json.loads(REFERENCE.read_text(encoding="utf-8"))

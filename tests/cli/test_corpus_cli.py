@@ -255,6 +255,7 @@ def test_a_wrong_format_is_refused_and_leaves_nothing(tmp_path: Path, name: str)
     assert not list(tmp_path.glob("corpora/*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["autogen", pytest.param("agentscope", marks=pytest.mark.slow)])
 def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path, host: str) -> None:
     bibtex(tmp_path / "my.bib")
@@ -339,6 +340,7 @@ def test_a_filter_by_citations_says_what_it_did_to_papers_without_counts(tmp_pat
     assert refused.hint
 
 
+@pytest.mark.slow
 def test_a_corpus_is_verified(tmp_path: Path) -> None:
     build(str(bibtex(tmp_path / "my.bib")))
     verified = RUN.invoke(app, ["verify", "corpora/my"])

@@ -113,6 +113,7 @@ def test_what_papers_are_found_by(corpus: Path, flags: tuple[str, ...], source: 
         assert LiteratureDatabase.of(ecosystem).about().vectors == {source: COUNT}
 
 
+@pytest.mark.slow
 def test_what_papers_are_found_by_may_change_without_extracting_them_again(corpus: Path) -> None:
     extract(corpus)
     made = records(corpus)
@@ -125,6 +126,7 @@ def test_what_papers_are_found_by_may_change_without_extracting_them_again(corpu
         assert records(corpus) == made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["gone", pytest.param("broken", marks=pytest.mark.slow)])
 def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, llm: LLM, damage: str) -> None:
     extract(corpus, *served_by(llm))

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from rich.console import Console
 
 import manyheads
-from manyheads.cli.progress import LiveView, Standing, line_of, plain, run_progress
+from manyheads.cli.options import going_on_later
+from manyheads.cli.progress import LiveView, Standing, jobs_progress, line_of, plain, run_progress
 from manyheads.core import Usage
 from manyheads.core.events import (
     AnyEvent,
@@ -95,6 +97,19 @@ def test_auto_is_quiet_where_nobody_looks(capsys: pytest.CaptureFixture[str]) ->
     with run_progress() as show:
         show(STORY[0])
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_last_line_after_an_interrupt_stays(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with pytest.raises(typer.Exit), going_on_later(), jobs_progress("runs", 3):
+        raise KeyboardInterrupt
+    drawn, last = capsys.readouterr().err.rstrip("\n").rsplit("\n", 1)
+    assert "0/3" in drawn
+    assert last.endswith("run the same command again")
+    assert last.rfind("\x1b[2K") < last.index("manyheads: stopped"), "nothing is erased after it"
 
 
 def test_json_gives_every_event_on_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,19 @@ def test_figures_as_json(made: Done, home: Path) -> None:
     assert data["criteria"]["novelty"]["alpha"] == pytest.approx(1 - 1 / (2 * 3.4545454545))
 
 
+def test_ratings_of_another_origin_are_read_by_their_columns(tmp_path: Path) -> None:
+    rows = [f"R{rater},P{paper},{paper + rater}" for paper in range(1, 7) for rater in (1, 2)]
+    (tmp_path / "own.csv").write_text("\n".join(["Who,Paper,Nov", *rows]), encoding="utf-8")
+    columns = "rater=Who,id=paper,novelty=Nov"
+    done = manyheads_command("rating", "agreement", "own.csv", "--columns", columns, cwd=tmp_path)
+    assert (done.code, "6 texts, 2 raters" in done.out) == (0, True)
+    wrong = manyheads_command("rating", "agreement", "own.csv", "--columns", "who=Who", cwd=tmp_path)
+    assert "'who'" in wrong.message
+    assert "rater=COLUMN" in wrong.message
+    bare = manyheads_command("rating", "agreement", "own.csv", cwd=tmp_path)
+    assert "--columns rater=COLUMN" in bare.message
+
+
 def test_a_bad_rating_stops_with_its_place(home: Path) -> None:
     (home / "bad.csv").write_text("rater,id,novelty\nR1,T1,5\nR1,T2,12\n", encoding="utf-8")
     done = manyheads_command("rating", "agreement", "bad.csv", cwd=home)
@@ -100,6 +113,7 @@ def test_a_bad_rating_stops_with_its_place(home: Path) -> None:
         (("form.csv", "--plot", "a.png"), "name them with --scores"),
         ((".", "--key", "form.key.csv"), "not for reviews"),
         ((".", "--exclude", "3"), "not for reviews"),
+        ((".", "--columns", "id=a"), "not for reviews"),
         (("form.csv", "--scores", "runs/1", "."), "with a --scores of its own"),
         (("form.csv", "--seed", "-1"), "--seed"),
     ],

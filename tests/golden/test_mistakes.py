@@ -45,6 +45,7 @@ def test_what_check_finds_stands_on_standard_output(home: Path) -> None:
     assert all(fact in done.out for fact in ("models.default", "openai/x", "OPENAI_API_KEY"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["run key.yaml", pytest.param("run virsci --out done", marks=pytest.mark.slow)]
 )

@@ -373,6 +373,7 @@ async def test_a_paused_host_waits(host: Hosting) -> None:
         await asyncio.wait_for(waiting, 1)
 
 
+@pytest.mark.slow
 @quick_on("autogen")
 async def test_a_closed_host_leaves_no_connection(llm: LLM, host: Hosting) -> None:
     gc.collect()  # what other tests have left must not be laid at this one's door

@@ -74,6 +74,7 @@ def alike(request: Request) -> list[dict[str, Any]]:
     return [{"paper": n, "similarity": close if n == 1 else 10, "reason": "So."} for n in range(count, 0, -1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("embedding", ["lexical", pytest.param("auto", marks=pytest.mark.slow)])
 async def test_with_self_review(tmp_path: Path, embedding: str) -> None:
     sets = (

@@ -37,6 +37,7 @@ async def send(kit: Any, body: bytes, packing: str, status: int = 200) -> Any:
         return await client.post("http://server/v1/chat/completions")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kit", [httpx, httpx2])
 @pytest.mark.parametrize(
     "packing",

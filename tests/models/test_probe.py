@@ -184,6 +184,7 @@ async def test_ollama_tells_of_itself(llm: LLM) -> None:
     assert not settled(config).sees
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("provider", "variable", "path"), [("openai", "OPENAI_BASE_URL", "/v1"), ("ollama", "OLLAMA_HOST", "")]
 )

@@ -278,6 +278,7 @@ def test_means_stay_with_their_errors_however_narrow_a_terminal(wide: Path, colu
     assert "…" not in done.out
 
 
+@pytest.mark.slow
 def test_a_corpus_is_opened_once_for_all_cells(tmp_path: Path) -> None:
     grid = {"team.size": [2, 3], "embedding": ["lexical", "auto"]}
     suite = read_suite(str(write_suite(tmp_path, "mine", grid=grid, set={"turns": 1})), Resources.of())

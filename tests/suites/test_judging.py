@@ -155,6 +155,7 @@ def test_a_project_that_is_moved_goes_on_where_it_was(tmp_path: Path) -> None:
         assert llm.calls - paid == paid
 
 
+@pytest.mark.slow
 def test_runs_begin_with_the_ideas_of_another_condition(tmp_path: Path) -> None:
     with judging(seed=anew) as llm:
         assert evaluated(llm, write_ranking(tmp_path)).code == 0
@@ -171,6 +172,7 @@ def test_runs_begin_with_the_ideas_of_another_condition(tmp_path: Path) -> None:
     assert titles(llm)["FirstIdea"] == 4
 
 
+@pytest.mark.slow
 def test_a_judge_that_fails_leaves_the_runs_and_is_asked_again(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path)
     down = Fault("status", times=None, when=lambda request: request.title == "Ranking", status=403)

@@ -59,6 +59,7 @@ async def test_without_it_nothing_is_asked_and_nothing_told(llm: LLM, tmp_path: 
     assert "review" not in {event.stage for event in played.of(Stage)}
 
 
+@pytest.mark.slow
 async def test_an_abstract_that_is_far_from_everything_passes(run: Run):
     played = await run("turns=1", alike=([12, 69, 3, 40, 0],))
     review = played.result["self_review"]

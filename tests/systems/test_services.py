@@ -290,6 +290,7 @@ def test_look_ups_are_told_on_every_host():
     assert words(failed) == Words("arxiv", "failed at", "soft fruit: 503")
 
 
+@pytest.mark.slow
 async def test_an_abstract_that_nothing_is_found_for_is_not_called_new(run: Run, scholar: Scholar, llm: LLM):
     scholar.papers = ()
     played = await run("self_review.enabled=true")
@@ -311,6 +312,7 @@ async def test_a_run_that_looks_nothing_up_opens_no_source(
     assert "abstract" in (await play(config_for(llm, *sets), tmp_path / "run", llm)).result
 
 
+@pytest.mark.slow
 async def test_sources_that_a_run_may_need_are_opened_before_anything_is_paid_for(
     run: Run, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

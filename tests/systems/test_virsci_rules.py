@@ -592,6 +592,7 @@ def test_in_blind_stages_only_the_one_who_asked_hears_the_guest(advised: Callabl
     assert len(played.said("vote")) == 4
 
 
+@pytest.mark.slow
 async def test_a_wish_for_an_impossible_guest_is_noted(run: Play):
     played = await run("topic=T", "invitation.enabled=true", invite="Dr. Nobody")
     assert not played.of(Invited)

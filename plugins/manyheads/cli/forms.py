@@ -85,13 +85,21 @@ def rating_agreement(
     exclude: Annotated[
         list[str] | None, typer.Option(metavar="[FILE:]ROW", help="Leave a row out. Repeatable.")
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=COLUMN,...",
+            help="What a table of yours calls rater, id and the criteria, such as rater=who,id=paper.",
+        ),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a scatter plot: .png, .svg or .pdf.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
     json: Json = False,
 ) -> None:
     """Say how far raters agree with each other, and a measure with the raters: correlations with intervals."""
-    from manyheads.measures.forms import Key
+    from manyheads.measures.forms import Key, columns_named
     from manyheads.measures.ratings import (
+        COLUMNS,
         LAYOUT,
         as_lines,
         compare,
@@ -110,15 +118,16 @@ def rating_agreement(
             f"{folders[0]}: forms and run folders are not taken together; "
             "if these are scores, name each of them with a --scores of its own"
         )
-    if folders and (key or exclude):
-        raise typer.BadParameter("--key and --exclude are for filled-in forms, not for reviews")
+    if folders and (key or exclude or columns):
+        raise typer.BadParameter("--key, --exclude and --columns are for filled-in forms, not for reviews")
     if plot:
         needs_plots(plot)
     if folders:
         given, known = read_reviews(folders)
     else:
+        named = columns_named(columns, COLUMNS) if columns else None
         ids = Key.read(key, LAYOUT) if key else None
-        given, known = read_ratings(ratings, exclude or (), ids), identities(ids) if ids else {}
+        given, known = read_ratings(ratings, exclude or (), ids, named), identities(ids) if ids else {}
     found = compare(given, read_scores(scores, by) if scores else None, by, on, known, seed=seed)
     if plot:
         scatter_plot(found, plot)

@@ -205,11 +205,18 @@ class Filled:
     excluded: tuple[str, ...]
 
     @classmethod
-    def read(cls, paths: Sequence[Path], layout: Layout, exclude: Collection[str] = ()) -> "Filled":
+    def read(
+        cls,
+        paths: Sequence[Path],
+        layout: Layout,
+        exclude: Collection[str] = (),
+        columns: Mapping[str, str] | None = None,
+    ) -> "Filled":
         """Filled-in tables: CSV files in UTF-8, parted by comma, semicolon or tab.
 
         Args:
             exclude: rows to leave out, as `row` or `file:row`.
+            columns: what tables of another origin call the columns of a form; None where they have to be a form's own.
 
         Raises:
             RatingError: a file cannot be read, is empty or no CSV, a column is missing or stands there twice, or a row
@@ -217,8 +224,11 @@ class Filled:
         """
         asked = [layout.answers] if layout.optional else [(name,) for name in layout.answers]
         hint = f"fill in a form that {layout.command} has made"
+        if columns is not None:
+            wanted = ",".join(f"{name}=COLUMN" for name in ("rater", *layout.names, layout.answers[0]))
+            hint += f", or say what yours calls its columns: --columns {wanted}"
         needed = [("rater",), *((name,) for name in layout.names), *asked]
-        tables = [read_table(path, needed, hint) for path in paths]
+        tables = [read_table(path, needed, hint, columns) for path in paths]
         rows = tuple(row for table in tables for row in table)
         answers = tuple(name for name in layout.answers if all(name in row.cells for row in rows))
         if not answers:
@@ -246,12 +256,29 @@ class Filled:
         )
 
 
-def read_table(path: Path, needed: Sequence[Sequence[str]], hint: str) -> list[Row]:
+def columns_named(text: str, names: Collection[str]) -> dict[str, str]:
+    """What `--columns rater=who,id=paper` says, of these names of columns. Raises `RatingError` for anything else."""
+    columns = {
+        name.strip(): column.strip() for name, _, column in (each.partition("=") for each in text.split(","))
+    }
+    if wrong := [name for name, column in columns.items() if name not in names or not column]:
+        raise RatingError(
+            f"--columns: {wrong[0]!r} names no column",
+            tried=f"columns of a form: {', '.join(names)}",
+            hint=f"--columns {','.join(f'{name}=COLUMN' for name in [*names][:3])}",
+        )
+    return columns
+
+
+def read_table(
+    path: Path, needed: Sequence[Sequence[str]], hint: str, columns: Mapping[str, str] | None = None
+) -> list[Row]:
     """The rows of a CSV file that have anything in them; columns are known by their names in lower case.
 
     Args:
         needed: columns, of each group at least one.
         hint: what to do with a file that is none of these.
+        columns: what this table calls some of them.
 
     Raises:
         RatingError: it cannot be read, is empty or no CSV, or a column is missing or stands there twice.
@@ -268,10 +295,11 @@ def read_table(path: Path, needed: Sequence[Sequence[str]], hint: str) -> list[R
         raise RatingError(
             f"{path}: not a CSV file: {error}", hint="look for a quotation mark that is not closed"
         ) from error
-    names = [name.lower() for name in header]
+    ours = {column.lower(): name for name, column in (columns or {}).items()}
+    names = [ours.get(name.lower(), name.lower()) for name in header]
     if missing := [" or ".join(group) for group in needed if not set(group) & set(names)]:
-        columns = f"its columns: {', '.join(names)}"
-        raise RatingError(f"{path}: no column {', '.join(missing)}", tried=columns, hint=hint)
+        present = f"its columns: {', '.join(names)}"
+        raise RatingError(f"{path}: no column {', '.join(missing)}", tried=present, hint=hint)
     if twice := sorted(name for name, number in Counter(names).items() if name and number > 1):
         raise RatingError(f"{path}: the column {', '.join(twice)} stands there twice")
     rows: list[Row] = []

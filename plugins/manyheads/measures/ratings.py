@@ -28,6 +28,8 @@ from manyheads.texts import Subject, count
 CRITERIA = ("novelty", "feasibility", "effectiveness")
 """What people rate (App. C.4)."""
 LOWEST, HIGHEST = 1, 10
+COLUMNS = ("rater", "id", *CRITERIA)
+"""What a table of ratings has to tell."""
 GUIDE = "partials/rating_guide.md.j2"
 LAYOUT = Layout(
     command="manyheads rating form",
@@ -96,20 +98,26 @@ def rating_form(subjects: Sequence[Subject], raters: int, seed: int) -> Form:
     return Form(LAYOUT, items, orders, Prompts(Resources.of()).render(GUIDE, {}))
 
 
-def read_ratings(paths: Sequence[Path], exclude: Collection[str] = (), key: Key | None = None) -> Ratings:
+def read_ratings(
+    paths: Sequence[Path],
+    exclude: Collection[str] = (),
+    key: Key | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Ratings:
     """Ratings from filled-in forms: columns `rater`, `id` and at least one criterion, a whole number from 1 to 10.
 
     Args:
         paths: CSV files in UTF-8, parted by comma, semicolon or tab.
         exclude: rows to leave out, as `row` or `file:row`; row 1 is the header, as in a spreadsheet.
         key: of the same form.
+        columns: what tables of another origin call `rater`, `id` and the criteria.
 
     Raises:
         RatingError: a file cannot be read, a column or a cell is missing, a rating is none, a rater rated a text
             twice, a text is not in the key or has another title there, or a row to leave out is not there. All that is
             wrong is named by file, row and column.
     """
-    filled = Filled.read(paths, LAYOUT, exclude)
+    filled = Filled.read(paths, LAYOUT, exclude, columns or {})
     problems, scores = list[str](), dict[str, dict[str, dict[str, int]]]()
     for row in filled.rows:
         if row.place in filled.excluded:

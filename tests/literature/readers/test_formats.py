@@ -43,6 +43,7 @@ GRAPH = json.dumps({"corpusid": 1, "title": "Pears", "authors": [], "year": 2015
         ("a.csv", "a,b,c\n1,2,3\n", "csv"),
         ("a.txt", CSV.replace(",", "\t"), "csv"),
         ("a.json", OAG, "oag"),
+        ("a.json", f"[\n{OURS}]", "json"),
         ("AMiner-Paper.txt", AMINER, "aminer"),
         ("papers", GRAPH, "semantic-scholar"),
         ("a.parquet", "PAR1", "parquet"),

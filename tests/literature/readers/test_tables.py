@@ -3,6 +3,7 @@
 import csv
 import datetime as dt
 import io
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +14,15 @@ import pytest
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import terms, whole, year_of
-from manyheads.literature.readers.table import LONGEST_ROW, Delimited, Parquet, column_option
+from manyheads.literature.readers.formats import Opening, open_corpus
+from manyheads.literature.readers.table import (
+    CHUNK,
+    LONGEST_ROW,
+    Delimited,
+    JsonTable,
+    Parquet,
+    column_option,
+)
 
 HEADER = ("id", "title", "abstract", "authors", "year", "citations")
 ROW = ("p1", "Pears", "About pears.", "Jo Berg; Al Cole", "2015", "3")
@@ -35,6 +44,52 @@ def only(path: Path) -> RawPaper:
     [found], rejects = read(Delimited(path))
     assert not rejects.total
     return found
+
+
+OWN = {"title": "Pears", "abstract": "About pears.", "author": ["Jo Berg", "Al Cole"], "pub_date": 2015}
+NAMED = {"year": "pub_date", "citations": "gs_citation"}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_list_of_json_is_a_table(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps([OWN, OWN | {"gs_citation": 3}], indent=indent), encoding="utf-8")
+    [one, other], rejects = read(JsonTable(path, NAMED))
+    assert (one.id, one.byline, one.year, one.citations) == ("own-1", ("Jo Berg", "Al Cole"), 2015, None)
+    assert (other.id, other.citations, rejects.total) == ("own-2", 3, 0)
+
+
+def test_lines_of_json_with_columns_are_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n\n".join([json.dumps(OWN)] * 2), encoding="utf-8")
+    reader = open_corpus(path, Opening(columns={"year": "pub_date"}))
+    assert [(one.title, one.year) for one in read(reader)[0]] == [("Pears", 2015)] * 2
+
+
+def test_objects_that_are_no_papers_are_told_by_their_number(tmp_path: Path) -> None:
+    path = tmp_path / "own.json"
+    good = [json.dumps(OWN)] * 200
+    path.write_bytes(
+        f"[{', '.join([*good, '7', json.dumps(OWN | {'title': 'x'}), '{broken'])}".encode().replace(
+            b'"x"', b'"\xff"'
+        )
+    )
+    found, rejects = read(JsonTable(path, {"year": "pub_date"}))
+    assert len(found) == 200
+    assert [(one.number, one.field) for one in rejects.first] == [
+        (201, "json"),
+        (202, "encoding"),
+        (203, "json"),
+    ]
+
+
+def test_a_list_is_read_in_parts(tmp_path: Path) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps([OWN | {"abstract": "pears " * (CHUNK // 10)}] * 5), encoding="utf-8")
+    assert len(read(JsonTable(path, {"year": "pub_date"}))[0]) == 5
+    path.write_text('[{"title": "' + "x" * (LONGEST_ROW + 2 * CHUNK), encoding="utf-8")
+    with pytest.raises(CorpusError, match="8 MB"):
+        read(JsonTable(path))
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])

@@ -31,7 +31,7 @@ from manyheads.literature.readers.anthology import Anthology
 from manyheads.literature.readers.bibtex import BEGIN, BibTeX
 from manyheads.literature.readers.documents import TEI_ENDINGS, Documents
 from manyheads.literature.readers.semantic_scholar import AcademicGraph, Search, part_files
-from manyheads.literature.readers.table import NEEDED, Delimited, Parquet, columns_of, header_of
+from manyheads.literature.readers.table import NEEDED, Delimited, JsonTable, Parquet, columns_of, header_of
 from manyheads.literature.readers.unarxive import UnArXive
 
 AUTO = "auto"
@@ -41,6 +41,7 @@ API = "semantic-scholar-api"
 SNIFFED = 2**16
 """Bytes from which a format is told."""
 PACKED, MOST_SNIFFED = (".json", ".jsonl", ".gz", ".zip", ".txt"), 20
+LIST = re.compile(rb"\[\s*\{")
 UNARXIVE = (b'"paper_id":', b'"metadata":', b'"authors_parsed":')
 FORMAT_ENDINGS = (
     (".tei.xml", "tei"), (".tei", "tei"), (".xml", "anthology"), (".bib", "bibtex"), (".parquet", "parquet"), (".csv", "csv"), (".tsv", "csv"),
@@ -112,6 +113,9 @@ FORMATS = {
         Format("bibtex", "BibTeX and BibLaTeX", "library.bib", lambda source, _: BibTeX(Path(source))),
         Format("csv", "CSV, TSV and other tables with a header", "papers.csv --columns title=Title,year=Year",
                lambda source, how: Delimited(Path(source), how.columns)),
+        Format("json", "a list of JSON objects, or one a line with --columns; their keys are columns",
+               "papers.json --columns authors=author,citations=gs_citation",
+               lambda source, how: JsonTable(Path(source), how.columns)),
         Format("parquet", "Hugging-Face-style parquet", "data/ with train-00000-of-00002.parquet",
                lambda source, how: Parquet(Path(source), how.columns)),
     )
@@ -139,7 +143,9 @@ def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
         raise CorpusError(
             f"--format {name!r}: no such format", tried=format_examples(), hint="manyheads corpus formats"
         )
-    if opening.columns and name not in ("csv", "parquet", API):
+    if opening.columns and name in ("jsonl", "oag"):  # lines whose keys are others
+        name = "json"
+    if opening.columns and name not in ("csv", "json", "parquet", API):
         raise CorpusError(f"{source}: {name} has no columns", hint="leave --columns out, or say --format csv")
     return FORMATS[name].open(source, opening)
 
@@ -211,6 +217,8 @@ def _of_file(file: Path) -> str | None:
     if b"%PDF-" in start[:1024]:
         return "pdf"
     text = start.removeprefix(UTF8_MARK).lstrip()
+    if LIST.match(text):
+        return "json"
     if text.startswith(b"{"):
         return _of_json(text.split(b"\n", 1)[0])
     if text.startswith(b"<"):

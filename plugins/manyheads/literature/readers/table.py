@@ -1,4 +1,4 @@
-"""Tables: CSV and TSV with a header, any delimiter; Hugging-Face-style parquet in shards."""
+"""Tables: CSV and TSV with a header, any delimiter; lists of JSON; Hugging-Face-style parquet in shards."""
 
 import ast
 import csv
@@ -6,10 +6,11 @@ import io
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from manyheads.bank.corpus import RawPaper, Reader, Record, open_file
+from manyheads.bank.corpus import RawPaper, Reader, Record, lines, open_file
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper, terms
 from manyheads.papers import fold
@@ -42,6 +43,8 @@ LONGEST_CELL, LONGEST_ROW = 2**22, 2**23
 """Letters; what is longer has lost its closing quote, or is no table."""
 MOST_BYTES, MOST_FOLD = 2**26, 50
 """Of a column's part in a parquet file when it is unpacked, and how many times its packed size; of a batch of rows."""
+JOINTS, CHUNK = ",] \t\r\n", 2**20
+"""What stands between the objects of a list; letters of one that are read together."""
 BATCH, LONGEST_LIST = 500, 1000
 """Rows that are read together, and values of a row on average, above which it is no row of a paper."""
 
@@ -255,6 +258,70 @@ def _rows_of(batch: Any) -> Iterator[Mapping[str, Any] | None]:
             except UnicodeDecodeError:
                 row = None
             yield row
+
+
+class JsonTable(_Table):
+    """A `Reader` of JSON: a list of objects, or an object a line; their keys are the columns."""
+
+    kind = "JSON"
+    endings = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+    unit = "record"
+    example = '[{"title": "…", "abstract": "…", "authors": ["…"], "year": 2015}, …]'
+
+    def records_of(self, file: Path) -> Iterator[Record]:
+        records, stem = enumerate(_records(file), 1), file.name.partition(".")[0]
+        first = [*islice(records, BATCH)]  # one may lack a key that others have
+        header = dict.fromkeys(key for _, row in first if isinstance(row, dict) for key in row)
+        columns = self._fields(file, [*header]) if header else {}
+        for number, row in chain(first, records):
+            if isinstance(row, dict):
+                row = _paper(row, columns, f"{stem}-{number}") if columns else ("json", "no object before it")
+            yield number, row
+
+
+def _records(file: Path) -> Iterator[dict[str, Any] | tuple[str, str]]:
+    """The objects of a list, or of lines, one by one, or the fault of one and why."""
+    with open_file(file) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
+        if (start := text.read(CHUNK).lstrip()).startswith("["):
+            yield from _listed(file, text, start[1:])
+            return
+    for _, line in lines(file):
+        yield _object(line.decode("utf-8-sig", "surrogateescape").strip(), 0)[0]
+
+
+def _listed(file: Path, text: IO[str], rest: str) -> Iterator[dict[str, Any] | tuple[str, str]]:
+    """The objects of a list of which `rest` has been read already."""
+    at, more = 0, True
+    while True:
+        while at < len(rest) and rest[at] in JOINTS:
+            at += 1
+        row, end = _object(rest, at)
+        if end:
+            yield row
+            at = end
+        elif more and len(rest) - at > LONGEST_ROW:
+            raise CorpusError(
+                f"{file}: a record of more than {LONGEST_ROW >> 20} MB", hint="is it a list of papers?"
+            )
+        elif more:  # the object may go on
+            part = text.read(CHUNK)
+            rest, more, at = rest[at:] + part, bool(part), 0
+        else:
+            if at < len(rest):
+                yield row
+            return
+
+
+def _object(text: str, at: int) -> tuple[dict[str, Any] | tuple[str, str], int]:
+    """The object that begins in a text, or what is wrong with it, and where it ends; 0 where it does not."""
+    try:
+        row, end = json.JSONDecoder().raw_decode(text, at)
+    except (ValueError, RecursionError) as wrong:
+        return ("json", f"not valid JSON: {getattr(wrong, 'msg', wrong)}"), 0
+    if SURROGATE.search(text, at, end):
+        return ("encoding", "not UTF-8"), end
+    return (cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "not an object")), end
 
 
 # What cells mean.

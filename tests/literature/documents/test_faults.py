@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from reportlab.lib.pagesizes import letter
@@ -195,7 +196,7 @@ def test_hidden_text_is_apart(tmp_path: Path) -> None:
 def test_text_that_a_recognition_put_behind_a_picture(tmp_path: Path) -> None:
     """It is read where the picture shows something, and hidden where it shows nothing."""
 
-    def page(name: str, mode: int, scan: bytes | None = None) -> Path:
+    def page(name: str, mode: Literal[0, 3], scan: bytes | None = None) -> Path:
         canvas = Canvas(str(tmp_path / name), pagesize=letter)
         text = canvas.beginText()
         text.setFont("Times-Roman", 10)

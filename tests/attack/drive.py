@@ -12,10 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import golden
 from golden.commands import environment
 
-CHILD = Path(golden.__file__).with_name("child.py")
+CHILD = Path(__file__).with_name("child.py")
 SECRET = "sk-attack-0123456789abcdef"
 ESCAPES = ("\x1b", "\x07", "\x00", "\u202e", "\u009b")
 WITH_MODEL = 1000

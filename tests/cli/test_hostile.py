@@ -42,6 +42,7 @@ def home(tmp_path: Path) -> Path:
         (("check", "virsci", "--set", "corpus=~nosuchuser/x"), "~nosuchuser/x"),
         (("check", "virsci", "--path", "~nosuchuser/x"), "no such folder"),
         (("check", "a" * 300), "aaa"),
+        (("check", "--", "--"), "no config is named"),
         (("run", "conference-review", "--subject", "idea.md", "--out", "a" * 300), "File name too long"),
         (("check", "virsci", "--set", f"corpus={'a/' * 2500}"), "a/a/"),
         (("report", "a" * 5000), "File name too long"),

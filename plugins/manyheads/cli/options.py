@@ -104,6 +104,10 @@ class Changes:
 
     def config(self, names: Sequence[str], flags: Iterable[str] = (), seed: int | None = None) -> "RunConfig":
         """The run's config, with settings that the command's own options come to."""
+        if not names:  # of `-- --` the command line makes None
+            raise ConfigError(
+                "no config is named", hint="name one that ships, such as virsci, or a file of yours"
+            )
         return configured(names, (*flags, *self.settings(seed)), self.path)
 
 

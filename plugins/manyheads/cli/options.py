@@ -102,9 +102,11 @@ class Changes:
             flags |= {"models.default.provider": model.provider, "models.default.name": model.name}
         return (*settings(flags), *(self.sets or ()))
 
-    def config(self, names: Sequence[str], flags: Iterable[str] = (), seed: int | None = None) -> "RunConfig":
+    def config(
+        self, names: Sequence[str] | None, flags: Iterable[str] = (), seed: int | None = None
+    ) -> "RunConfig":
         """The run's config, with settings that the command's own options come to."""
-        if not names:  # of `-- --` the command line makes None
+        if names is None:  # of `-- --` the command line makes None
             raise ConfigError(
                 "no config is named", hint="name one that ships, such as virsci, or a file of yours"
             )

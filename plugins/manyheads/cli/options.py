@@ -107,9 +107,7 @@ class Changes:
     ) -> "RunConfig":
         """The run's config, with settings that the command's own options come to."""
         if names is None:  # of `-- --` the command line makes None
-            raise ConfigError(
-                "no config is named", hint="name one that ships, such as virsci, or a file of yours"
-            )
+            raise ConfigError("no config is named", hint="name a config that ships, or a file of yours")
         return configured(names, (*flags, *self.settings(seed)), self.path)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _IDS = "ids.json"
 
 
-def ranking() -> Any:
+def okapi() -> Any:
     """The library that ranks by BM25, without the lines that it writes about its own work."""
     import bm25s
 
@@ -35,7 +35,7 @@ class WordIndex:
     @classmethod
     def of(cls, folder: Path, fingerprint: str, papers: Iterable[Paper]) -> "WordIndex":
         """The index of a corpus, made on first use. Raises `CacheError` where it cannot be written."""
-        bm25s = ranking()
+        bm25s = okapi()
         place = folder.with_name(f"{folder.name}-{fingerprint[:12]}")
         if not place.is_dir():
             try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from manyheads.bank.lexical import stems
-from manyheads.bank.words import ranking
+from manyheads.bank.words import okapi
 from manyheads.config import RunConfig
 from manyheads.discussion.run import Run
 from manyheads.literature.documents import (
@@ -272,7 +272,7 @@ def ranked(texts: Sequence[str], words: str, limit: int) -> list[int]:
     asked = [word for word in dict.fromkeys(stems(words)) if word in vocabulary]
     if not asked:
         return []
-    index = ranking().BM25()
+    index = okapi().BM25()
     index.index((tokens, vocabulary), create_empty_token=True, show_progress=False)
     scores = index.get_scores(asked)
     best: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()

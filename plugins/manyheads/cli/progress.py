@@ -90,12 +90,12 @@ def _after(line: T, tell: Callable[[T], object], show: Emit) -> Emit:
     """What shows events, and says this before the first."""
     lines = [line]
 
-    def shown(event: AnyEvent) -> None:
+    def listener(event: AnyEvent) -> None:
         while lines:
             tell(lines.pop())
         show(event)
 
-    return shown
+    return listener
 
 
 @dataclass

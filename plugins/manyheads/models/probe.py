@@ -138,7 +138,7 @@ class Probe:
         text = {"type": "text", "text": self._prompts.render("probe/image.md.j2", {}).strip()}
         content = [text, {"type": "image_url", "image_url": {"url": picture}}]
         answer = await self._try("image", messages=[{"role": "user", "content": content}])
-        return False if answer is None else True if sight.named(answer.text) == sight.COLOURS else None
+        return False if answer is None else True if sight.colours_in(answer.text) == sight.COLOURS else None
 
     async def _window(self) -> int | None:
         """The context, from the server's list of models, or from llama.cpp's own page."""

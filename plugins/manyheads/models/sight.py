@@ -14,6 +14,6 @@ def picture() -> bytes:
     return Path(__file__).with_name("colours.png").read_bytes()
 
 
-def named(text: str) -> tuple[str, ...]:
+def colours_in(text: str) -> tuple[str, ...]:
     """The colours that a text names, in order; `none` is one."""
     return tuple(re.findall(r"\b(red|green|blue|yellow|black|white|none)\b", text.casefold()))

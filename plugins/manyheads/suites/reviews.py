@@ -17,6 +17,7 @@ from shutil import rmtree
 from typing import Literal
 
 from manyheads.config import RunConfig
+from manyheads.disk import sha256_of
 from manyheads.engine.budget import JobsBudget
 from manyheads.engine.folder import JOURNAL, new_folder, writing
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
@@ -53,8 +54,7 @@ def texts_of(path: Path) -> list[Text]:
     if not is_there(path):
         raise SubjectError(f"{path}: No such file or directory", hint=f"name a paper in PDF, or {KINDS}")
     if path.is_file() and _holds_paper(path):
-        with path.open("rb") as file:
-            return [Text(str(path), hashlib.file_digest(file, "sha256").hexdigest(), "papers")]
+        return [Text(str(path), sha256_of(path), "papers")]
     return [Text(each.source, each.sha256, "abstracts") for each in read_subjects(path)]
 
 

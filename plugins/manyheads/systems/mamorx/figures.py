@@ -19,6 +19,7 @@ from manyheads.literature.documents import Figure, PictureError, picture
 from manyheads.models import sight
 from manyheads.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
 from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.reading import note_of
 from manyheads.systems.mamorx.result import FigureNote
 
 R = TypeVar("R", bound=ReplyModel)
@@ -160,7 +161,7 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     except ModelError as error:
         run.warn(STAGE, f"{config.name} is shown no figures: {error.message}")
         return False
-    bands = [sight.named(band) for band in (said.left, said.middle, said.right)]
+    bands = [sight.colours_in(band) for band in (said.left, said.middle, said.right)]
     seen = offline or bands == [(one,) for one in sight.COLOURS]
     if not seen:
         run.warn(STAGE, f"{config.name} is shown no figures: it did not see the colours of a picture")
@@ -182,9 +183,7 @@ async def critique(run: MamorxRun) -> None:
     figures = paper.document.figures
     if not settings.enabled or not figures:
         return
-    notes = [
-        FigureNote(name=f"Figure {one.number}", caption=one.caption, page=one.page or None) for one in figures
-    ]
+    notes = [*map(note_of, figures)]
     waiting, beyond = reason(run, "asked"), reason(run, "beyond")
     result.figures = [
         note.model_copy(update={"why": waiting if at < settings.most else beyond})

@@ -1,6 +1,5 @@
 """The paper under review, as a run has it: its text, and the names by which agents speak of its parts."""
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from manyheads.bank.lexical import stems
 from manyheads.bank.words import okapi
 from manyheads.config import RunConfig
 from manyheads.discussion.run import Run
+from manyheads.disk import sha256_of
 from manyheads.literature.documents import (
     Document,
     Figure,
@@ -297,9 +297,7 @@ def read_paper(config: RunConfig) -> Manuscript | None:
         subject = read_subject(path)
         document = Document(title=subject.title, abstract=subject.text, faults=(ALONE,))
         return Manuscript(document, path, named, subject.sha256)
-    document = _read(path)
-    with path.open("rb") as file:
-        return Manuscript(document, path, named, hashlib.file_digest(file, "sha256").hexdigest())
+    return Manuscript(_read(path), path, named, sha256_of(path))
 
 
 def _read(path: Path) -> Document:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from manyheads.core import Tool
+from manyheads.literature.documents import Figure
 from manyheads.systems.mamorx.paper import Chapter, MamorxRun, ranked
 from manyheads.systems.mamorx.result import CitedWork, FigureNote
 from manyheads.tools import (
@@ -92,8 +93,13 @@ def figure_note(run: MamorxRun, name: str) -> FigureNote | None:
     """What is known of a figure: what the critic says, or else its caption."""
     if not (figure := run.material.figure(name)):
         return None
-    own = FigureNote(name=f"Figure {figure.number}", caption=figure.caption, page=figure.page or None)
+    own = note_of(figure)
     return next((each for each in run.result.figures if each.name == own.name), own)
+
+
+def note_of(figure: Figure) -> FigureNote:
+    """A figure of which nothing is known yet but its caption and its page."""
+    return FigureNote(name=f"Figure {figure.number}", caption=figure.caption, page=figure.page or None)
 
 
 def search_cited(works: Sequence[CitedWork], words: str, limit: int) -> list[CitedWork]:

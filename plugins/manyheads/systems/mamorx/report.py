@@ -1,7 +1,6 @@
 """What a review of a paper comes to in words, and what its report shows: claims beside the pages that they rest on."""
 
 import base64
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from manyheads.core.results import Figure
+from manyheads.disk import sha256_of
 from manyheads.errors import DocumentError
 from manyheads.literature.documents import places
 from manyheads.literature.documents.pdfium import drawn, page_size
@@ -255,8 +255,7 @@ class ReviewPage(Page):
             return None
         path = Path(paper.source)
         try:
-            with path.open("rb") as file:
-                return path if hashlib.file_digest(file, "sha256").hexdigest() == paper.sha256 else None
+            return path if sha256_of(path) == paper.sha256 else None
         except OSError:
             return None
 

@@ -10,7 +10,7 @@ A pack brings its own in its module `replies`; a role card names them `pack.Repl
 from importlib import import_module
 from typing import Any
 
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, did_you_mean
 from manyheads.replies.base import (
     Choice, Percent, R, ReplyModel, Score, Text, label, limited, mixed, uniform_score, whole_number,
 )  # fmt: skip
@@ -66,12 +66,15 @@ def reply_type(name: str) -> type[ReplyModel]:
     pack, dot, inner = name.partition(".")
     if not dot:
         raise ConfigError(
-            f"unknown reply type {name!r}", tried=", ".join(REPLIES), hint="those of packs are pack.Reply"
+            f"no such reply type {name!r}",
+            tried=", ".join(REPLIES),
+            hint=did_you_mean(name, REPLIES, "reply types of packs are written pack.Reply"),
         )
     if pack not in packs():
         raise ConfigError(
-            f"unknown reply type {name!r}: no pack {pack!r} is installed",
+            f"no such reply type {name!r}: no pack {pack!r} is installed",
             tried=f"packs: {', '.join(packs()) or 'none'}",
+            hint=did_you_mean(pack, packs()),
         )
     module, theirs = f"{packs()[pack]}.replies", dict[str, Any]()
     try:
@@ -86,6 +89,8 @@ def reply_type(name: str) -> type[ReplyModel]:
     }
     if inner not in kinds:
         raise ConfigError(
-            f"unknown reply type {name!r}", tried=f"{pack} brings: {', '.join(kinds) or 'none'}"
+            f"no such reply type {name!r}",
+            tried=f"{pack} brings: {', '.join(kinds) or 'none'}",
+            hint=did_you_mean(inner, kinds),
         )
     return kinds[inner]

@@ -93,7 +93,7 @@ def _journal(run: Timed, base: Path, size: Size) -> Figure:
 
     def keep() -> None:
         for number, request in enumerate(requests):
-            journal.put(Place("bench", number, "Scientist1", "idea"), "0" * 64, request, reply)
+            journal.put((Place("bench", number, "Scientist1", "idea"), "0" * 64, request, reply))
 
     def write() -> None:
         with (base / "bench.jsonl").open("w", encoding="utf-8") as file:

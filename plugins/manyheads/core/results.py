@@ -325,6 +325,8 @@ class RunResult(Part, Generic[R]):
     """The agent framework; None of a run that has left no result yet."""
     seed: int
     corpus: str
+    embedding: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The model of the corpus's vectors; left out where no corpus was opened."""
     models: dict[str, str]
     """Provider and name by alias."""
     written_by_language_model: bool

@@ -9,9 +9,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from manyheads.bank.corpora import open_corpus
+from manyheads.bank.corpora import SHIPPED, open_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import load_embedder
+from manyheads.bank.embedding import NO_MODEL, available, load_embedder
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage, recall_nothing
 from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
@@ -121,11 +121,13 @@ class Session:
             raise
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
-        self.config = prepare(self.config)
+        self.config, notes = prepare(self.config), list[str]()
         if not (self.folder / JOURNAL).exists():
             # Kept in the folder's config: a resumed run asks in the same way, whatever is known by then.
             models = {alias: self.settle(model) for alias, model in self.config.models.items()}
-            self.config = self.config.model_copy(update={"models": models})
+            embedding = await asyncio.to_thread(_embedding, self.config)
+            notes += [NO_MODEL] * (embedding != self.config.embedding)
+            self.config = self.config.model_copy(update={"models": models, "embedding": embedding})
         config, system = self.config, self.system
         identities = {alias: model.identity() for alias, model in config.models.items()}
         roles = roles_of(config)
@@ -168,11 +170,11 @@ class Session:
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
                         library=library, material=material, folder=self.folder,
                     )  # fmt: skip
-                    for line in switched_off(config, roles):
+                    for line in (*notes, *switched_off(config, roles)):
                         run.warn("", line)
-                    folder.so_far = partial(_result_of, run, searches, ledger)
+                    folder.so_far = partial(_result_of, run, literature, searches, ledger)
                     await system.run(run)
-                return _result_of(run, searches, ledger, finished=True).model_dump(mode="json")
+                return _result_of(run, literature, searches, ledger, finished=True).model_dump(mode="json")
 
             async for event in await stack.enter_async_context(aclosing(stream(work))):
                 folder.note(event)
@@ -229,6 +231,13 @@ class Session:
             on_ended=keep_lost,
         )
         return recorded
+
+
+def _embedding(config: RunConfig) -> str:
+    """What a run embeds with: a corpus that was built has its own model, one that ships is built with what is here."""
+    own = config.corpus in SHIPPED
+    needed = own if system_of(config).corpus(config) else config.literature.references == "services"
+    return available(config.embedding) if needed else config.embedding
 
 
 def shown_with_ideas(
@@ -299,7 +308,9 @@ def _lost(paid: Usage, useful: Usage) -> Usage:
     return lost if lost.calls else NOTHING
 
 
-def _result_of(run: Run, searches: SearchLedger, ledger: Ledger, finished: bool = False) -> RunResult[Any]:
+def _result_of(
+    run: Run, literature: Literature, searches: SearchLedger, ledger: Ledger, finished: bool = False
+) -> RunResult[Any]:
     """What a run has come to, with all that it has paid: for its replies, and for what the result does not rest on."""
     config, unused = run.config, _lost(ledger.spent, run.usage)
     return RunResult(
@@ -307,6 +318,7 @@ def _result_of(run: Run, searches: SearchLedger, ledger: Ledger, finished: bool 
         host=config.host,
         seed=config.seed,
         corpus=config.corpus,
+        embedding=literature.meta.embedding.name if isinstance(literature, Ecosystem) else None,
         models={alias: f"{model.provider}/{model.name}" for alias, model in config.models.items()},
         written_by_language_model=bool(run.writers - {OFFLINE}),
         finished=finished,

@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS turn (
 GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TEXT NOT NULL)"
 """Turns for which no attempt gave a valid reply; a run that goes on asks them anew, unless they are spare."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+Fact = Literal["course", "models", "lost", "versions"]
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
 
 
@@ -63,7 +64,7 @@ class Journal:
         """The recorded hash of a place, and its reply as JSON; None where nothing is recorded."""
         if self._kept is not None and place not in self._kept:
             return None
-        with self._speaking("it cannot be read"):
+        with self.speaking("it cannot be read"):
             return next(
                 iter(self._db.rows(f"SELECT hash, reply FROM turn WHERE {WHERE}", *_key(place))), None
             )  # pyright: ignore[reportReturnType]
@@ -71,13 +72,13 @@ class Journal:
     @property
     def turns(self) -> int:
         """How many are recorded."""
-        with self._speaking("it cannot be read"):
+        with self.speaking("it cannot be read"):
             return self._db.rows("SELECT count(*) FROM turn")[0][0]
 
     def put(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a finished turn; it is on the disk when this returns."""
         values = (*_key(place), digest, _dump(request), _dump(reply))
-        with self._speaking(f"{place} could not be kept"):
+        with self.speaking(f"{place} could not be kept"):
             self._db.change(
                 "INSERT OR REPLACE INTO turn (stage, turn, speaker, task, ordinal, hash, request, reply)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -88,7 +89,7 @@ class Journal:
 
     def give_up(self, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a turn without a valid reply."""
-        with self._speaking("a turn that was given up could not be kept"):
+        with self.speaking("a turn that was given up could not be kept"):
             self._db.change("INSERT INTO given_up VALUES (?, ?)", _dump(request), _dump(reply))
 
     def given_up(self, request: dict[str, Any]) -> dict[str, Any] | None:
@@ -96,7 +97,7 @@ class Journal:
         if self._kept is not None:  # a new journal
             return None
         if self._given_up is None:
-            with self._speaking("what was given up cannot be read"):
+            with self.speaking("what was given up cannot be read"):
                 rows = [
                     (json.loads(each), json.loads(reply))
                     for each, reply in self._db.rows("SELECT * FROM given_up")
@@ -113,21 +114,22 @@ class Journal:
         write.add_done_callback(self._writes.discard)
         await asyncio.shield(asyncio.wrap_future(write))
 
-    def fact(self, name: Literal["course", "models", "lost"]) -> dict[str, Any]:
-        """What steers the recorded turns: the config keys of the `course`, the `models`' settings; what was `lost`.
+    def fact(self, name: Fact) -> dict[str, Any]:
+        """What steers the recorded turns: the config keys of the `course`, the `models`' settings; what was `lost`;
+        the `versions` of each start.
 
         Empty for a new run.
         """
-        with self._speaking(f"what it says of {name!r} cannot be read"):
+        with self.speaking(f"what it says of {name!r} cannot be read"):
             row = self._db.row("SELECT value FROM fact WHERE name = ?", name)
             value = json.loads(row[0]) if row else {}
             if not isinstance(value, dict):
                 raise ValueError("it is no mapping")
             return value
 
-    def state(self, name: Literal["course", "models", "lost"], value: Mapping[str, Any]) -> None:
+    def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """From here on, this holds; on the disk when this returns."""
-        with self._speaking("it cannot be written"):
+        with self.speaking("it cannot be written"):
             self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))
 
     def need_same_models(self, models: Mapping[str, dict[str, Any]]) -> None:
@@ -141,7 +143,7 @@ class Journal:
         if not gone:
             return
         query = "SELECT stage, turn, speaker, task, ordinal, json_extract(request, '$.model') FROM turn ORDER BY rowid"
-        with self._speaking("it cannot be read"):
+        with self.speaking("it cannot be read"):
             rows = self._db.rows(query)
             place = next((Place(*row[:5]) for row in rows if json.loads(row[5] or "null") in gone), None)
         if place:
@@ -169,7 +171,7 @@ class Journal:
     def lost(self) -> Usage:
         """What was paid, in earlier starts of the run, for replies that could not be used."""
         if self._lost is None:
-            with self._speaking("what it says of 'lost' cannot be read"):
+            with self.speaking("what it says of 'lost' cannot be read"):
                 self._lost = Usage.model_validate(self.fact("lost"))
         return self._lost
 
@@ -180,7 +182,7 @@ class Journal:
             self._lost = usage
 
     @contextmanager
-    def _speaking(self, what: str) -> Generator[None]:
+    def speaking(self, what: str) -> Generator[None]:
         """Turns a full disk or a damaged file into words."""
         try:
             yield

@@ -2,19 +2,23 @@
 
 import asyncio
 import shlex
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from platform import python_version
 from typing import Any
 
+from manyheads import __version__
 from manyheads.bank.corpora import open_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
-from manyheads.config import ModelConfig, RunConfig
+from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage, recall_nothing
-from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
+from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
@@ -143,7 +147,10 @@ class Session:
                 if system.searches(config, roles):
                     _library(config, literature, lambda entry: None, None).open()
                 journal = self._journal(stack, identities)
-            folder = RunFolder(self.folder, config, system.write_report)
+            starts = Starts(journal, config.host)
+            if not journal.turns:
+                starts.keep()
+            folder = RunFolder(self.folder, config, system.write_report, starts.made_by)
             # Beside the loop: a report may hold pictures of pages, and other runs go on meanwhile.
             stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
             discussion = system.team(config)
@@ -153,10 +160,11 @@ class Session:
             host = make_host(_models(config), recall, config.attempts)
             stack.push_async_callback(host.close)
             ledger = Ledger(config.budget)
-            guarded = self._guarded(host, journal, identities, folder, ledger)
+            guarded = self._guarded(host, journal, identities, folder, ledger, starts)
             searches = SearchLedger(self.folder / LEDGER)
 
             async def work(emit: Emit) -> Mapping[str, Any]:
+                emit(Began(made_by=starts.made_by))
                 note = partial(_note, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
@@ -168,11 +176,12 @@ class Session:
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
                         library=library, material=material, folder=self.folder,
                     )  # fmt: skip
-                    for line in switched_off(config, roles):
+                    for line in (*starts.warnings(), *switched_off(config, roles)):
                         run.warn("", line)
-                    folder.so_far = partial(_result_of, run, searches, ledger)
+                    folder.so_far = partial(_result_of, run, searches, ledger, starts.made_by)
                     await system.run(run)
-                return _result_of(run, searches, ledger, finished=True).model_dump(mode="json")
+                result = _result_of(run, searches, ledger, starts.made_by, finished=True)
+                return result.model_dump(mode="json")
 
             async for event in await stack.enter_async_context(aclosing(stream(work))):
                 folder.note(event)
@@ -207,12 +216,14 @@ class Session:
         identities: Mapping[str, dict[str, Any]],
         folder: RunFolder,
         ledger: Ledger,
+        starts: "Starts",
     ) -> Recorded:
         """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""
         ledger.pay(journal.lost)
 
         def go_live() -> None:
             journal.state("models", identities)
+            starts.keep()
             folder.go_live()
 
         def keep_lost() -> None:
@@ -229,6 +240,42 @@ class Session:
             on_ended=keep_lost,
         )
         return recorded
+
+
+class Starts:
+    """The versions with which a run was begun and resumed, as its journal keeps them."""
+
+    def __init__(self, journal: Journal, host: str) -> None:
+        self._journal = journal
+        with journal.speaking("what it says of 'versions' cannot be read"):
+            self._before = [
+                MadeBy.model_validate(each) for each in journal.fact("versions").get("starts", ())
+            ]
+        began = (
+            self._before[0].at if self._before else datetime.now().astimezone().isoformat(timespec="seconds")
+        )
+        try:
+            host_version = version(FRAMEWORKS[host])
+        except PackageNotFoundError:
+            host_version = None
+        self.made_by = MadeBy(
+            manyheads=__version__, host=host, host_version=host_version, python=python_version(), at=began
+        )
+
+    def warnings(self) -> Iterator[str]:
+        """In a sentence, that an earlier start had another version of manyheads, or of the same host."""
+        now = self.made_by
+        for each in self._before:
+            other_host = each.host == now.host and each.host_version != now.host_version
+            if each.manyheads != now.manyheads or other_host:
+                yield f"this run began with {each} and is resumed with {now}"
+                return
+
+    def keep(self) -> None:
+        """Note this start in the journal, where its versions are not there yet."""
+        if self.made_by not in self._before:
+            self._before.append(self.made_by)
+            self._journal.state("versions", {"starts": [each.model_dump() for each in self._before]})
 
 
 def shown_with_ideas(
@@ -299,12 +346,15 @@ def _lost(paid: Usage, useful: Usage) -> Usage:
     return lost if lost.calls else NOTHING
 
 
-def _result_of(run: Run, searches: SearchLedger, ledger: Ledger, finished: bool = False) -> RunResult[Any]:
+def _result_of(
+    run: Run, searches: SearchLedger, ledger: Ledger, made_by: MadeBy, finished: bool = False
+) -> RunResult[Any]:
     """What a run has come to, with all that it has paid: for its replies, and for what the result does not rest on."""
     config, unused = run.config, _lost(ledger.spent, run.usage)
     return RunResult(
         system=config.system,
         host=config.host,
+        made_by=made_by,
         seed=config.seed,
         corpus=config.corpus,
         models={alias: f"{model.provider}/{model.name}" for alias, model in config.models.items()},

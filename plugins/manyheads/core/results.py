@@ -328,6 +328,8 @@ class RunResult(Part, Generic[R]):
     """Versions and date; None of a run of an earlier version, or one that has left no result yet."""
     seed: int
     corpus: str
+    embedding: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The model of the corpus's vectors; left out where no corpus was opened."""
     models: dict[str, str]
     """Provider and name by alias."""
     written_by_language_model: bool

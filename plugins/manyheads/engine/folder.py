@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import yaml
+from pydantic_core import to_json
 
 from manyheads.config import RunConfig
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
@@ -149,11 +150,11 @@ class RunFolder:
             self.go_live()
             self._keep_result(event.data)
         elif isinstance(event, Stage) and self.so_far and not self._resumed:
-            self._keep_result(self.so_far().model_dump(mode="json"))
+            self._keep_result(self.so_far())
 
-    def _keep_result(self, data: Mapping[str, Any]) -> None:
+    def _keep_result(self, data: Mapping[str, Any] | RunResult[Any]) -> None:
         with writing(self.path):
-            replace_text(self.path / RESULT, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+            replace_text(self.path / RESULT, to_json(data, indent=2).decode() + "\n")
 
     def _keep_config(self) -> None:
         data: dict[str, Any] = self._config.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -175,5 +176,5 @@ class RunFolder:
             # What stopped the run is the news, not a disk that cannot take its report.
             with suppress(JournalError):
                 if self.so_far:
-                    self._keep_result(self.so_far().model_dump(mode="json"))
+                    self._keep_result(self.so_far())
                 self._write_report(self.path)

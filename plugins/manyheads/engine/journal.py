@@ -8,12 +8,14 @@ import asyncio
 import hashlib
 import json
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from threading import Lock
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.disk import Database, reading
@@ -25,6 +27,7 @@ from manyheads.replies import ReplyModel
 from manyheads.retry import in_short
 
 R = TypeVar("R", bound=ReplyModel)
+_Turn: TypeAlias = tuple[Place, str, dict[str, Any], dict[str, Any]]
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS turn (
@@ -51,6 +54,8 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._writes: set[Future[None]] = set()
+        self._queue: deque[tuple[_Turn, Future[None]]] = deque()
+        self._writing = Lock()
         self._lost: Usage | None = None
         self._given_up: dict[str, dict[str, Any]] | None = None
         try:
@@ -64,7 +69,7 @@ class Journal:
         """The recorded hash of a place, and its reply as JSON; None where nothing is recorded."""
         if self._kept is not None and place not in self._kept:
             return None
-        with self.speaking("it cannot be read"):
+        with self._speaking("it cannot be read"):
             return next(
                 iter(self._db.rows(f"SELECT hash, reply FROM turn WHERE {WHERE}", *_key(place))), None
             )  # pyright: ignore[reportReturnType]
@@ -72,24 +77,29 @@ class Journal:
     @property
     def turns(self) -> int:
         """How many are recorded."""
-        with self.speaking("it cannot be read"):
+        with self._speaking("it cannot be read"):
             return self._db.rows("SELECT count(*) FROM turn")[0][0]
 
-    def put(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Record a finished turn; it is on the disk when this returns."""
-        values = (*_key(place), digest, _dump(request), _dump(reply))
-        with self.speaking(f"{place} could not be kept"):
-            self._db.change(
+    def put(self, *turns: _Turn) -> None:
+        """Record finished turns, each a place, the hash of its request, request and reply: all or none of them.
+
+        They are on the disk when this returns.
+        """
+        with self._speaking(f"{', '.join(str(place) for place, *_ in turns)} could not be kept"):
+            self._db.change_all(
                 "INSERT OR REPLACE INTO turn (stage, turn, speaker, task, ordinal, hash, request, reply)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                *values,
+                [
+                    (*_key(place), digest, _dump(request), _dump(reply))
+                    for place, digest, request, reply in turns
+                ],
             )
         if self._kept is not None:
-            self._kept.add(place)
+            self._kept.update(place for place, *_ in turns)
 
     def give_up(self, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a turn without a valid reply."""
-        with self.speaking("a turn that was given up could not be kept"):
+        with self._speaking("a turn that was given up could not be kept"):
             self._db.change("INSERT INTO given_up VALUES (?, ?)", _dump(request), _dump(reply))
 
     def given_up(self, request: dict[str, Any]) -> dict[str, Any] | None:
@@ -97,7 +107,7 @@ class Journal:
         if self._kept is not None:  # a new journal
             return None
         if self._given_up is None:
-            with self.speaking("what was given up cannot be read"):
+            with self._speaking("what was given up cannot be read"):
                 rows = [
                     (json.loads(each), json.loads(reply))
                     for each, reply in self._db.rows("SELECT * FROM given_up")
@@ -108,11 +118,34 @@ class Journal:
         return self._given_up.get(_hash(request))
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """`put`, while other runs go on. Who is cancelled meanwhile no longer waits, but the turn is kept all the same."""
-        write = _writers().submit(self.put, place, digest, request, reply)
+        """Record a finished turn while other runs go on. It is kept even if the caller is cancelled meanwhile.
+
+        Turns that end at about the same time are written together: the disk is waited for once.
+        """
+        write = Future[None]()
         self._writes.add(write)
         write.add_done_callback(self._writes.discard)
+        self._queue.append(((place, digest, request, reply), write))
+        _writers().submit(self._write_queue)
         await asyncio.shield(asyncio.wrap_future(write))
+
+    def _write_queue(self) -> None:
+        """Record all turns that wait; where that fails, each by itself, so that one does not take the others with it."""
+        with self._writing:
+            turns = [self._queue.popleft() for _ in range(len(self._queue))]
+            try:
+                self.put(*(turn for turn, _ in turns))
+                outcomes: list[JournalError | None] = [None] * len(turns)
+            except JournalError:
+                outcomes = [self._failure(turn) for turn, _ in turns]
+            for (_, write), failure in zip(turns, outcomes, strict=True):
+                write.set_exception(failure) if failure else write.set_result(None)
+
+    def _failure(self, turn: _Turn) -> JournalError | None:
+        try:
+            return self.put(turn)
+        except JournalError as error:
+            return error
 
     def fact(self, name: Fact) -> dict[str, Any]:
         """What steers the recorded turns: the config keys of the `course`, the `models`' settings; what was `lost`;
@@ -120,7 +153,7 @@ class Journal:
 
         Empty for a new run.
         """
-        with self.speaking(f"what it says of {name!r} cannot be read"):
+        with self._speaking(f"what it says of {name!r} cannot be read"):
             row = self._db.row("SELECT value FROM fact WHERE name = ?", name)
             value = json.loads(row[0]) if row else {}
             if not isinstance(value, dict):
@@ -129,7 +162,7 @@ class Journal:
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """From here on, this holds; on the disk when this returns."""
-        with self.speaking("it cannot be written"):
+        with self._speaking("it cannot be written"):
             self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))
 
     def need_same_models(self, models: Mapping[str, dict[str, Any]]) -> None:
@@ -143,7 +176,7 @@ class Journal:
         if not gone:
             return
         query = "SELECT stage, turn, speaker, task, ordinal, json_extract(request, '$.model') FROM turn ORDER BY rowid"
-        with self.speaking("it cannot be read"):
+        with self._speaking("it cannot be read"):
             rows = self._db.rows(query)
             place = next((Place(*row[:5]) for row in rows if json.loads(row[5] or "null") in gone), None)
         if place:
@@ -171,7 +204,7 @@ class Journal:
     def lost(self) -> Usage:
         """What was paid, in earlier starts of the run, for replies that could not be used."""
         if self._lost is None:
-            with self.speaking("what it says of 'lost' cannot be read"):
+            with self._speaking("what it says of 'lost' cannot be read"):
                 self._lost = Usage.model_validate(self.fact("lost"))
         return self._lost
 
@@ -182,7 +215,7 @@ class Journal:
             self._lost = usage
 
     @contextmanager
-    def speaking(self, what: str) -> Generator[None]:
+    def _speaking(self, what: str) -> Generator[None]:
         """Turns a full disk or a damaged file into words."""
         try:
             yield

@@ -2,21 +2,17 @@
 
 import asyncio
 import shlex
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from platform import python_version
 from typing import Any
 
-from manyheads import __version__
-from manyheads.bank.corpora import open_corpus
+from manyheads.bank.corpora import SHIPPED, open_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import load_embedder
-from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
+from manyheads.bank.embedding import NO_MODEL, available, load_embedder
+from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage, recall_nothing
 from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
@@ -27,6 +23,7 @@ from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, repli
 from manyheads.engine.journal import Journal, Recorded
 from manyheads.engine.readiness import need_keys, need_team, prepare, roles_of, switched_off
 from manyheads.engine.system import System, system_of
+from manyheads.engine.versions import Starts
 from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.inspirations import InspiredLiterature
@@ -125,11 +122,13 @@ class Session:
             raise
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
-        self.config = prepare(self.config)
+        self.config, notes = prepare(self.config), list[str]()
         if not (self.folder / JOURNAL).exists():
             # Kept in the folder's config: a resumed run asks in the same way, whatever is known by then.
             models = {alias: self.settle(model) for alias, model in self.config.models.items()}
-            self.config = self.config.model_copy(update={"models": models})
+            embedding = await asyncio.to_thread(_embedding, self.config)
+            notes += [NO_MODEL] * (embedding != self.config.embedding)
+            self.config = self.config.model_copy(update={"models": models, "embedding": embedding})
         config, system = self.config, self.system
         identities = {alias: model.identity() for alias, model in config.models.items()}
         roles = roles_of(config)
@@ -148,8 +147,6 @@ class Session:
                     _library(config, literature, lambda entry: None, None).open()
                 journal = self._journal(stack, identities)
             starts = Starts(journal, config.host)
-            if not journal.turns:
-                starts.keep()
             folder = RunFolder(self.folder, config, system.write_report, starts.made_by)
             # Beside the loop: a report may hold pictures of pages, and other runs go on meanwhile.
             stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
@@ -176,12 +173,12 @@ class Session:
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
                         library=library, material=material, folder=self.folder,
                     )  # fmt: skip
-                    for line in (*starts.warnings(), *switched_off(config, roles)):
+                    for line in (*starts.warnings(), *notes, *switched_off(config, roles)):
                         run.warn("", line)
-                    folder.so_far = partial(_result_of, run, searches, ledger, starts.made_by)
+                    result = partial(_result_of, run, literature, searches, ledger, starts.made_by)
+                    folder.so_far = result
                     await system.run(run)
-                result = _result_of(run, searches, ledger, starts.made_by, finished=True)
-                return result.model_dump(mode="json")
+                return result(finished=True).model_dump(mode="json")
 
             async for event in await stack.enter_async_context(aclosing(stream(work))):
                 folder.note(event)
@@ -216,7 +213,7 @@ class Session:
         identities: Mapping[str, dict[str, Any]],
         folder: RunFolder,
         ledger: Ledger,
-        starts: "Starts",
+        starts: Starts,
     ) -> Recorded:
         """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""
         ledger.pay(journal.lost)
@@ -242,40 +239,11 @@ class Session:
         return recorded
 
 
-class Starts:
-    """The versions with which a run was begun and resumed, as its journal keeps them."""
-
-    def __init__(self, journal: Journal, host: str) -> None:
-        self._journal = journal
-        with journal.speaking("what it says of 'versions' cannot be read"):
-            self._before = [
-                MadeBy.model_validate(each) for each in journal.fact("versions").get("starts", ())
-            ]
-        began = (
-            self._before[0].at if self._before else datetime.now().astimezone().isoformat(timespec="seconds")
-        )
-        try:
-            host_version = version(FRAMEWORKS[host])
-        except PackageNotFoundError:
-            host_version = None
-        self.made_by = MadeBy(
-            manyheads=__version__, host=host, host_version=host_version, python=python_version(), at=began
-        )
-
-    def warnings(self) -> Iterator[str]:
-        """In a sentence, that an earlier start had another version of manyheads, or of the same host."""
-        now = self.made_by
-        for each in self._before:
-            other_host = each.host == now.host and each.host_version != now.host_version
-            if each.manyheads != now.manyheads or other_host:
-                yield f"this run began with {each} and is resumed with {now}"
-                return
-
-    def keep(self) -> None:
-        """Note this start in the journal, where its versions are not there yet."""
-        if self.made_by not in self._before:
-            self._before.append(self.made_by)
-            self._journal.state("versions", {"starts": [each.model_dump() for each in self._before]})
+def _embedding(config: RunConfig) -> str:
+    """What a run embeds with: a corpus that was built has its own model, one that ships is built with what is here."""
+    own = config.corpus in SHIPPED
+    needed = own if system_of(config).corpus(config) else config.literature.references == "services"
+    return available(config.embedding) if needed else config.embedding
 
 
 def shown_with_ideas(
@@ -347,7 +315,12 @@ def _lost(paid: Usage, useful: Usage) -> Usage:
 
 
 def _result_of(
-    run: Run, searches: SearchLedger, ledger: Ledger, made_by: MadeBy, finished: bool = False
+    run: Run,
+    literature: Literature,
+    searches: SearchLedger,
+    ledger: Ledger,
+    made_by: MadeBy,
+    finished: bool = False,
 ) -> RunResult[Any]:
     """What a run has come to, with all that it has paid: for its replies, and for what the result does not rest on."""
     config, unused = run.config, _lost(ledger.spent, run.usage)
@@ -357,6 +330,7 @@ def _result_of(
         made_by=made_by,
         seed=config.seed,
         corpus=config.corpus,
+        embedding=literature.meta.embedding.name if isinstance(literature, Ecosystem) else None,
         models={alias: f"{model.provider}/{model.name}" for alias, model in config.models.items()},
         written_by_language_model=bool(run.writers - {OFFLINE}),
         finished=finished,

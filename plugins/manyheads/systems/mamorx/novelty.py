@@ -251,6 +251,7 @@ class _Assessment:
             merged.add([each] if each else [])
         papers = merged.best(len(merged))
         cited, known = Cited(self.subject.references), await self._known_as_cited(papers)
+        owners = [{name for one in own for name in _names(one)} for own in found]
         for paper in papers:
             if len(chosen) == self.config.papers:
                 break
@@ -261,7 +262,7 @@ class _Assessment:
             )  # fmt: skip
             name = f"N{len(self.novelty.related) + 1}"
             one = Related(
-                name=name, paper=paper.id, phrases=[at for at, own in enumerate(found) if _holds(own, paper)],
+                name=name, paper=paper.id, phrases=[at for at, own in enumerate(owners) if own & _names(paper)],
                 title=paper.title, year=paper.date.year if paper.date else paper.year,
                 abstract=paper.abstract, dropped=dropped, speaks=bool(speech(f"{paper.title}\n{paper.abstract}")),
             )  # fmt: skip
@@ -393,7 +394,6 @@ def _telling(phrase: str) -> set[str]:
     return words - STOP_WORDS or words
 
 
-def _holds(papers: Sequence[Paper], paper: Paper) -> bool:
-    """Whether a paper is among those that one search has found, maybe as another source has it."""
-    own = names_of(paper)
-    return any(one.id == paper.id or one.key == paper.key or names_of(one) & own for one in papers)
+def _names(paper: Paper) -> set[str]:
+    """By any of which it is the same work, maybe as another source has it."""
+    return {paper.id, f"key:{paper.key}", *names_of(paper)}

@@ -14,7 +14,7 @@ from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import NO_MODEL, available, load_embedder
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage, recall_nothing
-from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
+from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
@@ -23,6 +23,7 @@ from manyheads.engine.folder import CONFIG, JOURNAL, RUNS, RunFolder, fresh, new
 from manyheads.engine.journal import Journal, Recorded
 from manyheads.engine.readiness import models_asked, need_keys, need_team, prepare, roles_of, switched_off
 from manyheads.engine.system import System, system_of
+from manyheads.engine.versions import Starts
 from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.inspirations import InspiredLiterature
@@ -158,14 +159,16 @@ class Session:
                 if system.searches(config, roles):
                     _library(config, literature, lambda entry: None, None).open()
                 journal = self._journal(stack, identities)
-            folder = RunFolder(self.folder, config, system.write_report)
+            starts = Starts(journal, config.host)
+            folder = RunFolder(self.folder, config, system.write_report, starts.made_by)
             # Beside the loop: a report may hold pictures of pages, and other runs go on meanwhile.
             stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
             ledger = Ledger(config.budget)
-            guarded = self._guarded(host, journal, identities, folder, ledger)
+            guarded = self._guarded(host, journal, identities, folder, ledger, starts)
             searches = SearchLedger(self.folder / LEDGER)
 
             async def work(emit: Emit) -> Mapping[str, Any]:
+                emit(Began(made_by=starts.made_by))
                 note = partial(_note, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
@@ -177,11 +180,12 @@ class Session:
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
                         library=library, material=material, folder=self.folder,
                     )  # fmt: skip
-                    for line in (*notes, *switched_off(config, roles)):
+                    for line in (*starts.warnings(), *notes, *switched_off(config, roles)):
                         run.warn("", line)
-                    folder.so_far = partial(_result_of, run, literature, searches, ledger)
+                    result = partial(_result_of, run, literature, searches, ledger, starts.made_by)
+                    folder.so_far = result
                     await system.run(run)
-                return _result_of(run, literature, searches, ledger, finished=True).model_dump(mode="json")
+                return result(finished=True).model_dump(mode="json")
 
             async for event in await stack.enter_async_context(aclosing(stream(work))):
                 folder.note(event)
@@ -216,12 +220,14 @@ class Session:
         identities: Mapping[str, dict[str, Any]],
         folder: RunFolder,
         ledger: Ledger,
+        starts: Starts,
     ) -> Recorded:
         """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""
         ledger.pay(journal.lost)
 
         def go_live() -> None:
             journal.state("models", identities)
+            starts.keep()
             folder.go_live()
 
         def keep_lost() -> None:
@@ -324,13 +330,19 @@ def _lost(paid: Usage, useful: Usage) -> Usage:
 
 
 def _result_of(
-    run: Run, literature: Literature, searches: SearchLedger, ledger: Ledger, finished: bool = False
+    run: Run,
+    literature: Literature,
+    searches: SearchLedger,
+    ledger: Ledger,
+    made_by: MadeBy,
+    finished: bool = False,
 ) -> RunResult[Any]:
     """What a run has come to, with all that it has paid: for its replies, and for what the result does not rest on."""
     config, unused = run.config, _lost(ledger.spent, run.usage)
     return RunResult(
         system=config.system,
         host=config.host,
+        made_by=made_by,
         seed=config.seed,
         corpus=config.corpus,
         embedding=literature.meta.embedding.name if isinstance(literature, Ecosystem) else None,

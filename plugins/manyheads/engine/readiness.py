@@ -244,7 +244,7 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
             )
         elif not issubclass(roles.reply(role, task), kind):
             lines.append(
-                f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"
+                f"role {role}: task {task!r} must reply with {kind.__name__}, not {roles.reply(role, task).__name__}"
             )
     own = {service.name: service.arguments for service in system.services}
     return [*lines, *tool_problems(roles.prompts, own), *system.check(config, roles)]

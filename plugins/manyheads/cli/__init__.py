@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from manyheads import __version__, objects
-from manyheads.cli import corpus, evaluate, forms, inspect, measure, review, run
+from manyheads.cli import corpus, evaluate, forms, inspect, measure, project, review, run, show
 from manyheads.cli.examples import EXAMPLES
 from manyheads.cli.options import with_groups
 from manyheads.cli.parsing import Command, Group, SystemCommand
@@ -31,6 +31,7 @@ def main() -> None:
                     f"word {number} of the command line is not UTF-8 text: {word!r}",
                     hint="files and folders need names in UTF-8",
                 )
+        project.read_keys()
         sys.exit(app(prog_name="manyheads", standalone_mode=False))
     except UserError as error:
         fail(error)
@@ -53,8 +54,8 @@ def main() -> None:
 HELP = "Research teams and review committees of language-model agents, on AutoGen or AgentScope."
 START = {
     "run virsci": "run a research team: offline, in seconds",
-    "run virsci --estimate": "print the calls, tokens and cost to expect",
-    "check virsci": "check what a run needs",
+    "init my-project": "make a folder with a config, papers and prompts of your own",
+    "list": "list systems, configs, suites, corpora and runs",
     "--help": "list all commands",
 }
 """What `manyheads` without a command suggests."""
@@ -69,10 +70,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("init")(project.init)
 app.command("run", cls=SystemCommand)(run.run)
 app.command("resume")(run.resume)
 app.command("review")(review.review)
 app.command("report")(run.report)
+app.command("show")(show.show)
+app.command("open")(show.open_report)
+app.command("list")(project.list_all)
 app.command("measure")(measure.measure)
 app.command("search")(inspect.search)
 app.command("eval")(evaluate.evaluate)

@@ -107,7 +107,9 @@ def test_the_budget_holds(cache: LookupCache) -> None:
     with pytest.raises(BudgetError) as told:
         librarian(TERMS)
     assert len(host.asked) == librarian.done == 3
-    assert str(told.value.hint) == "go on with more: the same command and --set budget.tokens=<larger>"
+    assert (
+        str(told.value.hint) == "resume with a larger one: the same command and --set budget.tokens=<larger>"
+    )
     assert host.closed
 
 

@@ -267,6 +267,10 @@ class Host(Protocol):
 class ManagedHost(Host, Protocol):
     """A host that a session owns."""
 
+    def open(self, *models: str) -> None:
+        """Make the clients of some models now, by alias; the first request makes them otherwise."""
+        ...
+
     async def close(self) -> None:
         """Release connections."""
         ...

@@ -99,7 +99,9 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
     result, subject, form = run.result, run.material, FORMS[run.settings.form]
     words = len(subject.text.split())
     result.title = subject.title
-    result.subject = SubjectRecord(source=subject.source, sha256=subject.sha256, words=words)
+    result.subject = SubjectRecord(
+        source=subject.source, sha256=subject.sha256, words=words, text=subject.text
+    )
     run.begin(STAGE, {STAGE: "Review"})
     variables = {"title": subject.title, "text": subject.text}
     if run.settings.form == "conference":

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,15 +35,21 @@ from support.turns import LOOK_UP, model
 IDEA = "We plan with owls."
 
 
-def native(name: str, llm: LLM) -> Any:
+@asynccontextmanager
+async def native(name: str, llm: LLM) -> AsyncGenerator[Any]:
     """A client of the framework's own."""
     if name == "autogen":
         info = ModelClient(model(llm)).model_info
-        return OpenAIChatCompletionClient(
+        client = OpenAIChatCompletionClient(
             model="m", api_key="k", base_url=llm.base_url, model_info=info, max_retries=0
         )
-    credential = OpenAICredential(api_key=SecretStr("k"), base_url=llm.base_url)
-    return OpenAIChatModel(credential, "m", stream=False, max_retries=0)
+        yield client
+        await client.close()
+    else:
+        credential = OpenAICredential(api_key=SecretStr("k"), base_url=llm.base_url)
+        theirs = OpenAIChatModel(credential, "m", stream=False, max_retries=0)
+        yield theirs
+        await theirs.client.close()
 
 
 def saying(*texts: str) -> Callable[[Request], str]:
@@ -80,11 +86,12 @@ async def test_a_role_gives_its_typed_answer(llm: LLM, name: str) -> None:
 
 
 async def test_a_client_of_the_framework_says_which_host(llm: LLM, name: str) -> None:
-    for _ in range(2):
-        reply = await ask("reviewer", "review", idea=IDEA, model=native(name, llm), full=True)
-        assert isinstance(reply, Reply)
-        assert isinstance(reply.value, Review)
-        assert (reply.usage.calls, reply.attempts) == (1, 1)
+    async with native(name, llm) as client:
+        for _ in range(2):
+            reply = await ask("reviewer", "review", idea=IDEA, model=client, full=True)
+            assert isinstance(reply, Reply)
+            assert isinstance(reply.value, Review)
+            assert (reply.usage.calls, reply.attempts) == (1, 1)
     assert llm.calls == 2
 
 
@@ -228,24 +235,23 @@ async def test_an_agent_of_ones_own_is_asked(llm: LLM, name: str, role_agent: Ca
 
 
 async def test_any_agent_takes_a_prompt_of_a_role(llm: LLM, name: str) -> None:
-    client = native(name, llm)
-    agent = (
-        AssistantAgent("mine", client, system_message="Be kind.")
-        if name == "autogen"
-        else Agent("mine", "Be kind.", client)
-    )
-    with pytest.raises(ConfigError, match="plays no role"):
-        await ask(agent, "review", idea=IDEA)
-    reply = await ask(agent, "reviewer.review", idea=IDEA, full=True)
+    async with native(name, llm) as client:
+        agent = (
+            AssistantAgent("mine", client, system_message="Be kind.")
+            if name == "autogen"
+            else Agent("mine", "Be kind.", client)
+        )
+        with pytest.raises(ConfigError, match="plays no role"):
+            await ask(agent, "review", idea=IDEA)
+        reply = await ask(agent, "reviewer.review", idea=IDEA, full=True)
     assert isinstance(reply.value, Review)
     assert (reply.usage.calls, reply.usage.tokens > 0) == (1, True)
     assert "Be kind." in llm.requests[0].system
 
 
 def test_without_await_in_a_script(llm: LLM, name: str) -> None:
-    client = native(name, llm)
     for _ in range(2):
-        assert isinstance(ask_sync("reviewer", "review", idea=IDEA, model=client), Review)
+        assert isinstance(ask_sync("reviewer", "review", idea=IDEA, model=model(llm), host=name), Review)
     with pytest.raises(ConfigError, match="missing idea"):
         ask_sync("reviewer", "review")
 

@@ -128,6 +128,10 @@ class Prompts:
         """The variables that `prompts/<name>` and everything that it includes or extends read."""
         return frozenset[str]().union(*(variables for variables, _ in self._parts(name).values()))
 
+    def defaults(self, name: str) -> frozenset[str]:
+        """The variables that `prompts/<name>` can do without: they have a default, or it asks whether they are defined."""
+        return frozenset[str]().union(*(_defaults(self._source(part)) for part in self.parts(name)))
+
     def parts(self, name: str) -> frozenset[str]:
         """The files that `prompts/<name>` is made of: itself, and everything that it includes or extends."""
         return frozenset(self._parts(name))
@@ -371,3 +375,13 @@ class Sample(str):
         return True
 
     __lt__ = __le__ = __gt__ = __ge__ = _comes_first
+
+
+@lru_cache(maxsize=1024)
+def _defaults(source: str) -> frozenset[str]:
+    tree = _environment().parse(source)
+    guards = (
+        *(each for each in tree.find_all(nodes.Filter) if each.name in ("default", "d")),
+        *(each for each in tree.find_all(nodes.Test) if each.name in ("defined", "undefined")),
+    )
+    return frozenset(each.node.name for each in guards if isinstance(each.node, nodes.Name))

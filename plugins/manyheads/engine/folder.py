@@ -30,7 +30,7 @@ import yaml
 
 from manyheads.config import RunConfig
 from manyheads.core.events import AnyEvent, Result, Stage
-from manyheads.core.results import RESULT, RunResult
+from manyheads.core.results import MEASURE, RESULT, RunResult
 from manyheads.disk import replace_text
 from manyheads.errors import JournalError
 
@@ -127,7 +127,7 @@ class RunFolder:
             os.replace(self._events_file, self.path / EVENTS)
             self._resumed = False
             self._keep_config()
-            for stale in (RESULT, REPORT):
+            for stale in (RESULT, REPORT, MEASURE):
                 (self.path / stale).unlink(missing_ok=True)
 
     def note(self, event: AnyEvent) -> None:

@@ -69,14 +69,14 @@ async def plain_cost(host: str, base_url: str, asked: Sequence[tuple[str, str]])
     return Spent(whole.wall / len(asked), whole.cpu / len(asked))
 
 
-def _shown(request: dict[str, Any]) -> str:
+def shown(request: dict[str, Any]) -> str:
     """What the speaker was shown, with the form of the reply, which the journal keeps apart."""
     return f"{request['thread'][-1]['text']}\n\n{request['form']}"
 
 
 def questions_of(folder: Path) -> list[tuple[str, str]]:
     """System prompt and question of each turn of a run."""
-    return [(request["system"], _shown(request)) for request in requests_of(folder)]
+    return [(request["system"], shown(request)) for request in requests_of(folder)]
 
 
 def requests_of(folder: Path) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def _journal(run: Timed, base: Path, size: Size) -> Figure:
 
     def keep() -> None:
         for number, request in enumerate(requests):
-            journal.put(Place("bench", number, "Scientist1", "idea"), "0" * 64, request, reply)
+            journal.put((Place("bench", number, "Scientist1", "idea"), "0" * 64, request, reply))
 
     def write() -> None:
         with (base / "bench.jsonl").open("w", encoding="utf-8") as file:

@@ -1,21 +1,27 @@
-"""Reviews of a paper by the committee: one beside its critical path, and many at once in one process beside one."""
+"""Reviews of a paper by the committee: one beside its critical path, and beside the hosts' bare agents; many beside one."""
 
 import asyncio
 import os
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, Literal
 from unittest.mock import patch
 
 from reportlab.platypus import Paragraph
 
 from bench.figures import Figure, Size, Watch
-from bench.runs import timed
+from bench.overhead import shown
+from bench.plain import PLAIN, Ask
+from bench.runs import Timed, timed
 from bench.server import model_server
 from manyheads.config import RunConfig
 from manyheads.core.events import Said
+from manyheads.engine.journal import read_turns
 from manyheads.literature import semantic_scholar
 from manyheads.retry import Pace
 from manyheads.systems.loading import validate
@@ -76,14 +82,25 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
         for host in size.hosts:
             await timed(config(host), base)  # all is imported, all is kept that the look-ups find
-            watch = Watch()
-            one = await timed(config(host), base)
-            alone = watch.read().wall
-            path, calls = critical_path(one.said), sum(said.usage.calls for said in one.said)
+            walls, bare = list[float](), list[float]()
+            for _ in range(size.rounds):  # in turn: what else the machine does slows both
+                watch = Watch()
+                one = await timed(config(host), base)
+                alone = watch.read().wall
+                walls.append(one.talk.wall)
+                bare.append(await replay(one, host, base_url))
+            shape = shape_of(one.said)
+            calls, path = sum(said.usage.calls for said in one.said), shape.longest * size.delay
+            against = f"{shape.longest} of {calls} calls wait for one another"
+            apart = [ours - theirs for ours, theirs in zip(walls, bare, strict=True)]
             yield Figure(
-                f"reviews: a paper, {host}", one.talk.wall, "s", path * size.delay,
-                f"{path} calls that wait for one another", "ratio ≤ 1.25",
-                f"{calls} calls; CPU {one.talk.cpu:.2f} s",
+                f"reviews: a paper, {host}", min(walls), "s", path, against, "ratio ≤ 1.25",
+                f"fastest of {size.rounds}, median {median(walls):.2f} s; {median(apart):+.2f} s"
+                f" beside the bare agents; CPU {one.talk.cpu:.2f} s",
+            )  # fmt: skip
+            yield Figure(
+                f"  {host}'s bare agents", min(bare), "s", path, "the same requests in the same order",
+                note=f"fastest of {size.rounds}, median {median(bare):.2f} s",
             )  # fmt: skip
             watch = Watch()
             runs = await asyncio.gather(*(timed(config(host, seed), base) for seed in range(size.runs)))
@@ -95,25 +112,73 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
             )  # fmt: skip
 
 
-def critical_path(said: Sequence[Said]) -> int:
-    """The longest chain of dependent calls of a committee whose leader asks by fields of its replies.
+@dataclass(frozen=True)
+class Shape:
+    """Which calls of a run wait for which: one call again and again, or parts that go one after the other or at once."""
 
-    Related papers are sifted, then compared, all at once; a figure is described and criticised at once, beside all
-    others; experts who are asked in one turn answer at once, each one question after the other.
+    kind: Literal["call", "row", "burst"]
+    parts: tuple["Shape", ...] = ()
+    said: Said | None = None
+
+    @property
+    def longest(self) -> int:
+        """Calls in its longest chain."""
+        if self.said:
+            return self.said.usage.calls
+        lengths = [part.longest for part in self.parts]
+        return max(lengths, default=0) if self.kind == "burst" else sum(lengths)
+
+
+def shape_of(said: Sequence[Said]) -> Shape:
+    """The shape of a committee whose leader asks by fields of its replies.
+
+    Related papers are compared at once, each after it was found relevant; a figure is described and criticised at once,
+    beside all others; experts who are asked in one turn answer at once, each one question after the other.
     """
-    chains = defaultdict[str, int](int)
-    branches = defaultdict[tuple[str, object], dict[object, int]](lambda: defaultdict(int))
+    stages = defaultdict[str, dict[object, dict[object, list[Shape]]]](dict)
     for each in said:
         match each.task:
             case "relevance" | "compare":
-                branches[each.stage, each.task][each.turn] += each.usage.calls
+                step, branch = "papers", each.turn
             case "describe" | "critique" | "captions":
-                branches[each.stage, "figure"][each.turn, each.task] += each.usage.calls
+                step, branch = "figures", (each.turn, each.task)
             case "answer":
-                branches[each.stage, each.turn][each.speaker] += each.usage.calls
+                step, branch = each.turn, each.speaker
             case _:
-                chains[each.stage] += each.usage.calls
-    for (stage, _), lengths in branches.items():
-        chains[stage] += max(lengths.values())
-    first = max((chains.pop(stage, 0) for stage in FIRST), default=0)
-    return first + sum(chains.values())
+                step, branch = (each.task, each.turn), 0
+        branches = stages[each.stage].setdefault(step, defaultdict(list))
+        branches[branch].append(Shape("call", said=each))
+    rows = {
+        stage: _row(Shape("burst", tuple(map(_row, branches.values()))) for branches in steps.values())
+        for stage, steps in stages.items()
+    }
+    first = Shape("burst", tuple(rows.pop(stage) for stage in FIRST if stage in rows))
+    return _row([first, *rows.values()])
+
+
+def _row(parts: Iterable[Shape]) -> Shape:
+    return Shape("row", tuple(parts))
+
+
+async def replay(run: Timed, host: str, base_url: str) -> float:
+    """Seconds that the host's bare agents take for a run's requests in its shape, their client's making included."""
+    asked = defaultdict[tuple[object, ...], list[tuple[str, str]]](list)
+    for place, request, _ in read_turns(run.folder / "journal.sqlite"):
+        key = place.stage, place.turn, place.speaker, place.task.split()[0]
+        asked[key].append((request["system"], shown(request)))
+
+    async def play(shape: Shape, ask: Ask) -> None:
+        if said := shape.said:
+            question = asked[said.stage, said.turn, said.speaker, said.task].pop(0)
+            for _ in range(said.usage.calls):
+                await ask(*question)
+        elif shape.kind == "burst":
+            await asyncio.gather(*(play(part, ask) for part in shape.parts))
+        else:
+            for part in shape.parts:
+                await play(part, ask)
+
+    began = time.perf_counter()
+    async with PLAIN[host](base_url) as ask:
+        await play(shape_of(run.said), ask)
+        return time.perf_counter() - began

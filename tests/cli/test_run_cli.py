@@ -77,7 +77,7 @@ def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Pa
     done = manyheads_command("run", "virsci", *flags, "--json", cwd=home)
     assert (done.code, done.err) == (0, "")
     events = done.events
-    assert events[0]["kind"] == "stage"
+    assert events[0]["kind"] == "began"
     assert "topic" not in {event["stage"] for event in events}
     result: dict[str, Any] = {**events[-1]["data"], **events[-1]["data"]["result"]}
     [folder] = (home / "runs").iterdir()

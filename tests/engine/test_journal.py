@@ -153,7 +153,7 @@ from manyheads.core import Place
 from manyheads.engine.journal import Journal
 journal = Journal(Path(sys.argv[1]))
 for number in range(20):
-    journal.put(Place("topic", number, "Ada", "topic"), "hash", {}, {"number": number})
+    journal.put((Place("topic", number, "Ada", "topic"), "hash", {}, {"number": number}))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -196,7 +196,7 @@ def test_a_full_disk_is_one_clear_error(path: Path) -> None:
         with pytest.raises(
             JournalError, match=r"topic, turn 1, Ada: topic could not be kept.*full"
         ) as caught:
-            journal.put(turn().place, "hash", {"text": "x" * 100_000}, {})
+            journal.put((turn().place, "hash", {"text": "x" * 100_000}, {}))
         assert "not full, then: manyheads resume RUN" in str(caught.value.hint)
 
 

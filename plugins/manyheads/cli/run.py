@@ -12,6 +12,7 @@ import typer
 
 from manyheads.cli.options import Budget, Changes, Configs, Estimated, Seed, with_folders
 from manyheads.cli.printing import safe_console, say, say_json
+from manyheads.cli.show import browse
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -26,6 +27,7 @@ class Show:
 
     json: Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only warnings and the result.")] = False
+    open: Annotated[bool, typer.Option("--open", help="Open the report in the browser at the end.")] = False
 
 
 def run(
@@ -157,6 +159,8 @@ def go(session: Any, show: Show) -> None:
     finally:
         with suppress(OSError):
             session.folder.rmdir()  # empty: the run never began
+    if show.open:
+        browse(session.folder / "report.html")
 
 
 async def _drive(session: Any, show: Show) -> None:

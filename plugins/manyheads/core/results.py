@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manyheads import replies
 from manyheads.core import NOTHING, Usage
+from manyheads.core.events import MadeBy
 from manyheads.errors import SubjectError, describe
 from manyheads.papers import Paper
 
@@ -346,8 +347,12 @@ class RunResult(Part, Generic[R]):
     system: str
     host: str | None = None
     """The agent framework; None of a run that has left no result yet."""
+    made_by: MadeBy | None = None
+    """Versions and date; None of a run of an earlier version, or one that has left no result yet."""
     seed: int
     corpus: str
+    embedding: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The model of the corpus's vectors; left out where no corpus was opened."""
     models: dict[str, str]
     """Provider and name by alias."""
     written_by_language_model: bool

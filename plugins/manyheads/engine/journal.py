@@ -8,12 +8,14 @@ import asyncio
 import hashlib
 import json
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from threading import Lock
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.disk import Database, reading
@@ -25,6 +27,7 @@ from manyheads.replies import ReplyModel
 from manyheads.retry import in_short
 
 R = TypeVar("R", bound=ReplyModel)
+_Turn: TypeAlias = tuple[Place, str, dict[str, Any], dict[str, Any]]
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS turn (
@@ -34,6 +37,7 @@ CREATE TABLE IF NOT EXISTS turn (
 GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TEXT NOT NULL)"
 """Turns for which no attempt gave a valid reply; a run that goes on asks them anew, unless they are spare."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+Fact = Literal["course", "models", "lost", "versions"]
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
 
 
@@ -50,6 +54,8 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._writes: set[Future[None]] = set()
+        self._queue: deque[tuple[_Turn, Future[None]]] = deque()
+        self._writing = Lock()
         self._lost: Usage | None = None
         self._given_up: dict[str, dict[str, Any]] | None = None
         try:
@@ -74,17 +80,22 @@ class Journal:
         with self._speaking("it cannot be read"):
             return self._db.rows("SELECT count(*) FROM turn")[0][0]
 
-    def put(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Record a finished turn; it is on the disk when this returns."""
-        values = (*_key(place), digest, _dump(request), _dump(reply))
-        with self._speaking(f"{place} could not be kept"):
-            self._db.change(
+    def put(self, *turns: _Turn) -> None:
+        """Record finished turns, each a place, the hash of its request, request and reply: all or none of them.
+
+        They are on the disk when this returns.
+        """
+        with self._speaking(f"{', '.join(str(place) for place, *_ in turns)} could not be kept"):
+            self._db.change_all(
                 "INSERT OR REPLACE INTO turn (stage, turn, speaker, task, ordinal, hash, request, reply)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                *values,
+                [
+                    (*_key(place), digest, _dump(request), _dump(reply))
+                    for place, digest, request, reply in turns
+                ],
             )
         if self._kept is not None:
-            self._kept.add(place)
+            self._kept.update(place for place, *_ in turns)
 
     def give_up(self, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a turn without a valid reply."""
@@ -107,14 +118,38 @@ class Journal:
         return self._given_up.get(_hash(request))
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """`put`, while other runs go on. Who is cancelled meanwhile no longer waits, but the turn is kept all the same."""
-        write = _writers().submit(self.put, place, digest, request, reply)
+        """Record a finished turn while other runs go on. It is kept even if the caller is cancelled meanwhile.
+
+        Turns that end at about the same time are written together: the disk is waited for once.
+        """
+        write = Future[None]()
         self._writes.add(write)
         write.add_done_callback(self._writes.discard)
+        self._queue.append(((place, digest, request, reply), write))
+        _writers().submit(self._write_queue)
         await asyncio.shield(asyncio.wrap_future(write))
 
-    def fact(self, name: Literal["course", "models", "lost"]) -> dict[str, Any]:
-        """What steers the recorded turns: the config keys of the `course`, the `models`' settings; what was `lost`.
+    def _write_queue(self) -> None:
+        """Record all turns that wait; where that fails, each by itself, so that one does not take the others with it."""
+        with self._writing:
+            turns = [self._queue.popleft() for _ in range(len(self._queue))]
+            try:
+                self.put(*(turn for turn, _ in turns))
+                outcomes: list[JournalError | None] = [None] * len(turns)
+            except JournalError:
+                outcomes = [self._failure(turn) for turn, _ in turns]
+            for (_, write), failure in zip(turns, outcomes, strict=True):
+                write.set_exception(failure) if failure else write.set_result(None)
+
+    def _failure(self, turn: _Turn) -> JournalError | None:
+        try:
+            return self.put(turn)
+        except JournalError as error:
+            return error
+
+    def fact(self, name: Fact) -> dict[str, Any]:
+        """What steers the recorded turns: the config keys of the `course`, the `models`' settings; what was `lost`;
+        the `versions` of each start.
 
         Empty for a new run.
         """
@@ -125,7 +160,7 @@ class Journal:
                 raise ValueError("it is no mapping")
             return value
 
-    def state(self, name: Literal["course", "models", "lost"], value: Mapping[str, Any]) -> None:
+    def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """From here on, this holds; on the disk when this returns."""
         with self._speaking("it cannot be written"):
             self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))

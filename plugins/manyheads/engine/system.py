@@ -163,6 +163,8 @@ class System(Generic[C, N, R]):
     """What a reader wants of a result beyond its essence, in Markdown."""
     work: Callable[[R], Iterable[str]] = lambda result: ()
     """What was written, in full, in Markdown: it stands for the essence where others go on with it."""
+    table: Callable[[R], Iterable[BaseModel | Mapping[str, object]]] = lambda result: ()
+    """A row each of what spreadsheets are given of a result; its ideas with their scores, where it has some."""
     revisions: Callable[[R], Revisions | None] = lambda result: None
     """How `result.idea` came about, where it was revised."""
     reviews: Reviews | None = None

@@ -123,6 +123,9 @@ class ServedModel(ABC, Generic[C]):
         ConfigError: the provider needs a key that the environment does not hold.
     """
 
+    client_type: ClassVar[type]
+    """What the framework's clients have in common."""
+
     def __init__(
         self,
         config: ModelConfig,
@@ -320,6 +323,15 @@ class ClientHost(StructuredHost, Generic[C]):
             ready, loop = self._ready.get(alias), asyncio.get_running_loop()
             self._served[alias] = self.serves(self._models[alias], alias, ready, loop)
         return self._served[alias]
+
+    def open(self, *models: str) -> None:
+        """See `ManagedHost.open`.
+
+        Raises:
+            ConfigError: as `model`.
+        """
+        for alias in models:
+            self.model(alias)
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
         """See `Host.ask`; ends in time whatever a framework, a tool or a server does.

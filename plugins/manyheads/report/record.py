@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from manyheads.config.files import read_yaml
 from manyheads.core import Tally
-from manyheads.core.events import AnyEvent, Event, Said, Warned
+from manyheads.core.events import AnyEvent, Began, Event, Said, Warned
 from manyheads.core.results import RESULT, RunResult, RunUsage, read_result
 from manyheads.errors import JournalError
 from manyheads.models.offline import OFFLINE
@@ -152,7 +152,10 @@ def _line(line: str) -> tuple[AnyEvent, float] | None:
 def _up_to_date(record: Record) -> RunResult[Any]:
     """A result with what the events know better: of a killed run it is as old as the stage that was under way."""
     result, by_stage = record.result, Tally()
-    changes: dict[str, Any] = {"host": result.host or str(record.config.get("host", ""))}
+    changes: dict[str, Any] = {
+        "host": result.host or str(record.config.get("host", "")),
+        "made_by": result.made_by or next((each.made_by for each in record.of(Began)), None),
+    }
     for said in record.of(Said):
         by_stage.pay(said.stage, said.usage)
     spent = by_stage.total

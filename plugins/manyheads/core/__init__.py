@@ -64,6 +64,8 @@ class Place:
 
     def __str__(self) -> str:
         again = f" (again, {self.ordinal})" if self.ordinal else ""
+        if not self.stage:  # of no run
+            return f"{self.speaker}: {self.task}{again}"
         return f"{self.stage}, turn {self.turn}, {self.speaker}: {self.task}{again}"
 
 

@@ -9,20 +9,21 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from manyheads.bank.corpora import open_corpus
+from manyheads.bank.corpora import SHIPPED, open_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import load_embedder
+from manyheads.bank.embedding import NO_MODEL, available, load_embedder
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage, recall_nothing
-from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
+from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
-from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
+from manyheads.engine.folder import CONFIG, JOURNAL, RUNS, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Recorded
 from manyheads.engine.readiness import models_asked, need_keys, need_team, prepare, roles_of, switched_off
 from manyheads.engine.system import System, system_of
+from manyheads.engine.versions import Starts
 from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.inspirations import InspiredLiterature
@@ -33,6 +34,7 @@ from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
 from manyheads.prompts import Prompts
 from manyheads.replies import Seeks
+from manyheads.report.index import is_ours, write_index
 from manyheads.tools import INVITE
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder", "offhand"]
@@ -121,15 +123,18 @@ class Session:
             raise
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
-        self.config = prepare(self.config)
+        self.config, notes = prepare(self.config), list[str]()
         if not (self.folder / JOURNAL).exists():
             # Kept in the folder's config: a resumed run asks in the same way, whatever is known by then.
             models = {alias: self.settle(model) for alias, model in self.config.models.items()}
-            self.config = self.config.model_copy(update={"models": models})
+            embedding = await asyncio.to_thread(_embedding, self.config)
+            notes += [NO_MODEL] * (embedding != self.config.embedding)
+            self.config = self.config.model_copy(update={"models": models, "embedding": embedding})
         config, system = self.config, self.system
         identities = {alias: model.identity() for alias, model in config.models.items()}
         roles = roles_of(config)
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(asyncio.to_thread, _list_run, self.folder)
             # What is recorded is looked at first: to repeat it takes a framework, a corpus and its embeddings. Whoever
             # has the journal has the folder.
             journal = self._journal(stack, identities) if (self.folder / JOURNAL).exists() else None
@@ -154,14 +159,16 @@ class Session:
                 if system.searches(config, roles):
                     _library(config, literature, lambda entry: None, None).open()
                 journal = self._journal(stack, identities)
-            folder = RunFolder(self.folder, config, system.write_report)
+            starts = Starts(journal, config.host)
+            folder = RunFolder(self.folder, config, system.write_report, starts.made_by)
             # Beside the loop: a report may hold pictures of pages, and other runs go on meanwhile.
             stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
             ledger = Ledger(config.budget)
-            guarded = self._guarded(host, journal, identities, folder, ledger)
+            guarded = self._guarded(host, journal, identities, folder, ledger, starts)
             searches = SearchLedger(self.folder / LEDGER)
 
             async def work(emit: Emit) -> Mapping[str, Any]:
+                emit(Began(made_by=starts.made_by))
                 note = partial(_note, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
@@ -173,11 +180,12 @@ class Session:
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
                         library=library, material=material, folder=self.folder,
                     )  # fmt: skip
-                    for line in switched_off(config, roles):
+                    for line in (*starts.warnings(), *notes, *switched_off(config, roles)):
                         run.warn("", line)
-                    folder.so_far = partial(_result_of, run, searches, ledger)
+                    result = partial(_result_of, run, literature, searches, ledger, starts.made_by)
+                    folder.so_far = result
                     await system.run(run)
-                return _result_of(run, searches, ledger, finished=True).model_dump(mode="json")
+                return result(finished=True).model_dump(mode="json")
 
             async for event in await stack.enter_async_context(aclosing(stream(work))):
                 folder.note(event)
@@ -212,12 +220,14 @@ class Session:
         identities: Mapping[str, dict[str, Any]],
         folder: RunFolder,
         ledger: Ledger,
+        starts: Starts,
     ) -> Recorded:
         """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""
         ledger.pay(journal.lost)
 
         def go_live() -> None:
             journal.state("models", identities)
+            starts.keep()
             folder.go_live()
 
         def keep_lost() -> None:
@@ -234,6 +244,13 @@ class Session:
             on_ended=keep_lost,
         )
         return recorded
+
+
+def _embedding(config: RunConfig) -> str:
+    """What a run embeds with: a corpus that was built has its own model, one that ships is built with what is here."""
+    own = config.corpus in SHIPPED
+    needed = own if system_of(config).corpus(config) else config.literature.references == "services"
+    return available(config.embedding) if needed else config.embedding
 
 
 def shown_with_ideas(
@@ -298,20 +315,37 @@ def _library(
     )
 
 
+def _list_run(folder: Path) -> None:
+    """Bring the start page of the runs beside a run up to date: of `runs`, and of folders that have one."""
+    base = folder.absolute().parent
+    if (folder / CONFIG).exists() and (base.name == RUNS or is_ours(base)):
+        with suppress(OSError):
+            write_index(base)
+
+
 def _lost(paid: Usage, useful: Usage) -> Usage:
     """What was paid for turns that came to no reply, and for replies that were replaced."""
     lost = paid - useful
     return lost if lost.calls else NOTHING
 
 
-def _result_of(run: Run, searches: SearchLedger, ledger: Ledger, finished: bool = False) -> RunResult[Any]:
+def _result_of(
+    run: Run,
+    literature: Literature,
+    searches: SearchLedger,
+    ledger: Ledger,
+    made_by: MadeBy,
+    finished: bool = False,
+) -> RunResult[Any]:
     """What a run has come to, with all that it has paid: for its replies, and for what the result does not rest on."""
     config, unused = run.config, _lost(ledger.spent, run.usage)
     return RunResult(
         system=config.system,
         host=config.host,
+        made_by=made_by,
         seed=config.seed,
         corpus=config.corpus,
+        embedding=literature.meta.embedding.name if isinstance(literature, Ecosystem) else None,
         models={alias: f"{model.provider}/{model.name}" for alias, model in config.models.items()},
         written_by_language_model=bool(run.writers - {OFFLINE}),
         finished=finished,

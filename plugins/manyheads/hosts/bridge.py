@@ -38,11 +38,10 @@ from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE, with_label
 from manyheads.papers import Literature, Scientist
-from manyheads.resources import Resources
 from manyheads.roles import RoleCard, Roles
 from manyheads.systems import results, systems
 from manyheads.systems import system_of as system_by
-from manyheads.systems.loading import load, reopen, validate
+from manyheads.systems.loading import load, load_for, reopen, validate
 from manyheads.tools import (
     find_scientists_tool,
     inspirations_tools,
@@ -110,8 +109,10 @@ class Runs(Generic[S]):
     Args:
         team: an instance of a class that `native_class` has made.
         config: of each run: a config, its data, its file, or the name of one that ships; the system's own when None.
+        sets: `a.b=c` settings laid on it.
+        changes: keys laid on it after that.
         host: what the runs' turns are asked through.
-        model: a client of the framework's in place of the config's default model; its owner closes it.
+        model: in place of the config's default model, see `model_of`; the owner of a client closes it.
         out: where run folders are made.
         state: of the last run.
 
@@ -123,14 +124,19 @@ class Runs(Generic[S]):
         self,
         team: Any,
         config: AnyConfig,
+        sets: Iterable[str],
+        changes: Mapping[str, Any],
         host: type[ClientHost[Any]],
         model: Any,
         out: str | Path,
         state: S,
     ) -> None:
-        config = _config_for(f"{type(team).__name__} runs {team.system}", team.system, config)
-        self.config = config.model_copy(update={"host": host.framework})
-        self.model, self.out, self.state = model, Path(out), state
+        name = type(team).__name__
+        config = _config_for(f"{name} runs {team.system}", team.system, config, sets, changes)
+        settings, self.model = model_of(name, host, model)
+        models = {**config.models, "default": settings} if settings else config.models
+        self.config = config.model_copy(update={"host": host.framework, "models": models})
+        self.out, self.state = Path(out), state
         self._kind, self._paused = host, False
         self._host: ClientHost[Any] | None = None
 
@@ -200,15 +206,49 @@ class Runs(Generic[S]):
             self._host.resume()
 
 
-def _config_for(what: str, system: str, config: AnyConfig) -> RunConfig:
+def _config_for(
+    what: str,
+    system: str,
+    config: AnyConfig,
+    sets: Iterable[str] = (),
+    changes: Mapping[str, Any] | None = None,
+) -> RunConfig:
     """A config of a system; raises `ConfigError` where it is another's, or not valid."""
-    if config is None or isinstance(config, str | Path):
-        config = load([str(config or system)])
-    elif isinstance(config, Mapping):
-        config = validate(config, "config")
+    config = load_for(system, config, sets, changes)
     if config.system != system:
         raise ConfigError(f"{what}, the config is of system {config.system!r}")
     return config
+
+
+def model_of(what: str, host: type[ClientHost[Any]], model: Any) -> tuple[ModelConfig | None, Any]:
+    """Settings of a model, or a client of the host's, whichever is given; None for both when nothing is.
+
+    Args:
+        what: takes the model, for messages.
+        model: `provider/name`, a `ModelConfig`, or a client.
+
+    Raises:
+        ConfigError: it is nothing of these.
+    """
+    match model:
+        case None | ModelConfig():
+            return model, None
+        case str():
+            return ModelConfig.parse(model), None
+        case _ if isinstance(model, host.serves.client_type):
+            return None, model
+        case _:
+            raise ConfigError(
+                f"{what}: {type(model).__module__}.{type(model).__name__} is not a model of {host.framework}",
+                hint=f"give 'openai/gpt-4o-mini', a ModelConfig, or a client of {host.framework} ({host.serves.client_type.__name__})",
+            )
+
+
+def one_model(what: str, model: Any, model_client: Any) -> Any:
+    """The model that is given as `model` or as `model_client`; raises `ConfigError` where both are."""
+    if model is not None and model_client is not None:
+        raise ConfigError(f"{what}: both model and model_client are given", hint="give one of them")
+    return model_client if model is None else model
 
 
 async def next_event(
@@ -278,7 +318,7 @@ def cast_role(
     corpus: Literature | str | None,
     guest: Guest,
     ledger: Ledger,
-    paths: Sequence[str],
+    roles: Roles,
     variables: Mapping[str, Any],
 ) -> tuple[RoleCard, str, tuple[Tool, ...]]:
     """A role's card, its system prompt, and all its tools, with those of literature and corpus that its card lists.
@@ -293,7 +333,6 @@ def cast_role(
         ConfigError: no such role or variable.
         CorpusError: no such corpus or scientist.
     """
-    roles = Roles(Resources.of(paths))
     card = roles.card(role)
     if isinstance(corpus, str):
         corpus = _open_corpus(corpus)
@@ -357,18 +396,16 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
     """
     system, service = _service_named(name)
     chosen = _config_for(f"{name} is done by {system.name}", system.name, config)
-    client, models = None, dict(chosen.models)
-    if isinstance(model, str):
-        model = ModelConfig.parse(model)
-    if isinstance(model, ModelConfig):
-        models["default"] = model
-    elif model is not None:
-        client, models["default"] = {"default": model}, host.serves.describe(model, models["default"])
+    settings, client = model_of(name, host, model)
+    models = {**chosen.models, "default": settings or chosen.models["default"]}
+    if client is not None:
+        models["default"] = host.serves.describe(client, models["default"])
+    ready = None if client is None else {"default": client}
     models = {alias: settled(each) for alias, each in models.items()}
     chosen = chosen.model_copy(update={"host": host.framework, "models": models})
 
     def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
-        return host(models, recall, attempts, client)
+        return host(models, recall, attempts, ready)
 
     def tell(event: AnyEvent) -> None:
         if isinstance(event, Warned):

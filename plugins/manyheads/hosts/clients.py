@@ -123,6 +123,9 @@ class ServedModel(ABC, Generic[C]):
         ConfigError: the provider needs a key that the environment does not hold.
     """
 
+    client_type: ClassVar[type]
+    """What the framework's clients have in common."""
+
     def __init__(
         self,
         config: ModelConfig,

@@ -48,6 +48,42 @@ def _layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> 
     yield from layers([], sets, resources)
 
 
+def load_for(
+    system: str,
+    config: RunConfig | Mapping[str, Any] | str | Path | None,
+    sets: Iterable[str] = (),
+    changes: Mapping[str, Any] | None = None,
+) -> RunConfig:
+    """The config of a system as code gives it: loaded, as data, by its file or name, or the system's own when None.
+
+    Args:
+        system: whose config it is where the config names none.
+        sets: `a.b=c` settings laid on it.
+        changes: keys laid on it after that: `{"team": {"size": 3}}`.
+
+    Raises:
+        ConfigError: as `load` does; the config is nothing of these.
+    """
+    sets = tuple(sets)
+    match config:
+        case RunConfig():
+            if not sets and not changes:
+                return config
+            where, first = "config", [config.model_dump(mode="json", exclude_unset=True)]
+        case Mapping():
+            where, first = "config", [config]
+        case None | str() | Path():
+            where = str(config or system)
+            first = list(_layers([where], (), Resources.of()))
+        case _:
+            raise ConfigError(
+                f"config: a config cannot be of type {type(config).__name__}",
+                hint=f"give a name such as {system!r}, a file, a dict, or what load_config gives",
+            )
+    data = [*first, *layers([], sets, Resources.of()), *([changes] if changes else [])]
+    return _read(data, where, sets, _named(data, system), True)
+
+
 def validate(data: Mapping[str, Any], where: str = "config", *, strict: bool = True) -> RunConfig:
     """The run config of some data; raises `ConfigError` as `load` does."""
     return _read([data], where, (), None, strict)
@@ -67,12 +103,14 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
     path = folder / CONFIG
     if not path.is_file():
         raise JournalError(
-            f"{folder}: no run folder (it has no {CONFIG})", hint="name one, such as runs/<time>-<name>"
+            f"{folder}: not a run folder (it has no {CONFIG})",
+            hint="name a run folder, such as runs/TIME-NAME",
         )
     [config, *changes] = layers([str(path)], sets, Resources.of())
     if "inputs" not in config:
         raise JournalError(
-            f"{path}: of a run of an earlier version, which cannot go on", hint="begin it anew: manyheads run"
+            f"{path}: this run is from an earlier version and cannot be resumed",
+            hint="start again: manyheads run",
         )
     config = _read([config, *changes], str(path), sets, None, True)
     texts = {
@@ -94,9 +132,9 @@ def _beside(value: Any, folder: Path) -> Any:
     return value
 
 
-def _named(data: Iterable[Mapping[str, Any]]) -> str:
+def _named(data: Iterable[Mapping[str, Any]], default: str = DEFAULT) -> str:
     """The system that the last of some layers names."""
-    return next((str(each["system"]) for each in reversed([*data]) if each.get("system")), DEFAULT)
+    return next((str(each["system"]) for each in reversed([*data]) if each.get("system")), default)
 
 
 def _read(
@@ -115,7 +153,11 @@ def _read(
     except ValidationError as error:
         wrong = {".".join(map(str, item["loc"][:2])) for item in error.errors()}
         return validated(
-            system.model, merged, where, [each for each in sets if _leads_to(system, each, wrong)]
+            system.model,
+            merged,
+            where,
+            [each for each in sets if _leads_to(system, each, wrong)],
+            lifted=(system.name, "inputs"),
         )
 
 
@@ -142,7 +184,7 @@ def _of_another(system: System, key: str, where: str, strict: bool) -> bool:
         return bool(owners)
     section, inputs = (", ".join(part.model_fields) for part in (system.config, system.inputs))
     raise ConfigError(
-        f"{where}: {key}: a key of {', '.join(owners)}, and this run is of {system.name}",
-        tried=f"its section {system.name!r} has {section}; its inputs are {inputs or 'none'}",
-        hint="leave it out, or say by system: what is to be run",
+        f"{where}: {key}: a key of {', '.join(owners)}, but this run is of {system.name}",
+        tried=f"the section {system.name!r} has {section}; the inputs are {inputs or 'none'}",
+        hint="leave it out, or choose the system with the key system",
     )

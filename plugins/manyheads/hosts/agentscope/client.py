@@ -80,6 +80,8 @@ class PlainFormatter(OpenAIChatFormatter):
 class NativeModel(ServedModel[ChatModelBase]):
     """A model of the config with AgentScope's model of its provider."""
 
+    client_type = ChatModelBase
+
     def open(self) -> Known:
         config = self.config
         shared: dict[str, Any] = {

@@ -25,12 +25,21 @@ from agentscope.message import Msg
 from agentscope.model import ChatModelBase
 from agentscope.types import ErrorInfo, ReplyFinishedReason
 
-from manyheads.config import RunConfig
+from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
 from manyheads.core.events import AnyEvent, Result, Said, Stage
 from manyheads.errors import ConfigError, UserError
 from manyheads.hosts.agentscope.host import AgentScopeHost
-from manyheads.hosts.bridge import Runs, RunState, native_class, next_event, sentence, system_called
+from manyheads.hosts.bridge import (
+    AnyConfig,
+    Runs,
+    RunState,
+    native_class,
+    next_event,
+    one_model,
+    sentence,
+    system_called,
+)
 from manyheads.models.offline import LABEL
 from manyheads.systems.results import ABSTRACT, details, essence, typed
 
@@ -117,10 +126,15 @@ class SystemPipeline:
     is what was said, with what came of it at the end, its usage that of all model calls. A run that was interrupted
     goes on when the same is asked again, or nothing.
 
+        VirSciPipeline("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
+
     Args:
         config: a config, its data, its file, or the name of one that ships; the system's own when left out.
-        model: takes the place of the config's default model.
+        sets: settings laid on it, each `a.b=c` as the command line takes them.
+        model: in place of the config's default model: `provider/name`, a `ModelConfig`, or a model of AgentScope's.
+        model_client: the same, by AutoGen's word.
         out: folder that gets a run folder for each run.
+        changes: keys of the config, laid on it last.
 
     Raises:
         ConfigError: the config is not valid or is another system's.
@@ -130,12 +144,16 @@ class SystemPipeline:
 
     def __init__(
         self,
-        config: RunConfig | Mapping[str, Any] | str | Path | None = None,
-        *,
-        model: ChatModelBase | None = None,
+        config: AnyConfig = None,
+        *sets: str,
+        model: ChatModelBase | ModelConfig | str | None = None,
+        model_client: ChatModelBase | ModelConfig | str | None = None,
         out: str | Path = "runs",
+        **changes: Any,
     ) -> None:
-        self._runs = Runs(self, config, AgentScopeHost, model, out, PipelineState(session_id=uuid4().hex))
+        chosen = one_model(type(self).__name__, model, model_client)
+        state = PipelineState(session_id=uuid4().hex)
+        self._runs = Runs(self, config, sets, changes, AgentScopeHost, chosen, out, state)
         self.config = self._runs.config
         self.name = self.config.name or self.system
         self._running = self._interrupted = False

@@ -65,6 +65,8 @@ def model_info(config: ModelConfig) -> ModelInfo:
 class NativeModel(ServedModel[ChatCompletionClient]):
     """A model of the config with AutoGen's client; the provider's SDK is imported when it is chosen."""
 
+    client_type = ChatCompletionClient
+
     def open(self) -> ChatCompletionClient:
         config = self.config
         shared: dict[str, Any] = {"model": config.name, "model_info": model_info(config)}

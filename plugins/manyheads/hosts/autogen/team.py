@@ -14,17 +14,19 @@ from autogen_core import CancellationToken, Component, ComponentModel, RoutedAge
 from autogen_core.models import ChatCompletionClient
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.config import RunConfig
+from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Usage, safe_name
-from manyheads.core.events import AnyEvent, Asked, Invited, Recruited, Result, Said, Stage, Voted
+from manyheads.core.events import AnyEvent, Asked, Began, Invited, Recruited, Result, Said, Stage, Voted
 from manyheads.hosts.autogen.client import NativeModel, as_usage, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.bridge import (
+    AnyConfig,
     AnyRunConfig,
     Runs,
     RunState,
     native_class,
     next_event,
+    one_model,
     sentence,
     system_called,
 )
@@ -44,7 +46,7 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
     """
     speaker, content = "", sentence(event)
     match event:
-        case Asked():
+        case Began() | Asked():
             return None
         case Said():
             speaker = event.speaker
@@ -104,15 +106,21 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
     The members of a team are chosen while it runs. Each run has a folder of its own under `out`; a run that was
     cancelled or failed goes on when the same is asked again, or nothing.
 
+        VirSciTeam("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
+
     Args:
-        config: the run; the shipped config of the system when left out.
-        model_client: a client of AutoGen's in place of `models.default`; it stays yours and keeps its own retries.
+        config: a config, its data, its file, or the name of one that ships; the system's own when left out.
+        sets: settings laid on it, each `a.b=c` as the command line takes them.
+        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of AutoGen's, which stays
+            yours and keeps its own retries.
+        model_client: the same, by AutoGen's own word.
         out: where run folders are made.
         emit: `all` messages, or only the `final` one.
         name: of the team in other teams; the class's when left out.
+        changes: keys of the config, laid on it last.
 
     Raises:
-        ConfigError: the config is of another system.
+        ConfigError: the config is not valid or is another system's, or the model is none.
     """
 
     component_config_schema = ResearchTeamConfig
@@ -123,16 +131,20 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
 
     def __init__(
         self,
-        config: RunConfig | None = None,
-        *,
-        model_client: ChatCompletionClient | None = None,
+        config: AnyConfig = None,
+        *sets: str,
+        model: ChatCompletionClient | ModelConfig | str | None = None,
+        model_client: ChatCompletionClient | ModelConfig | str | None = None,
         out: str | Path = "runs",
         emit: Emit = "all",
         name: str | None = None,
+        **changes: Any,
     ) -> None:
-        self._runs = Runs(self, config, AutoGenHost, model_client, out, TeamState())
+        chosen = one_model(type(self).__name__, model, model_client)
+        self._runs = Runs(self, config, sets, changes, AutoGenHost, chosen, out, TeamState())
         self.config = self._runs.config
-        self._model_client, self._owns_client = model_client, False
+        self._model_client: ChatCompletionClient | None = self._runs.model
+        self._owns_client = False
         self._emit: Emit = emit
         # Its members are not known before it runs. A group chat needs participants, and Studio closes them.
         self._name = safe_name(name or type(self).__name__)

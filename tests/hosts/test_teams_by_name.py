@@ -1,0 +1,93 @@
+"""A system's team or pipeline, made by name, file, data or config, with keys laid on it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agentscope.credential import OpenAICredential
+from agentscope.message import UserMsg
+from agentscope.model import OpenAIChatModel
+from autogen_ext.models.openai import OpenAIChatCompletionClient
+from pydantic import SecretStr
+
+from manyheads import load_config
+from manyheads.config import ModelConfig
+from manyheads.errors import ConfigError
+from manyheads.hosts.agentscope import pipeline_of
+from manyheads.hosts.autogen import ModelClient, team_of
+from support.llm import LLM
+from support.turns import model
+
+
+def made(name: str, system: str = "virsci") -> type[Any]:
+    return team_of(system) if name == "autogen" else pipeline_of(system)
+
+
+def test_the_same_config_in_five_ways(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("system: virsci\nteam: {size: 3}\nturns: 2\n")
+    kind = made(name)
+    ways = [
+        kind("virsci", team={"size": 3}, turns=2),
+        kind("virsci", "team.size=3", "turns=2"),
+        kind(file),
+        kind(str(file)),
+        kind({"team": {"size": 3}, "turns": 2}),
+        kind(load_config(["virsci"], ["team.size=3"]), "turns=2"),
+        kind(load_config(["virsci"], ["team.size=9"]), "turns=2", team={"size": 3}),
+        kind(team={"size": 3}, turns=2),
+    ]
+    for each in ways:
+        assert (each.config.settings.team.size, each.config.settings.turns.of("topic")) == (3, 2)
+        assert each.config.host == name
+
+
+def test_data_is_of_the_class_system(name: str) -> None:
+    team = made(name, "rebuttal")({"rebuttal": {"max_iters": 2}}, seed=5)
+    assert (team.config.system, team.config.seed, team.config.settings.max_iters) == ("rebuttal", 5, 2)
+
+
+@pytest.mark.parametrize(
+    ("config", "settings", "problem"),
+    [
+        (5, {}, "cannot be of type int"),
+        (["virsci"], {}, "cannot be of type list"),
+        ("virsic", {}, "virsic"),
+        ("rebuttal", {}, "is of system 'rebuttal'"),
+        ("virsci", {"tean": {"size": 3}}, "tean"),
+        ("virsci", {"team": {"size": 0}}, "team.size"),
+        ("virsci", {"model": "nobody/gpt"}, "unknown provider 'nobody'"),
+        ("virsci", {"model": 3}, "builtins.int is not a model of"),
+        ("virsci", {"model": "offline", "model_client": "offline"}, "both model and model_client"),
+    ],
+)
+def test_mistakes_are_named(name: str, config: Any, settings: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        made(name)(config, **settings)
+
+
+@pytest.mark.parametrize("word", ["model", "model_client"])
+def test_a_model_by_either_word(name: str, word: str) -> None:
+    by_name = made(name)(**{word: "openai/gpt-4o-mini"})
+    assert by_name.config.models["default"] == ModelConfig(provider="openai", name="gpt-4o-mini")
+    mine = ModelConfig(provider="ollama", name="m")
+    assert made(name)(**{word: mine}).config.models["default"] is mine
+
+
+def test_the_other_hosts_client_is_refused(name: str, llm: LLM) -> None:
+    ours = OpenAIChatCompletionClient(
+        model="m", api_key="k", base_url=llm.base_url, model_info=ModelClient(model(llm)).model_info
+    )
+    theirs = OpenAIChatModel(OpenAICredential(api_key=SecretStr("mine")), "my-model")
+    with pytest.raises(ConfigError, match=f"is not a model of {name}"):
+        made(name)(model=theirs if name == "autogen" else ours)
+
+
+async def test_a_named_model_is_asked(name: str, llm: LLM, tmp_path: Path) -> None:
+    team = made(name, "conference-review")(model=model(llm), out=tmp_path, review={"repeats": 1})
+    if name == "autogen":
+        await team.run(task="# Owls\n\nWe plan with owls.")
+    else:
+        async for _ in team.reply_stream(UserMsg("user", "# Owls\n\nWe plan with owls.")):
+            pass
+    assert llm.calls == 1

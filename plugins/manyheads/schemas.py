@@ -44,6 +44,7 @@ FILES: dict[str, type[BaseModel]] = {
     RUN: RunConfig,
     "evals/suite.schema.json": spec.SuiteSpec,
     "configs/result.schema.json": RunResult[ResultOfAny],
+    **{path: model for name in BUILT_IN for path, model in systems()[name].files.items()},
 }
 
 

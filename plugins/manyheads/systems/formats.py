@@ -197,10 +197,11 @@ def _tex(text: str, unknown: str = "replace") -> str:
 
 def bibtex(run: RunResult[Any], folder: Path) -> str:
     """The references, an entry each; names of authors are not known to a run."""
-    import bibtexparser
+    from bibtexparser.entrypoint import write_string
+    from bibtexparser.library import Library
     from bibtexparser.model import Entry, Field
 
-    entries, keys = list[Entry](), set[str]()
+    library, keys = Library(), set[str]()
     for paper in _references(run):
         word = next(iter(re.findall(r"[a-z]{4,}", paper.title.lower())), "paper")
         key = stem = f"{word}{paper.year or ''}"
@@ -220,8 +221,8 @@ def bibtex(run: RunResult[Any], folder: Path) -> str:
             "note": "" if link else _value(paper.paper),
         }
         told = [Field(name, value) for name, value in fields.items() if value]
-        entries.append(Entry("misc", key, told))
-    return bibtexparser.write_string(bibtexparser.Library(entries)) if entries else ""
+        library.add(Entry("misc", key, told))
+    return write_string(library) if keys else ""
 
 
 def _value(text: str) -> str:

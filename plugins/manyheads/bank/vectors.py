@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Vectors: TypeAlias = NDArray[np.float32]
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+INT8, STATIC = "minilm-int8", "minilm-static"
+QUICK = {INT8: 5.0, STATIC: 100.0}
+"""Models made from it, and how many times quicker each is at least; see `make bench`."""
 
 
 class Embedder(Protocol):

@@ -38,7 +38,12 @@ Corpus = Annotated[
     str, typer.Argument(help="A corpus's folder, or the name of a shipped one or of one in corpora/.")
 ]
 Count = Annotated[int | None, typer.Option(min=0, show_default=False)]
-Embedding = Annotated[str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")]
+Embedding = Annotated[
+    str,
+    typer.Option(
+        help="auto, minilm-int8 or static (quicker), lexical, a fastembed model, or a model's folder."
+    ),
+]
 Format = Annotated[str, typer.Option("--format", help="One that `manyheads corpus formats` lists.")]
 
 

@@ -2,11 +2,16 @@
 
 import subprocess
 import sys
+from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+from manyheads import __version__
+from manyheads.core.events import Began
+from manyheads.engine.journal import Journal
 from manyheads.engine.session import Session, new_folder
 from manyheads.errors import ChangedError, ModelError
 from manyheads.hosts import host_factory
@@ -154,3 +159,23 @@ def test_a_runs_name_cannot_leave_its_base(llm: LLM, tmp_path: Path):
     folder = new_folder(config_for(llm, "name=../../else where"), tmp_path)
     assert folder.parent == tmp_path
     assert folder.name.endswith("-else-where")
+
+
+async def test_a_run_names_its_versions_and_date_everywhere(llm: LLM, tmp_path: Path):
+    first = await play(config_for(llm, "turns=1", "topic=T"), tmp_path, llm)
+    made_by = first.run.made_by
+    assert made_by
+    assert (made_by.manyheads, made_by.host) == (__version__, first.run.host)
+    assert made_by.host_version
+    assert datetime.fromisoformat(made_by.at).tzinfo
+    assert (tmp_path / "config.yaml").read_text(encoding="utf-8").startswith(f"# {made_by}")
+    assert isinstance(first.events[0], Began)
+    assert first.events[0].made_by == made_by
+    assert not first.result["warnings"]
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        assert journal.fact("versions")["starts"] == [made_by.model_dump()]
+        journal.state("versions", {"starts": [{**made_by.model_dump(), "manyheads": "0.0.9"}]})
+    again = await play(config_for(llm, "turns=1", "topic=T"), tmp_path, llm)
+    [warning] = again.result["warnings"]
+    assert all(words in warning for words in ("0.0.9", __version__))
+    assert again.run.made_by == made_by, "the date is that of the first start"

@@ -61,10 +61,10 @@ class Runs:
 
 
 def result_of(folder: Path, home: Path) -> Any:
-    """The result of a run folder; the folder that it was run in gives way to `<here>`, the host to `<host>`."""
+    """The result of a run folder without versions and date; its home gives way to `<here>`, the host to `<host>`."""
     text = (folder / "result.json").read_text(encoding="utf-8")
     result = json.loads(text.replace(str(home), PLACE))
-    assert result["host"] in HOSTS
+    assert result.pop("made_by")["host"] == result["host"] in HOSTS
     return {**result, "host": "<host>"}
 
 

@@ -31,10 +31,11 @@ class Played:
 
     @property
     def result(self) -> dict[str, Any]:
-        """What every run has, and its system's own, side by side."""
+        """What every run has but its date and versions, and its system's own, side by side."""
         last = self.events[-1]
         assert isinstance(last, Result)
-        return {**last.data, **last.data["result"]}
+        data = {name: value for name, value in last.data.items() if name != "made_by"}
+        return {**data, **data["result"]}
 
     @property
     def run(self) -> RunResult[Any]:

@@ -19,6 +19,7 @@ from support.llm import LLM
 from support.papers_read import ABSTRACT, TITLE, Read, entry, paper, review
 from support.play import Played
 from support.requests import Request
+from support.results import but_for_the_host
 from support.scholar import Record, Scholar, Trouble, record
 
 PHRASES = ("tactile fingers soft fruit", "tactile fruit", "harvest")
@@ -421,7 +422,7 @@ async def test_a_stopped_run_goes_on_to_the_same_result(
     calls, asked = llm.calls, len(scholar.requests)
     await assess(paper(CITED[2]), folder="stopped")
     assert (llm.calls - calls, len(scholar.requests)) == (4, asked)
-    whole, stopped = ((tmp_path / name / "result.json").read_bytes() for name in ("whole", "stopped"))
+    whole, stopped = (but_for_the_host(tmp_path / name) for name in ("whole", "stopped"))
     assert whole == stopped
 
 

@@ -64,6 +64,8 @@ class Place:
 
     def __str__(self) -> str:
         again = f" (again, {self.ordinal})" if self.ordinal else ""
+        if not self.stage:  # of no run
+            return f"{self.speaker}: {self.task}{again}"
         return f"{self.stage}, turn {self.turn}, {self.speaker}: {self.task}{again}"
 
 
@@ -264,6 +266,10 @@ class Host(Protocol):
 
 class ManagedHost(Host, Protocol):
     """A host that a session owns."""
+
+    def open(self, *models: str) -> None:
+        """Make the clients of some models now, by alias; the first request makes them otherwise."""
+        ...
 
     async def close(self) -> None:
         """Release connections."""

@@ -19,6 +19,33 @@ class Event(BaseModel):
     turn: int = 0
 
 
+class MadeBy(BaseModel):
+    """What a run was made with, and when it began."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    manyheads: str
+    """The version of manyheads."""
+    host: str
+    """The agent framework."""
+    host_version: str | None = None
+    """Its version; None where it is not installed."""
+    python: str
+    at: str
+    """When the run began, ISO 8601 with the zone; a resumed run keeps it."""
+
+    def __str__(self) -> str:
+        host = f"{self.host} {self.host_version}" if self.host_version else self.host
+        return f"manyheads {self.manyheads}, {host}, Python {self.python}"
+
+
+class Began(Event):
+    """A run begins, or is resumed. Always the first event."""
+
+    kind: Literal["began"] = "began"
+    made_by: MadeBy
+
+
 class Stage(Event):
     """A stage begins; `number` of `total`."""
 
@@ -86,7 +113,7 @@ class Searched(Event):
 
     kind: Literal["searched"] = "searched"
     source: str
-    operation: Literal["search", "paper", "references", "citations", "recommendations", "authors"]
+    operation: Literal["search", "paper", "papers", "references", "citations", "recommendations", "authors"]
     query: str
     """What the caller wanted: words, or a paper's id."""
     asked: str
@@ -138,7 +165,18 @@ class Result(Event):
 
 
 AnyEvent = Annotated[
-    Stage | Asked | Said | Recruited | Invited | Retrieved | Searched | Voted | Judged | Warned | Result,
+    Began
+    | Stage
+    | Asked
+    | Said
+    | Recruited
+    | Invited
+    | Retrieved
+    | Searched
+    | Voted
+    | Judged
+    | Warned
+    | Result,
     Field(discriminator="kind"),
 ]
 Emit = Callable[[AnyEvent], None]

@@ -9,10 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manyheads import replies
 from manyheads.core import NOTHING, Usage
+from manyheads.core.events import MadeBy
 from manyheads.errors import SubjectError, describe
+from manyheads.papers import Paper
 
 R = TypeVar("R", bound=BaseModel)
 RESULT = "result.json"
+MEASURE = "measure.json"
+"""What `manyheads measure` keeps of a run in its folder."""
 FORMAT = 3
 FOLDERS = "name the folder of a run, such as runs/<time>-<name>"
 
@@ -52,6 +56,11 @@ class Evidence(Part):
     """The paper's id."""
     title: str
     year: int | None = None
+    doi: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    url: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    venue: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    authors: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
+    """As a service names them; of a paper of a corpus nobody is named."""
     retrievals: list[Retrieval] = []
     """Each way in which it was found, in order."""
 
@@ -72,10 +81,25 @@ class EvidenceList:
         return [*self._entries.values()]
 
     def cite(
-        self, paper: str, title: str, retrieval: Retrieval, *, year: int | None = None, passage: str = ""
+        self,
+        paper: str,
+        title: str,
+        retrieval: Retrieval,
+        *,
+        year: int | None = None,
+        passage: str = "",
+        of: Paper | None = None,
     ) -> str:
-        """The id of a paper that was found, now or before; `passage` is a hash that tells its texts apart."""
+        """The id of a paper that was found, now or before.
+
+        Args:
+            passage: a hash that tells its texts apart.
+            of: the paper, where more of it is known.
+        """
         own = Evidence(id=f"e{len(self._entries) + 1}", paper=paper, title=title, year=year)
+        if of:
+            own.doi, own.url, own.venue = of.doi, of.url, of.venue
+            own.authors = () if of.source == "local" else of.authors
         entry = self._entries.setdefault((paper, passage), own)
         if retrieval not in entry.retrievals:
             entry.retrievals.append(retrieval)
@@ -323,6 +347,8 @@ class RunResult(Part, Generic[R]):
     system: str
     host: str | None = None
     """The agent framework; None of a run that has left no result yet."""
+    made_by: MadeBy | None = None
+    """Versions and date; None of a run of an earlier version, or one that has left no result yet."""
     seed: int
     corpus: str
     embedding: str | None = Field(default=None, exclude_if=lambda value: value is None)

@@ -30,12 +30,14 @@ import yaml
 from pydantic_core import to_json
 
 from manyheads.config import RunConfig
-from manyheads.core.events import AnyEvent, Result, Stage
-from manyheads.core.results import RESULT, RunResult
+from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
+from manyheads.core.results import MEASURE, RESULT, RunResult
 from manyheads.disk import replace_text
 from manyheads.errors import JournalError
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
+RUNS = "runs"
+"""Where runs go that are told no other place."""
 
 
 def new_folder(config: RunConfig, base: Path) -> Path:
@@ -96,6 +98,7 @@ class RunFolder:
     Args:
         path: the folder; made when missing.
         config: what the run is made from, kept from its first new turn on.
+        made_by: what is said above the config.
 
     Attributes:
         so_far: what the run has come to; None before it has begun.
@@ -104,8 +107,10 @@ class RunFolder:
         JournalError: the folder cannot be written.
     """
 
-    def __init__(self, path: Path, config: RunConfig, write_report: Callable[[Path], object]) -> None:
-        self.path, self._config, self._write_report = path, config, write_report
+    def __init__(
+        self, path: Path, config: RunConfig, write_report: Callable[[Path], object], made_by: MadeBy
+    ) -> None:
+        self.path, self._config, self._write_report, self._made_by = path, config, write_report, made_by
         self.so_far: Callable[[], RunResult[Any]] | None = None
         self._place = path.absolute()
         self._began = time.monotonic()
@@ -128,7 +133,7 @@ class RunFolder:
             os.replace(self._events_file, self.path / EVENTS)
             self._resumed = False
             self._keep_config()
-            for stale in (RESULT, REPORT):
+            for stale in (RESULT, REPORT, MEASURE):
                 (self.path / stale).unlink(missing_ok=True)
 
     def note(self, event: AnyEvent) -> None:
@@ -157,7 +162,7 @@ class RunFolder:
         data: dict[str, Any] = self._config.model_dump(mode="json", by_alias=True, exclude_none=True)
         with writing(self.path):
             text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
-            replace_text(self.path / CONFIG, text)
+            replace_text(self.path / CONFIG, f"# {self._made_by}, begun {self._made_by.at}\n{text}")
 
     def __enter__(self) -> Self:
         return self

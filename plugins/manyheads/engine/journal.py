@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS turn (
 GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TEXT NOT NULL)"
 """Turns for which no attempt gave a valid reply; a run that goes on asks them anew, unless they are spare."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+Fact = Literal["course", "models", "lost", "versions"]
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
 
 
@@ -146,8 +147,9 @@ class Journal:
         except JournalError as error:
             return error
 
-    def fact(self, name: Literal["course", "models", "lost"]) -> dict[str, Any]:
-        """What steers the recorded turns: the config keys of the `course`, the `models`' settings; what was `lost`.
+    def fact(self, name: Fact) -> dict[str, Any]:
+        """What steers the recorded turns: the config keys of the `course`, the `models`' settings; what was `lost`;
+        the `versions` of each start.
 
         Empty for a new run.
         """
@@ -158,7 +160,7 @@ class Journal:
                 raise ValueError("it is no mapping")
             return value
 
-    def state(self, name: Literal["course", "models", "lost"], value: Mapping[str, Any]) -> None:
+    def state(self, name: Fact, value: Mapping[str, Any]) -> None:
         """From here on, this holds; on the disk when this returns."""
         with self._speaking("it cannot be written"):
             self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))

@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -14,15 +14,16 @@ from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import NO_MODEL, available, load_embedder
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage, recall_nothing
-from manyheads.core.events import AnyEvent, Emit, Searched, Warned, stream
+from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
-from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
+from manyheads.engine.folder import CONFIG, JOURNAL, RUNS, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Recorded
-from manyheads.engine.readiness import need_keys, need_team, prepare, roles_of, switched_off
+from manyheads.engine.readiness import models_asked, need_keys, need_team, prepare, roles_of, switched_off
 from manyheads.engine.system import System, system_of
+from manyheads.engine.versions import Starts
 from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.inspirations import InspiredLiterature
@@ -33,6 +34,7 @@ from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
 from manyheads.prompts import Prompts
 from manyheads.replies import Seeks
+from manyheads.report.index import is_ours, write_index
 from manyheads.tools import INVITE
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder", "offhand"]
@@ -132,33 +134,41 @@ class Session:
         identities = {alias: model.identity() for alias, model in config.models.items()}
         roles = roles_of(config)
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(asyncio.to_thread, _list_run, self.folder)
             # What is recorded is looked at first: to repeat it takes a framework, a corpus and its embeddings. Whoever
             # has the journal has the folder.
             journal = self._journal(stack, identities) if (self.folder / JOURNAL).exists() else None
-            material = await asyncio.to_thread(system.read, config)
-            literature: Literature = NoLiterature()
-            if system.corpus(config):
-                literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
-                need_team(config, literature)
-            if journal is None:  # no folder is made for a run that could not ask its first question
-                need_keys(config, roles)
-                if system.searches(config, roles):
-                    _library(config, literature, lambda entry: None, None).open()
-                journal = self._journal(stack, identities)
-            folder = RunFolder(self.folder, config, system.write_report)
-            # Beside the loop: a report may hold pictures of pages, and other runs go on meanwhile.
-            stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
             discussion = system.team(config)
+            literature: Literature = NoLiterature()
             recall = AuthorRecall(
                 literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
             )
             host = make_host(_models(config), recall, config.attempts)
             stack.push_async_callback(host.close)
+            reading = asyncio.ensure_future(asyncio.to_thread(system.read, config))
+            if journal is None:  # the SDKs take as long to import as a paper to read
+                with suppress(UserError):  # what is wrong is said below
+                    host.open(*models_asked(config, roles))
+            material = await reading
+            if system.corpus(config):
+                literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
+                need_team(config, literature)
+                recall.literature = literature
+            if journal is None:  # no folder is made for a run that could not ask its first question
+                need_keys(config, roles)
+                if system.searches(config, roles):
+                    _library(config, literature, lambda entry: None, None).open()
+                journal = self._journal(stack, identities)
+            starts = Starts(journal, config.host)
+            folder = RunFolder(self.folder, config, system.write_report, starts.made_by)
+            # Beside the loop: a report may hold pictures of pages, and other runs go on meanwhile.
+            stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
             ledger = Ledger(config.budget)
-            guarded = self._guarded(host, journal, identities, folder, ledger)
+            guarded = self._guarded(host, journal, identities, folder, ledger, starts)
             searches = SearchLedger(self.folder / LEDGER)
 
             async def work(emit: Emit) -> Mapping[str, Any]:
+                emit(Began(made_by=starts.made_by))
                 note = partial(_note, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
@@ -170,11 +180,12 @@ class Session:
                         config, guarded, roles, shown, emit, system.result(), recall.insiders,
                         library=library, material=material, folder=self.folder,
                     )  # fmt: skip
-                    for line in (*notes, *switched_off(config, roles)):
+                    for line in (*starts.warnings(), *notes, *switched_off(config, roles)):
                         run.warn("", line)
-                    folder.so_far = partial(_result_of, run, literature, searches, ledger)
+                    result = partial(_result_of, run, literature, searches, ledger, starts.made_by)
+                    folder.so_far = result
                     await system.run(run)
-                return _result_of(run, literature, searches, ledger, finished=True).model_dump(mode="json")
+                return result(finished=True).model_dump(mode="json")
 
             async for event in await stack.enter_async_context(aclosing(stream(work))):
                 folder.note(event)
@@ -209,12 +220,14 @@ class Session:
         identities: Mapping[str, dict[str, Any]],
         folder: RunFolder,
         ledger: Ledger,
+        starts: Starts,
     ) -> Recorded:
         """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""
         ledger.pay(journal.lost)
 
         def go_live() -> None:
             journal.state("models", identities)
+            starts.keep()
             folder.go_live()
 
         def keep_lost() -> None:
@@ -302,6 +315,14 @@ def _library(
     )
 
 
+def _list_run(folder: Path) -> None:
+    """Bring the start page of the runs beside a run up to date: of `runs`, and of folders that have one."""
+    base = folder.absolute().parent
+    if (folder / CONFIG).exists() and (base.name == RUNS or is_ours(base)):
+        with suppress(OSError):
+            write_index(base)
+
+
 def _lost(paid: Usage, useful: Usage) -> Usage:
     """What was paid for turns that came to no reply, and for replies that were replaced."""
     lost = paid - useful
@@ -309,13 +330,19 @@ def _lost(paid: Usage, useful: Usage) -> Usage:
 
 
 def _result_of(
-    run: Run, literature: Literature, searches: SearchLedger, ledger: Ledger, finished: bool = False
+    run: Run,
+    literature: Literature,
+    searches: SearchLedger,
+    ledger: Ledger,
+    made_by: MadeBy,
+    finished: bool = False,
 ) -> RunResult[Any]:
     """What a run has come to, with all that it has paid: for its replies, and for what the result does not rest on."""
     config, unused = run.config, _lost(ledger.spent, run.usage)
     return RunResult(
         system=config.system,
         host=config.host,
+        made_by=made_by,
         seed=config.seed,
         corpus=config.corpus,
         embedding=literature.meta.embedding.name if isinstance(literature, Ecosystem) else None,

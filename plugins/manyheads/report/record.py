@@ -1,8 +1,10 @@
 """What a run folder holds for a reader: events, result and config, as far as the run has come."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -10,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from manyheads.config.files import read_yaml
 from manyheads.core import Tally
-from manyheads.core.events import AnyEvent, Event, Said, Warned
+from manyheads.core.events import AnyEvent, Began, Event, Said, Warned
 from manyheads.core.results import RESULT, RunResult, RunUsage, read_result
 from manyheads.errors import JournalError
 from manyheads.models.offline import OFFLINE
@@ -59,6 +61,19 @@ class Record:
         return {
             label: providers.get(label) or providers.get(label.partition("/")[2]) or other for label in labels
         }
+
+    @property
+    def date(self) -> str:
+        """The day on which the run began, as the name of its folder or its files tell; empty where nobody knows."""
+        made = getattr(self.result, "made_by", None)
+        if at := str(getattr(made, "at", None) or ""):
+            return at[:10]
+        if day := re.match(r"(\d{4})(\d\d)(\d\d)-\d{6}-", self.folder.name):
+            return "-".join(day.groups())
+        try:
+            return f"{datetime.fromtimestamp((self.folder / 'events.jsonl').stat().st_mtime):%Y-%m-%d}"
+        except OSError:
+            return ""
 
     def unwritten(self) -> frozenset[str]:
         """The labels of those that spoke in the run and are no language model of this run."""
@@ -137,7 +152,10 @@ def _line(line: str) -> tuple[AnyEvent, float] | None:
 def _up_to_date(record: Record) -> RunResult[Any]:
     """A result with what the events know better: of a killed run it is as old as the stage that was under way."""
     result, by_stage = record.result, Tally()
-    changes: dict[str, Any] = {"host": result.host or str(record.config.get("host", ""))}
+    changes: dict[str, Any] = {
+        "host": result.host or str(record.config.get("host", "")),
+        "made_by": result.made_by or next((each.made_by for each in record.of(Began)), None),
+    }
     for said in record.of(Said):
         by_stage.pay(said.stage, said.usage)
     spent = by_stage.total

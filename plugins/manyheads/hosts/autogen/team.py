@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Usage, safe_name
-from manyheads.core.events import AnyEvent, Asked, Invited, Recruited, Result, Said, Stage, Voted
+from manyheads.core.events import AnyEvent, Asked, Began, Invited, Recruited, Result, Said, Stage, Voted
 from manyheads.hosts.autogen.client import NativeModel, as_usage, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.bridge import (
@@ -46,7 +46,7 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
     """
     speaker, content = "", sentence(event)
     match event:
-        case Asked():
+        case Began() | Asked():
             return None
         case Said():
             speaker = event.speaker

@@ -16,9 +16,9 @@ from manyheads.literature.queries import words_of
 from manyheads.literature.source import Part
 from manyheads.papers import ANY_TIME, Paper
 from manyheads.systems.mamorx.config import MamorxConfig
+from manyheads.systems.mamorx.desk import REFERENCES
 from manyheads.systems.mamorx.result import CitedWork, MamorxResult
 
-STAGE = "references"
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "retracted"))
 MOST_LISTED = 1000
 """Works that a source is asked for, of those that the paper cites."""
@@ -50,7 +50,8 @@ async def look_up(run: Run[MamorxResult, MamorxConfig, Any], *, after: asyncio.E
     if after:
         await after.wait()
     turns, names = asyncio.Semaphore(AT_ONCE), [*works]
-    listed = await _listed(run, library) if names[: config.most] else ()
+    asked = [entries[name] for name in names[: config.most]]
+    listed = [*await _listed(run, library), *await _named(run, library, asked)] if asked else ()
 
     async def check(name: str) -> None:
         async with turns:
@@ -61,7 +62,7 @@ async def look_up(run: Run[MamorxResult, MamorxConfig, Any], *, after: asyncio.E
         works[name].details = [f"left out: references.most is {config.most}"]
     if left_out := len(names[config.most :]):
         run.warn(
-            STAGE,
+            REFERENCES,
             f"{left_out} of {len(names)} references are not looked up: references.most is {config.most}",
         )
 
@@ -74,7 +75,7 @@ def cite(run: Run[MamorxResult, Any, Any]) -> None:
     for number, one in enumerate(run.result.references, 1):
         if one.paper:
             query = one.title or one.text
-            way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=STAGE, turn=number)
+            way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=REFERENCES, turn=number)
             one.evidence = run.evidence.cite(one.paper, one.found, way, year=one.year)
 
 
@@ -89,6 +90,15 @@ async def _listed(run: Run[MamorxResult, MamorxConfig, Any], library: Library) -
         except LiteratureError:  # the ledger tells of it; each reference is looked up by itself
             continue
     return ()
+
+
+async def _named(
+    run: Run[MamorxResult, MamorxConfig, Any], library: Library, entries: Sequence[Reference]
+) -> Sequence[Paper]:
+    """The works that DOIs and arXiv numbers name: one look-up in the place of many."""
+    names = {f"DOI:{one.doi}" for one in entries if one.doi}
+    names |= {f"ARXIV:{one.arxiv}" for one in entries if one.arxiv}
+    return (await library.papers(names, parts=PARTS, window=ANY_TIME)).papers if names else ()
 
 
 @dataclass
@@ -119,7 +129,7 @@ class _Check:
         work.paper, work.found, work.abstract = paper.id, paper.title, paper.abstract
         if speech(paper.abstract):
             self.run.warn(
-                STAGE, f"the abstract of {work.name}, “{paper.title}”, speaks to a reviewer or a model"
+                REFERENCES, f"the abstract of {work.name}, “{paper.title}”, speaks to a reviewer or a model"
             )
         work.retracted = await self.library.retracted(paper)
 

@@ -1,6 +1,8 @@
 """Options that several commands share, those that a system brings, and how they become settings."""
 
 import json
+import math
+import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
@@ -87,7 +89,7 @@ Corpus = Annotated[
 Embedding = Annotated[
     str,
     typer.Option(
-        metavar="MODEL", autocompletion=completion.one_of("auto", "lexical"),
+        metavar="MODEL", autocompletion=completion.one_of("auto", "minilm-int8", "static", "lexical"),
         help="Embedding model: auto, minilm-int8 (5 times faster), static (100 times faster, coarser), lexical (word "
         "counts, no model), a fastembed model, or a model folder.",
     ),

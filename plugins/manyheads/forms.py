@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveInt, RootModel
 
 from manyheads.prompts import Prompts, key_of
-from manyheads.replies import ReplyModel
+from manyheads.replies import PlainText, ReplyModel
 from manyheads.resources import Resources
 
 Schema = Mapping[str, Any]
@@ -113,7 +113,7 @@ class Forms:
     )
 
     def form(self, kind: type[ReplyModel]) -> str:
-        """The part of a prompt that shows a reply's skeleton.
+        """The part of a prompt that shows a reply's skeleton; empty for plain text.
 
         Raises:
             ConfigError: a file of words is not valid.
@@ -121,7 +121,9 @@ class Forms:
         return self._of(kind).text
 
     def _of(self, kind: type[ReplyModel]) -> Form:
-        if kind not in self._made:
+        if kind not in self._made and issubclass(kind, PlainText):
+            self._made[kind] = Form("", {})
+        elif kind not in self._made:
             schema = schema_of(kind)
             skeleton = "\n".join(_object(schema, kind, schema.get("$defs", {}), self, ""))
             asked = ((name, each.words) for name, each in self.meanings(kind).items() if each.words)
@@ -139,6 +141,7 @@ class Forms:
         ]
         said, wanted = why.words
         given = {"kind": why.kind, "problem": why.problem, "faults": faults, "said": said, "asked": wanted}
+        given["plain"] = issubclass(kind, PlainText)
         return self.prompts.render("again.md.j2", given).strip()
 
     def texts(self, kind: type[ReplyModel]) -> frozenset[str]:
@@ -292,12 +295,24 @@ def _value(
         case "boolean":
             yield _slot("true | false", meaning)
         case "integer" | "number":
-            low, high = part.get("minimum", 0), part.get("maximum")
-            yield _slot(f"{low}, {low + 1}, …" if high is None else f"{low}–{high}", meaning)
+            low = part.get("minimum", part.get("exclusiveMinimum"))
+            high = part.get("maximum", part.get("exclusiveMaximum"))
+            yield _slot(_range(low, high, float if part["type"] == "number" else int), meaning)
         case _:
             span = (field.words, None) if isinstance(field.words, int) else field.words
             asked = f"≈{_shown(span)}: " if span else ""
             yield f'"<{asked}{meaning or "…"}>"' + " | null" * optional
+
+
+def _range(low: float | None, high: float | None, number: type[int] | type[float]) -> str:
+    """The numbers that a field takes: `1–10`, `0, 1, …`, `…, 4, 5` or `…, -1, 0, 1, …`; with a point where fractions do."""
+    if low is not None and high is not None:
+        return f"{number(low)}–{number(high)}"
+    if low is not None:
+        return f"{number(low)}, {number(low + 1)}, …"
+    if high is not None:
+        return f"…, {number(high - 1)}, {number(high)}"
+    return ", ".join(("…", *(str(number(each)) for each in (-1, 0, 1)), "…"))
 
 
 PLAIN = str.maketrans({'"': "'", "<": "‹", ">": "›", "|": "/", "\\": "/"})
@@ -363,10 +378,9 @@ def _plain(text: str) -> dict[str, Any]:
     if choice == "true | false":
         return {"type": "boolean"}
     if text.startswith("#"):
-        low, high = re.findall(r"-?\d+(?:\.\d+)?", choice.replace("–", " "))[:2]
         kind, read = ("number", float) if "." in choice else ("integer", int)
-        limits = {"minimum": read(low)} | ({} if choice.endswith("…") else {"maximum": read(high)})
-        return {"type": kind, **limits}
+        low, *_, high = map(read, re.findall(r"-?\d+(?:\.\d+)?", choice.replace("–", " ")))
+        return {"type": kind, "minimum": low} | ({} if choice.endswith("…") else {"maximum": high})
     if not text.startswith("<"):
         return {"const": text}
     if " | " in choice:

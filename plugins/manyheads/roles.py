@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,8 +13,8 @@ from manyheads.disk import read_text
 from manyheads.errors import ConfigError, describe
 from manyheads.forms import Forms
 from manyheads.prompts import Prompts
-from manyheads.replies import ReplyModel, reply_type
-from manyheads.resources import Resources, State, parse_yaml
+from manyheads.replies import ReplyModel, from_schema, reply_type
+from manyheads.resources import Resources, State, parse_json, parse_yaml
 
 
 class _Card(BaseModel):
@@ -26,8 +26,10 @@ class Task(_Card):
 
     description: str
     """What the task is for, in a line."""
-    reply: str
-    """Name of the typed reply, one of `manyheads.replies.REPLIES`; `pack.Reply` for one that an installed pack brings."""
+    reply: str | dict[str, Any]
+    """The typed reply: a name of `manyheads.replies.REPLIES`; `text` for plain text; `pack.Reply` for one that an installed
+    pack brings; `package.module:Class` for a pydantic class, whose module is imported when the card is read; a JSON
+    Schema, or the name of a `.json` file beside the card that holds one."""
     variables: tuple[str, ...] = ()
     """What the prompt is given; a prompt that reads anything else is refused."""
     prompt: str | None = None
@@ -115,7 +117,7 @@ class Roles:
 
     def reply(self, role: str, task: str) -> type[ReplyModel]:
         """The reply type that a role's task asks for."""
-        return reply_type(self.task(role, task).reply)
+        return _reply(self.task(role, task), role, task)
 
     def problems(self) -> list[str]:
         """Everything wrong with the cards and their prompts, a line each; empty when all is well.
@@ -148,7 +150,7 @@ class Roles:
 @lru_cache
 def _cards(files: State) -> Mapping[str, RoleCard]:
     cards = {name: path for name, path, *_ in files if name.endswith(".yaml")}
-    return {name.removesuffix(".yaml"): read_card(path) for name, path in sorted(cards.items())}
+    return {name.removesuffix(".yaml"): read_card(Path(path)) for name, path in sorted(cards.items())}
 
 
 @lru_cache
@@ -170,9 +172,35 @@ def read_card(path: Path) -> RoleCard:
         raise ConfigError(f"{path}: {describe(error)}", hint="see roles/role.schema.json") from error
     if card.name != path.stem:
         raise ConfigError(f"{path}: name is {card.name!r}, the file says {path.stem!r}")
-    for task in card.tasks.values():
+    for name, task in card.tasks.items():
         try:
-            reply_type(task.reply)
+            if isinstance(task.reply, str) and task.reply.endswith(".json"):
+                task = task.model_copy(update={"reply": _schema_beside(path, task.reply)})
+                card.tasks[name] = task
+            _reply(task, card.name, name)
         except ConfigError as error:
-            raise ConfigError(f"{path}: {error.message}", tried=error.tried, hint=error.hint) from error
+            where = f"{path}: task {name!r}: {error.message}"
+            raise ConfigError(where, tried=error.tried, hint=error.hint) from error
     return card
+
+
+def _reply(task: Task, role: str, name: str) -> type[ReplyModel]:
+    return (
+        reply_type(task.reply) if isinstance(task.reply, str) else from_schema(task.reply, f"{role} {name}")
+    )
+
+
+def _schema_beside(card: Path, name: str) -> dict[str, Any]:
+    """The JSON Schema in a file beside a card; raises `ConfigError` where there is none."""
+    path = card.parent / name
+    if Path(name).name != name:
+        raise ConfigError(f"reply {name!r}: the file must stand beside the card")
+    if not path.is_file():
+        raise ConfigError(f"reply {name!r}: there is no {path}")
+    try:
+        schema = parse_json(read_text(path))
+    except ValueError as error:
+        raise ConfigError(f"{path}: not valid JSON: {error}") from error
+    if not isinstance(schema, dict):
+        raise ConfigError(f"{path}: a JSON Schema is an object")
+    return cast(dict[str, Any], schema)

@@ -15,7 +15,7 @@ from manyheads.config import RunConfig, documented
 from manyheads.core.results import RunResult
 from manyheads.models.offline import Phrases
 from manyheads.models.prices import PriceList
-from manyheads.replies import REPLIES
+from manyheads.replies import REPLIES, TEXT
 from manyheads.resources import shipped
 from manyheads.suites import spec
 from manyheads.systems import BUILT_IN, DEFAULT, systems
@@ -101,7 +101,11 @@ def _schema(model: type[BaseModel]) -> Schema:
                     node["anyOf"] = [{"$ref": node.pop("$ref")}, {"type": "integer", "minimum": 1}]
                     node["description"] = parts[part.__name__]["description"]
     if "Task" in parts:
-        parts["Task"]["properties"]["reply"]["anyOf"] = [{"enum": list(REPLIES)}, {"pattern": r"^\w+\.\w+$"}]
+        parts["Task"]["properties"]["reply"]["anyOf"] = [
+            {"enum": [TEXT, *REPLIES]},
+            {"type": "string", "pattern": r"^\w+\.\w+$|^[\w.]+:\w+$|\.json$"},
+            {"type": "object", "required": ["properties"]},
+        ]
     return schema
 
 

@@ -1,5 +1,6 @@
 """Embedders as a user meets them: found or not, lexical, cached, imported from a file."""
 
+import asyncio
 import socket
 import sqlite3
 import subprocess
@@ -346,5 +347,5 @@ async def test_a_run_without_any_model_says_by_what_it_was_embedded_and_keeps_to
     done = await manyheads.run("virsci", "topic=Birds", "team.size=2", "turns=1", out=tmp_path)
     assert done.embedding == "lexical-hash-384"
     assert any("embedding: lexical" in warning for warning in done.warnings)
-    [folder] = tmp_path.glob("*-virsci")
+    [folder] = await asyncio.to_thread(lambda: list(tmp_path.glob("*-virsci")))
     assert common([str(folder / "config.yaml")]).embedding == "lexical"

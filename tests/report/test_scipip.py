@@ -176,7 +176,7 @@ async def test_papers_of_one_cluster_are_shown_with_the_first(run: Play, tmp_pat
     [cluster] = result["clusters"]
     titles = {each["id"]: each["title"] for each in result["evidence"]}
     page = unescape(page_of(tmp_path / "run"))
-    assert f"and {len(cluster['members']) - 1} papers like it" in page
+    assert f"and {len(cluster['members']) - 1} similar papers" in page
     assert all(titles[member] in page for member in cluster["members"])
 
 
@@ -191,7 +191,7 @@ async def test_an_idea_that_another_stands_for_is_told_of(run: Play, tmp_path: P
     page = page_of(tmp_path / "run")
     [row] = re.findall(r"<tr>(?:(?!</tr>).)*>7\. (?:(?!</tr>).)*</tr>", page)
     assert f'merged into <a href="#idea-{home["number"]}">{home["number"]}</a>' in row
-    assert "It stands for idea 7, from the literature (similarity 1.00)" in page
+    assert "Merged with idea 7, from the literature (similarity 1.00)" in page
     assert "6 ideas, 1 merged into them" in dict(essence(load(tmp_path / "run")))["Selection"]
 
 

@@ -99,8 +99,14 @@ def _among(one: Record, value: str) -> bool:
     return one["id"].removeprefix(SITE) in ids
 
 
+def _doi_among(one: Record, value: str) -> bool:
+    doi = str(one["doi"] or "").removeprefix("https://doi.org/").casefold()
+    return bool(doi) and doi in value.casefold().split("|")
+
+
 FILTERS: Mapping[str, Callable[[Record, str], bool]] = {
     "openalex_id": _among,
+    "doi": _doi_among,
     "cites": lambda one, value: SITE + value in one["referenced_works"],
     "from_publication_date": lambda one, value: (one["publication_date"] or "0") >= value,
     "to_publication_date": lambda one, value: (one["publication_date"] or "9") <= value,

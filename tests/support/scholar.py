@@ -151,6 +151,11 @@ class Scholar:
             "/recommendations/v1/papers/forpaper/(.+)": self._recommendations,
         }
 
+    def batch(self, asked: Asked, ids: Sequence[str]) -> Any:
+        """The papers of some ids, null for each that is not there."""
+        found = [next((one for one in self.papers if self._is(one, name)), None) for name in ids]
+        return [one and _shown(one, asked.params) for one in found]
+
     def _search(self, params: Mapping[str, str]) -> Any:
         words = params["query"].casefold().split()
         found = [paper for paper in self.papers if _holds(paper, words) and _dated(paper, params)]
@@ -195,12 +200,15 @@ class Scholar:
         )
 
     def _named(self, name: str) -> Record:
-        kind, _, rest = name.partition(":")
         for paper in self.papers:
-            ids = {key.casefold(): str(value) for key, value in (paper["externalIds"] or {}).items()}
-            if name == paper["paperId"] or (rest and ids.get(kind.casefold()) == rest):
+            if self._is(paper, name):
                 return paper
         raise RefusedError(404, f"Paper with id {name} not found")
+
+    def _is(self, paper: Record, name: str) -> bool:
+        kind, _, rest = name.partition(":")
+        ids = {key.casefold(): str(value) for key, value in (paper["externalIds"] or {}).items()}
+        return name == paper["paperId"] or bool(rest and ids.get(kind.casefold()) == rest)
 
 
 def _holds(paper: Record, words: Iterable[str]) -> bool:
@@ -252,7 +260,10 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
-    def do_GET(self) -> None:
+    def do_POST(self) -> None:
+        self.do_GET(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["ids"])
+
+    def do_GET(self, ids: Sequence[str] | None = None) -> None:
         scholar, parts = cast(_Server, self.server).scholar, urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
         params = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -262,7 +273,8 @@ class _Handler(BaseHTTPRequestHandler):
         scholar.requests.append(asked)
         trouble = next((one for one in scholar.troubles if one.takes(asked.path)), None)
         try:
-            status, body = 200, scholar.body(asked)
+            batch = ids is not None and asked.path == "/graph/v1/paper/batch"
+            status, body = 200, json.dumps(scholar.batch(asked, ids or ())) if batch else scholar.body(asked)
         except RefusedError as refused:
             status, body = refused.status, refused.body
         self._send(status, body, trouble)

@@ -184,6 +184,41 @@ async def test_where_a_source_has_the_paper_its_own_list_saves_look_ups(
     assert not any(HAND["title"] in asked.params.get("query", "") for asked in scholar.requests)
 
 
+async def test_references_with_numbers_cost_one_request(look_up: LookUp, scholar: Scholar) -> None:
+    scholar.papers = [
+        record(f"{n:040x}", f"Gloves of leather, part {n}", year=2012, externalIds={"DOI": f"10.1/{n}"})
+        for n in range(20)
+    ]
+    entries = [
+        entry(f"{one['title']}. 2012.", title=one["title"], doi=f"10.1/{n}", year=2012)
+        for n, one in enumerate(scholar.papers)
+    ]
+    played = await look_up(*entries)
+    assert {one.state for one in works(played)} == {"exists"}
+    asked = [one.path for one in scholar.requests]
+    assert asked.count("/graph/v1/paper/batch") == 1
+    assert not any("DOI:" in path for path in asked)
+
+
+async def test_a_source_that_wants_seconds_between_requests_is_asked_last(
+    look_up: LookUp, scholar: Scholar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(3.0))
+    people = [{"author": {"display_name": name}} for name in ("Ada Berg", "Bo Lee")]
+    held = [
+        work(
+            1, HAND["title"], doi="https://doi.org/10.1234/hand.1", publication_year=2012, authorships=people
+        ),
+        work(2, "A glove that nobody numbers", publication_year=2012, authorships=people),
+    ]
+    with OpenAlexServer(papers=held) as openalex:
+        endpoints = {"openalex": openalex.url, "semantic_scholar": scholar.url}
+        sources = {"cascade": ["semantic_scholar", "openalex"], "endpoints": endpoints}
+        entries = [cited(doi="10.1234/hand.1"), cited("A glove that nobody numbers")]
+        played = await look_up(*entries, literature=sources)
+    assert [one.paper.partition(":")[0] for one in works(played)] == ["openalex", "openalex"]
+
+
 @pytest.mark.parametrize("first", ["openalex", "semantic_scholar"])
 async def test_a_retraction_is_told_by_the_source_that_knows(
     look_up: LookUp, scholar: Scholar, first: str

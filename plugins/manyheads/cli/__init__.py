@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from manyheads import __version__, objects
-from manyheads.cli import corpus, evaluate, forms, inspect, measure, review, run
+from manyheads.cli import corpus, evaluate, forms, inspect, measure, project, review, run, show
 from manyheads.cli.options import Command, SystemCommand, with_groups
 from manyheads.cli.printing import fail, fail_usage, say
 from manyheads.errors import ConfigError, UserError
@@ -28,6 +28,7 @@ def main() -> None:
                     f"word {number} of the command line is not UTF-8 text: {word!r}",
                     hint="files and folders need names in UTF-8",
                 )
+        project.read_keys()
         sys.exit(app(standalone_mode=False))
     except UserError as error:
         fail(error)
@@ -53,10 +54,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("init")(project.init)
 app.command("run", cls=SystemCommand)(run.run)
 app.command("resume")(run.resume)
 app.command("review")(review.review)
 app.command("report")(run.report)
+app.command("show")(show.show)
+app.command("open")(show.open_report)
+app.command("list")(project.list_all)
 app.command("measure")(measure.measure)
 app.command("search")(inspect.search)
 app.command("eval")(evaluate.evaluate)

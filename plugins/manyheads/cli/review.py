@@ -12,6 +12,7 @@ from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Budget, Changes, Estimated, Seed, going_on_later, settings
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.run import Out, Show, begin, closing, go, with_budget
+from manyheads.cli.show import browse
 from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def review(
     """
     from manyheads.engine.budget import JobsBudget
     from manyheads.engine.session import Session, new_folder
+    from manyheads.report.index import write_index
     from manyheads.resources import Resources
     from manyheads.suites.reviews import review_all, review_of, reviewer_of, texts_of
 
@@ -86,6 +88,8 @@ def review(
             done = asyncio.run(work)
         if not show.json:
             _show([job for job, failure in done if failure is None])
+        if show.open and (page := write_index(out)):
+            browse(page)
         if failed := sum(failure is not None for _, failure in done):
             say(f"manyheads: {failed} of {len(done)} texts have no review, see above", err=True)
             raise typer.Exit(2)

@@ -12,6 +12,7 @@ import typer
 from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Budget, Changes, Configs, Estimated, Seed, with_folders
 from manyheads.cli.printing import say
+from manyheads.cli.show import browse
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -26,6 +27,7 @@ class Show:
 
     json: Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only warnings and the result.")] = False
+    open: Annotated[bool, typer.Option("--open", help="Open the report in the browser at the end.")] = False
 
 
 def run(
@@ -115,6 +117,8 @@ def go(session: Any, show: Show) -> None:
     finally:
         with suppress(OSError):
             session.folder.rmdir()  # empty: the run never began
+    if show.open:
+        browse(session.folder / "report.html")
 
 
 async def _drive(session: Any, show: Show) -> None:
@@ -134,8 +138,16 @@ async def _drive(session: Any, show: Show) -> None:
             if not show.json:  # what was paid for is there to be read
                 say(closing(session.folder))
         raise
+    _linked(session.folder)
     if not show.json:
         say(closing(session.folder))
+
+
+def _linked(folder: Path) -> None:
+    """The reports of the runs that this one reviews or judges link to it from now on."""
+    from manyheads.systems.results import update_reports
+
+    update_reports(folder)
 
 
 def closing(folder: Path) -> str:

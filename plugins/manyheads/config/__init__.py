@@ -8,13 +8,14 @@ import ast
 import inspect
 import os
 import re
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from textwrap import dedent
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast, get_args
 from urllib.parse import urlsplit
 
@@ -458,16 +459,21 @@ FRAMEWORKS = {"agentscope": "agentscope", "autogen": "autogen_agentchat"}
 """The import package that each host needs."""
 
 
+@cache
+def _class_bodies(module: str) -> dict[str, list[ast.stmt]]:
+    """What stands in each class of a module, by its name."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
 def documented(model: type[BaseModel]) -> dict[str, str]:
     """The texts below a model's fields, those that it inherits too."""
     texts: dict[str, str] = {}
     for each in reversed(model.__mro__):
         if not issubclass(each, BaseModel) or each.__module__ in ("pydantic.main", "manyheads.engine.system"):
             continue
-        [tree] = ast.parse(
-            dedent(inspect.getsource(each.__pydantic_generic_metadata__["origin"] or each))
-        ).body
-        for above, below in pairwise(tree.body if isinstance(tree, ast.ClassDef) else ()):
+        kind = each.__pydantic_generic_metadata__["origin"] or each
+        for above, below in pairwise(_class_bodies(kind.__module__).get(kind.__name__, ())):
             match above, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                     texts[name] = inspect.cleandoc(text)

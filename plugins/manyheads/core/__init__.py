@@ -65,6 +65,8 @@ class Place:
 
     def __str__(self) -> str:
         again = f" (again, {self.ordinal})" if self.ordinal else ""
+        if not self.stage:  # of no run
+            return f"{self.speaker}: {self.task}{again}"
         return f"{self.stage}, turn {self.turn}, {self.speaker}: {self.task}{again}"
 
 
@@ -287,6 +289,10 @@ class Host(Protocol):
 
 class ManagedHost(Host, Protocol):
     """A host that a session owns."""
+
+    def open(self, *models: str) -> None:
+        """Make the clients of some models now, by alias; the first request makes them otherwise."""
+        ...
 
     async def close(self) -> None:
         """Release connections."""

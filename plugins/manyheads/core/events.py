@@ -115,7 +115,7 @@ class Searched(Event):
 
     kind: Literal["searched"] = "searched"
     source: str
-    operation: Literal["search", "paper", "references", "citations", "recommendations", "authors"]
+    operation: Literal["search", "paper", "papers", "references", "citations", "recommendations", "authors"]
     query: str
     """What the caller wanted: words, or a paper's id."""
     asked: str

@@ -11,9 +11,12 @@ from manyheads import replies
 from manyheads.core import NOTHING, Price, Usage, money
 from manyheads.core.events import MadeBy
 from manyheads.errors import SubjectError, describe
+from manyheads.papers import Paper
 
 R = TypeVar("R", bound=BaseModel)
 RESULT = "result.json"
+MEASURE = "measure.json"
+"""What `manyheads measure` keeps of a run in its folder."""
 FORMAT = 3
 FOLDERS = "name the folder of a run, such as runs/<time>-<name>"
 
@@ -53,6 +56,11 @@ class Evidence(Part):
     """The paper's id."""
     title: str
     year: int | None = None
+    doi: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    url: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    venue: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    authors: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
+    """As a service names them; of a paper of a corpus nobody is named."""
     retrievals: list[Retrieval] = []
     """Each way in which it was found, in order."""
 
@@ -73,10 +81,25 @@ class EvidenceList:
         return [*self._entries.values()]
 
     def cite(
-        self, paper: str, title: str, retrieval: Retrieval, *, year: int | None = None, passage: str = ""
+        self,
+        paper: str,
+        title: str,
+        retrieval: Retrieval,
+        *,
+        year: int | None = None,
+        passage: str = "",
+        of: Paper | None = None,
     ) -> str:
-        """The id of a paper that was found, now or before; `passage` is a hash that tells its texts apart."""
+        """The id of a paper that was found, now or before.
+
+        Args:
+            passage: a hash that tells its texts apart.
+            of: the paper, where more of it is known.
+        """
         own = Evidence(id=f"e{len(self._entries) + 1}", paper=paper, title=title, year=year)
+        if of:
+            own.doi, own.url, own.venue = of.doi, of.url, of.venue
+            own.authors = () if of.source == "local" else of.authors
         entry = self._entries.setdefault((paper, passage), own)
         if retrieval not in entry.retrievals:
             entry.retrievals.append(retrieval)
@@ -370,6 +393,8 @@ class RunResult(Part, Generic[R]):
     @property
     def price_note(self) -> str:
         """Whose prices the cost is made of, and which models are not in it; empty where nothing was to be paid."""
+        if self.cost and not self.prices:  # of a run of an earlier version
+            return "in the currency of your prices"
         return price_note(self.prices, self.models) if self.usage.calls else ""
 
 

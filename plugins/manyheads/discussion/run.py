@@ -303,7 +303,8 @@ class Run(Generic[Result, C, M]):
             for channel, reason in hit.channels
         ]
         [evidence, *_] = [
-            self.evidence.cite(paper.id, paper.title, way, year=paper.year) for way in ways or [retrieval]
+            self.evidence.cite(paper.id, paper.title, way, year=paper.year, of=paper)
+            for way in ways or [retrieval]
         ]
         return Cited(paper, hit.score, evidence)
 

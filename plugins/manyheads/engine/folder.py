@@ -31,11 +31,13 @@ from pydantic_core import to_json
 
 from manyheads.config import RunConfig
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
-from manyheads.core.results import RESULT, RunResult
+from manyheads.core.results import MEASURE, RESULT, RunResult
 from manyheads.disk import replace_text
 from manyheads.errors import JournalError
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
+RUNS = "runs"
+"""Where runs go that are told no other place."""
 
 
 def new_folder(config: RunConfig, base: Path) -> Path:
@@ -131,7 +133,7 @@ class RunFolder:
             os.replace(self._events_file, self.path / EVENTS)
             self._resumed = False
             self._keep_config()
-            for stale in (RESULT, REPORT):
+            for stale in (RESULT, REPORT, MEASURE):
                 (self.path / stale).unlink(missing_ok=True)
 
     def note(self, event: AnyEvent) -> None:

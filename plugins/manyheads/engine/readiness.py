@@ -114,9 +114,14 @@ def _need_key(model: ModelConfig, alias: str) -> None:
 
 def need_keys(config: RunConfig, roles: Roles) -> None:
     """Raises `UserError` where a model that a run asks has no key, or no record to be replayed from; nobody is asked."""
-    for role in sorted({role for role, _ in system_of(config).needs(config)}):
-        alias = _model_of(role, config, roles)
+    for alias in models_asked(config, roles):
         _need_key(config.models[alias], alias)
+
+
+def models_asked(config: RunConfig, roles: Roles) -> list[str]:
+    """The aliases of the models that a run asks."""
+    asked = sorted({role for role, _ in system_of(config).needs(config)})
+    return list(dict.fromkeys(_model_of(role, config, roles) for role in asked))
 
 
 def _model_of(role: str, config: RunConfig, roles: Roles) -> str:
@@ -244,7 +249,7 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
             )
         elif not issubclass(roles.reply(role, task), kind):
             lines.append(
-                f"role {role}: task {task!r} must reply with {kind.__name__}, not {tasks[task].reply}"
+                f"role {role}: task {task!r} must reply with {kind.__name__}, not {roles.reply(role, task).__name__}"
             )
     own = {service.name: service.arguments for service in system.services}
     return [*lines, *tool_problems(roles.prompts, own), *system.check(config, roles)]

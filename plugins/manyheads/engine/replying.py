@@ -21,7 +21,7 @@ from manyheads.errors import ReplyError, describe
 from manyheads.forms import MISSING, Forms, Unusable, shipped_forms
 from manyheads.models.offline import OFFLINE
 from manyheads.objects import UnreadableError, objects, printable
-from manyheads.replies import ReplyModel, uniform_score
+from manyheads.replies import PlainText, ReplyModel, read_as, uniform_score
 
 R = TypeVar("R", bound=ReplyModel)
 
@@ -57,8 +57,10 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: For
         raise UnusableReplyError("empty", "it was empty")
     if truncated:
         raise UnusableReplyError("cut", "it was cut off at the length limit")
+    if issubclass(reply_type, PlainText):
+        return reply_type(text=text)
     try:
-        value = reply_type.model_validate(_answer(text, reply_type))
+        value = read_as(reply_type, _answer(text, reply_type))
     except ValidationError as error:
         items = error.errors(include_url=False, include_context=False)
         wrote = {
@@ -204,12 +206,14 @@ def _without_tools(turn: Turn[Any]) -> Turn[Any]:
 def with_form(turn: Turn[Any]) -> tuple[Message, ...]:
     """The turn's thread, its last message ending with the reply's form."""
     *before, last = turn.thread
-    form = forms_of(turn).form(turn.reply_type)
+    if not (form := forms_of(turn).form(turn.reply_type)):
+        return turn.thread
     return (*before, replace(last, text=f"{last.text.rstrip()}\n\n{form}\n"))
 
 
 def with_passage(turn: Turn[Any], text: str, passage: str) -> str:
     """A message's text with what a retrieval hook recalls, behind the question and before the reply's form."""
-    form = f"\n{forms_of(turn).form(turn.reply_type)}\n"
+    form = forms_of(turn).form(turn.reply_type)
+    form = f"\n{form}\n" if form else ""
     question = text.removesuffix(form)
     return f"{question.rstrip()}\n\n{passage.strip()}\n{form if question != text else ''}"

@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -30,9 +30,9 @@ from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
-from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
+from manyheads.engine.folder import CONFIG, JOURNAL, RUNS, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Recorded
-from manyheads.engine.readiness import need_keys, need_team, prepare, roles_of, switched_off
+from manyheads.engine.readiness import models_asked, need_keys, need_team, prepare, roles_of, switched_off
 from manyheads.engine.system import System, system_of
 from manyheads.engine.versions import Starts
 from manyheads.errors import JournalError, UserError
@@ -45,6 +45,7 @@ from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
 from manyheads.prompts import Prompts
 from manyheads.replies import Seeks
+from manyheads.report.index import is_ours, write_index
 from manyheads.tools import INVITE
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder", "offhand"]
@@ -144,14 +145,26 @@ class Session:
         identities = {alias: model.identity() for alias, model in config.models.items()}
         roles = roles_of(config)
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(asyncio.to_thread, _list_run, self.folder)
             # What is recorded is looked at first: to repeat it takes a framework, a corpus and its embeddings. Whoever
             # has the journal has the folder.
             journal = self._journal(stack, identities) if (self.folder / JOURNAL).exists() else None
-            material = await asyncio.to_thread(system.read, config)
+            discussion = system.team(config)
             literature: Literature = NoLiterature()
+            recall = AuthorRecall(
+                literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
+            )
+            host = make_host(_models(config), recall, config.attempts)
+            stack.push_async_callback(host.close)
+            reading = asyncio.ensure_future(asyncio.to_thread(system.read, config))
+            if journal is None:  # the SDKs take as long to import as a paper to read
+                with suppress(UserError):  # what is wrong is said below
+                    host.open(*models_asked(config, roles))
+            material = await reading
             if system.corpus(config):
                 literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
                 need_team(config, literature)
+                recall.literature = literature
             if journal is None:  # no folder is made for a run that could not ask its first question
                 need_keys(config, roles)
                 if system.searches(config, roles):
@@ -161,12 +174,6 @@ class Session:
             folder = RunFolder(self.folder, config, system.write_report, starts.made_by)
             # Beside the loop: a report may hold pictures of pages, and other runs go on meanwhile.
             stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
-            discussion = system.team(config)
-            recall = AuthorRecall(
-                literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
-            )
-            host = make_host(_models(config), recall, config.attempts)
-            stack.push_async_callback(host.close)
             ledger = Ledger(config.budget)
             guarded = self._guarded(host, journal, identities, folder, ledger, starts)
             searches = SearchLedger(self.folder / LEDGER)
@@ -321,6 +328,14 @@ def _library(
         cache=cache_folder() / CACHE,
         record=record,
     )
+
+
+def _list_run(folder: Path) -> None:
+    """Bring the start page of the runs beside a run up to date: of `runs`, and of folders that have one."""
+    base = folder.absolute().parent
+    if (folder / CONFIG).exists() and (base.name == RUNS or is_ours(base)):
+        with suppress(OSError):
+            write_index(base)
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:

@@ -18,6 +18,7 @@ from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
 from manyheads.report.page import Page, View, write_page
 from manyheads.report.record import Record, read_run
+from manyheads.report.top import Related
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 
@@ -162,6 +163,8 @@ class System(Generic[C, N, R]):
     """What a reader wants of a result beyond its essence, in Markdown."""
     work: Callable[[R], Iterable[str]] = lambda result: ()
     """What was written, in full, in Markdown: it stands for the essence where others go on with it."""
+    table: Callable[[R], Iterable[BaseModel | Mapping[str, object]]] = lambda result: ()
+    """A row each of what spreadsheets are given of a result; its ideas with their scores, where it has some."""
     revisions: Callable[[R], Revisions | None] = lambda result: None
     """How `result.idea` came about, where it was revised."""
     reviews: Reviews | None = None
@@ -274,15 +277,18 @@ class System(Generic[C, N, R]):
             inputs[name] = tuple(texts) if slot.many else texts[0]
         return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs)})
 
-    def write_report(self, folder: Path) -> Path:
+    def write_report(self, folder: Path, related: Sequence[Related] = ()) -> Path:
         """Write the report of a run, finished or not, into its folder.
+
+        Args:
+            related: runs that review or judge it.
 
         Raises:
             UserError: the folder is no run folder, or the report cannot be written.
         """
         record = read_run(folder, self.result)
         view = View(self.report, Page(record)) if isinstance(self.report, str) else self.report(record)
-        return write_page(folder, view)
+        return write_page(folder, view, related)
 
 
 def system_of(config: RunConfig) -> System:

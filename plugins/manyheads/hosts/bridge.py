@@ -38,7 +38,6 @@ from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE, with_label
 from manyheads.papers import Literature, Scientist
-from manyheads.resources import Resources
 from manyheads.roles import RoleCard, Roles
 from manyheads.systems import results, systems
 from manyheads.systems import system_of as system_by
@@ -319,7 +318,7 @@ def cast_role(
     corpus: Literature | str | None,
     guest: Guest,
     ledger: Ledger,
-    paths: Sequence[str],
+    roles: Roles,
     variables: Mapping[str, Any],
 ) -> tuple[RoleCard, str, tuple[Tool, ...]]:
     """A role's card, its system prompt, and all its tools, with those of literature and corpus that its card lists.
@@ -334,7 +333,6 @@ def cast_role(
         ConfigError: no such role or variable.
         CorpusError: no such corpus or scientist.
     """
-    roles = Roles(Resources.of(paths))
     card = roles.card(role)
     if isinstance(corpus, str):
         corpus = _open_corpus(corpus)

@@ -324,6 +324,15 @@ class ClientHost(StructuredHost, Generic[C]):
             self._served[alias] = self.serves(self._models[alias], alias, ready, loop)
         return self._served[alias]
 
+    def open(self, *models: str) -> None:
+        """See `ManagedHost.open`.
+
+        Raises:
+            ConfigError: as `model`.
+        """
+        for alias in models:
+            self.model(alias)
+
     async def ask(self, turn: Turn[R]) -> Reply[R]:
         """See `Host.ask`; ends in time whatever a framework, a tool or a server does.
 

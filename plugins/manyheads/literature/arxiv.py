@@ -37,6 +37,7 @@ class Arxiv(Service):
     pace: Pace = PACE
     address: str = ADDRESS
     lacking: ClassVar[Mapping[str, str]] = {
+        "papers": "arXiv is asked for one paper at a time",
         "references": "arXiv keeps no references",
         "citations": "arXiv keeps no citing papers",
         "recommendations": "arXiv recommends nothing",

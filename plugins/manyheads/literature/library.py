@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 ENOUGH = 3
 """With so many papers a source's query is wide enough; to fill up the rest, the next source is asked."""
+SLOW = 1.0
+"""Seconds between two requests from which on a source is asked after the others, where there are many to be looked up."""
 SAME_TITLE = 10
 """How many papers are looked at for one that bears a title."""
 _FOR_MERGING: frozenset[Part] = frozenset(("doi",))
@@ -153,6 +155,16 @@ class Library:
         findings = await self._findings(self._paper, "paper", paper_id, 1, parts, window)
         return next(iter(findings.papers), None)
 
+    async def papers(
+        self, names: Collection[str], *, parts: Collection[Part] = ALL, window: Window | None = None
+    ) -> Findings:
+        """What the sources have of papers by their DOIs and arXiv numbers, `DOI:…` or `ARXIV:…`, many in one request.
+
+        The fastest source is asked first, the others for what it has not. What nobody gives here may be had by `paper`.
+        """
+        query = " ".join(sorted(name for name in names if len(name.split()) == 1))
+        return await self._findings(self._papers, "papers", query, len(names), parts, window)
+
     async def titled(
         self, title: str, *, parts: Collection[Part] = ALL, window: Window | None = None
     ) -> Findings:
@@ -226,6 +238,13 @@ class Library:
             )
         return tuple(members)
 
+    @property
+    def _fastest(self) -> list[Member]:
+        """The sources, those last that want seconds between two requests."""
+        return sorted(
+            self._members, key=lambda member: getattr(member.source, "pace", Pace()).seconds >= SLOW
+        )
+
     async def _findings(
         self,
         work: _Work,
@@ -284,11 +303,22 @@ class Library:
         look_up.need_answer(of_all=True)
         return look_up.findings()
 
+    async def _papers(self, look_up: LookUp) -> Findings:
+        merged, left = Merged(), look_up.request.query.split()
+        for member in self._fastest:
+            if left and "papers" not in member.source.lacking:
+                until = member.source.deadline()
+                papers = await look_up.ask(member, "papers", " ".join(left), until, limit=len(left)) or ()
+                merged.add(papers)
+                names = {name for paper in papers for name in identifiers_of(paper)}
+                left = [name for name in left if identify(name) not in names]
+        return look_up.findings(merged.best(len(merged)))
+
     async def _titled(self, look_up: LookUp) -> Findings:
         merged, title = Merged(), look_up.request.query
         telling = salient(title, MOST_LETTERS)
         half = salient(title, max(ENOUGH, len(telling) // 2))
-        for member in self._members:
+        for member in self._fastest:
             until = member.source.deadline()
             for form in dict.fromkeys(" ".join(words).replace("-", " ") for words in (words_of(title), half)):
                 papers = await look_up.ask(member, "search", form, until) if form else ()

@@ -23,6 +23,7 @@ class LocalSource(Source):
 
     name: SourceName = "local"
     lacking: ClassVar[Mapping[str, str]] = {
+        "papers": "a corpus is asked for one paper at a time",
         "references": "a corpus keeps no references",
         "citations": "a corpus keeps no citing papers",
     }

@@ -146,6 +146,17 @@ class OpenAlex(Service):
 
         return await self._work(request, _select(request), read) or []
 
+    async def papers(self, request: Request) -> list[Paper]:
+        """Works by DOI or arXiv number, a hundred at a time."""
+        from pyalex import Works
+
+        names = [name.removeprefix("doi:") for name in map(_identifier, request.query.split()) if name]
+        dois, papers = [doi for doi in names if not {*",|"} & {*doi}], list[Paper]()
+        for start in range(0, len(dois), MOST):
+            some = dois[start : start + MOST]
+            papers += await self._works(Works().filter_or(doi=some), replace(request, limit=len(some)))
+        return papers
+
     async def references(self, request: Request) -> list[Paper]:
         """The works that a work cites, in the order in which OpenAlex lists them."""
         work = await self._work(request, "id,referenced_works", _LINKED)

@@ -14,7 +14,7 @@ from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
 from manyheads.literature.source import Part, Request, Service, papers_of, parse, read_json
 from manyheads.papers import ANY_TIME, Paper, year_of
-from manyheads.retry import Pace, RefusedError
+from manyheads.retry import GarbledError, Pace, RefusedError
 
 if TYPE_CHECKING:
     from semanticscholar import AsyncSemanticScholar
@@ -28,7 +28,7 @@ SHARED_POOL = Pace(3.0)
 
 _SEARCH_PAGE, _SEARCH_MOST = 100, 1000
 _LINKS_PAGE, _LINKS_MOST = 1000, 9999
-_RECOMMENDED_MOST = 500
+_RECOMMENDED_MOST = _BATCH_MOST = 500
 """The service's limits: results a page, and how far pages go."""
 _FIELDS: dict[Part, str] = {
     "abstract": "abstract",
@@ -145,6 +145,33 @@ class SemanticScholar(Service):
         client, papers = self._package(f"paper {request.query}", request)
         await client.get_paper(path, _names(request))
         return papers
+
+    async def papers(self, request: Request) -> list[Paper]:
+        """Papers by DOI or arXiv number, five hundred at a time."""
+        names, papers = [name for name in request.query.split() if _path(name)], list[Paper]()
+        url, params = (
+            f"{self.address.rstrip('/')}/graph/v1/paper/batch",
+            {"fields": ",".join(_names(request))},
+        )
+
+        def read(body: bytes) -> list[Paper]:
+            if not isinstance(records := read_json(body), list):
+                raise GarbledError("no list of papers")
+            return papers_of([*filter(None, cast(list[Any], records))], _fields, request)
+
+        for start in range(0, len(names), _BATCH_MOST):
+            some = {"ids": names[start : start + _BATCH_MOST]}
+            try:
+                papers += await self.get(
+                    url, params, read, f"{len(names)} papers", until=request.until, body=some
+                )
+            except LiteratureError as error:
+                match error.__cause__:
+                    case RefusedError(status=400, text=text) if "No valid paper ids" in text:
+                        pass
+                    case _:
+                        raise
+        return [*filter(request.window.holds, papers)]
 
     async def references(self, request: Request) -> list[Paper]:
         """What a paper cites; the service takes no date bounds here, so what lies outside is read and left out."""

@@ -41,7 +41,7 @@ Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url"
 """What may be asked of a paper beside its id, title and year; few sources tell whether it is retracted."""
 ALL: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date", "doi", "url"))
 """What is asked of a paper where nothing is said of it."""
-Operation = Literal["search", "paper", "references", "citations", "recommendations"]
+Operation = Literal["search", "paper", "papers", "references", "citations", "recommendations"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class Request:
     """What is looked up.
 
     Args:
-        query: words, or a paper; a source takes the identifier behind the colon of `Paper.id`, or `DOI:…` or `ARXIV:…`.
+        query: words, or a paper; a source takes the identifier behind the colon of `Paper.id`, or `DOI:…` or `ARXIV:…`. For
+            `papers`, several of the latter with spaces between them.
         limit: papers, at most; it may exceed a page of the service.
         until: when it is given up, in seconds of `time.monotonic`, if the source's patience does not end before.
         faults: takes what was wrong with single records of the answers.
@@ -71,7 +72,8 @@ class LackingError(LiteratureError):
 class Source:
     """A place where papers are looked up: one method for each operation that it does not lack, with a `Request`.
 
-    Lists come best first, and hold nothing outside the window. `paper` gives one or none, whenever it came out.
+    Lists come best first, and hold nothing outside the window. `paper` gives one or none, whenever it came out;
+    `papers` those of several that the source has, in one request for many.
     """
 
     name: SourceName
@@ -109,7 +111,7 @@ MOST_VALUES = 500_000
 
 @dataclass(kw_only=True, eq=False)
 class Service(Source):
-    """A source behind HTTP: sends GET requests; all that have its name, address and pace share one limiter.
+    """A source behind HTTP: all that have its name, address and pace share one limiter.
 
     Connections are kept open between requests, as long as their event loop runs.
 
@@ -151,6 +153,7 @@ class Service(Source):
         what: str,
         *,
         until: float,
+        body: object = None,
     ) -> T:
         """One request; see `call`.
 
@@ -158,12 +161,15 @@ class Service(Source):
             url: with everything in it escaped.
             params: added to its query, not yet escaped.
             read: reads the answer's body; raises `GarbledError` or `RefusedError` when it is none.
+            body: posted as JSON if given.
         """
         import httpx
 
+        method = "GET" if body is None else "POST"
+
         async def send() -> T:
             client, way, status = await self._client(), "", 0
-            request = client.build_request("GET", httpx.URL(url).copy_merge_params(params))
+            request = client.build_request(method, httpx.URL(url).copy_merge_params(params), json=body)
             for _ in range(_MOST_REDIRECTS + 1):
                 response = await client.send(request, stream=True)
                 status = response.status_code

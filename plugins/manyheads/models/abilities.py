@@ -17,7 +17,7 @@ from manyheads.disk import cache_folder, read_text, replace_text
 from manyheads.errors import UserError
 from manyheads.forms import schema_of
 from manyheads.models.requests import options, server_address
-from manyheads.replies import ReplyModel
+from manyheads.replies import PlainText, ReplyModel
 
 Limit = Literal["max_tokens", "max_completion_tokens"]
 """Under which name an OpenAI-compatible server takes the length limit of an answer."""
@@ -149,7 +149,12 @@ def forms_for(
     The last, `none`, is empty: the form stands in the prompt anyway. What a config names is sent in no other way.
     """
     most = config.response_format
-    if reply_type is None or most in (False, "none") or (with_tools and not takes_both(config)):
+    if (
+        reply_type is None
+        or issubclass(reply_type, PlainText)
+        or most in (False, "none")
+        or (with_tools and not takes_both(config))
+    ):
         return {"none": {}}
     forms = form_arguments(config.provider, reply_type)
     if most is not True:

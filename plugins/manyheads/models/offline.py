@@ -311,7 +311,10 @@ class Filler:
             case "integer" | "number":
                 low, high = schema.get("minimum", 0), schema.get("maximum")
                 if high is None:
-                    return self._rng.randint(low, max(low, len(self._prompt.fenced(filling.counts)) or 1))
+                    counted = len(self._prompt.fenced(filling.counts)) or 1
+                    return low + self._rng.randint(0, max(0, counted - int(low)))
+                if isinstance(low, float):
+                    return round(self._rng.uniform(low + (high - low) / 2, high - (high - low) / 9), 2)
                 # Sober self-ratings: the upper middle of the scale.
                 return self._rng.randint(low + (high - low) // 2, high - (high - low) // 9)
             case _:

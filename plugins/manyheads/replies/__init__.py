@@ -11,8 +11,9 @@ from importlib import import_module
 from typing import Any
 
 from manyheads.errors import ConfigError
+from manyheads.replies.own import from_schema, imported, read_as
 from manyheads.replies.base import (
-    Choice, Percent, R, ReplyModel, Score, Text, label, limited, mixed, uniform_score, whole_number,
+    Choice, Percent, PlainText, R, ReplyModel, Score, Text, label, limited, mixed, uniform_score, whole_number,
 )  # fmt: skip
 from manyheads.replies.literature import (
     Brainstorm, DetailedIdea, DetailedIdeas, Entities, Extract, FullExtract, InspiredIdea, InspiredIdeas,
@@ -53,20 +54,29 @@ REPLIES: dict[str, type[ReplyModel]] = {
     )
 }  # fmt: skip
 """Those that ship, by name."""
+TEXT = "text"
+"""How a role card names a reply that is plain text."""
 
 
 def reply_type(name: str) -> type[ReplyModel]:
-    """The reply type that a role card names: one of ours, or `pack.Reply` of an installed pack.
+    """The reply type that a role card names.
+
+    One of ours, `text` for plain text, `pack.Reply` of an installed pack, or `package.module:Class` for a pydantic class,
+    whose module is imported.
 
     Raises:
         ConfigError: there is none of this name.
     """
-    if kind := REPLIES.get(name):
+    if kind := PlainText if name == TEXT else REPLIES.get(name):
         return kind
+    if ":" in name:
+        return imported(name)
     pack, dot, inner = name.partition(".")
     if not dot:
         raise ConfigError(
-            f"unknown reply type {name!r}", tried=", ".join(REPLIES), hint="those of packs are pack.Reply"
+            f"unknown reply type {name!r}",
+            tried=", ".join((TEXT, *REPLIES)),
+            hint="one of a pack is pack.Reply, a class of your own package.module:Class",
         )
     if pack not in packs():
         raise ConfigError(

@@ -44,6 +44,12 @@ class ReplyModel(BaseModel):
         return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
 
 
+class PlainText(ReplyModel):
+    """A model's whole text, asked for without a form: a role card says `reply: text`."""
+
+    text: Text
+
+
 def limited(kind: type[R], field: str, of: Any, *checks: Any, **limits: Any) -> type[R]:
     """`kind` with a field that is `of` a type within limits, which its schema shows."""
     fields: dict[str, Any] = {field: (Annotated[of, Field(**limits), *checks], ...)}

@@ -4,7 +4,7 @@ Every text in it comes from models and papers: escaped, stripped of control char
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -19,6 +19,17 @@ from manyheads.errors import JournalError
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.replies import Abstract, Ratings, label
 from manyheads.report.record import Record, count
+from manyheads.report.references import bibtex, links_of
+from manyheads.report.top import (
+    REPORT,
+    Measured,
+    Related,
+    first_sentences,
+    place,
+    read_measure,
+    report_link,
+    without_places,
+)
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 SECTIONS = tuple(name for name in Abstract.model_fields if name != "title")
@@ -67,10 +78,18 @@ class Page:
     @cached_property
     def speakers(self) -> list[Share]:
         """Usage and model time of each speaker, most tokens first; calls that no speech stands for come last."""
+        return self._shares_by(lambda said: said.speaker)
+
+    @cached_property
+    def models(self) -> list[Share]:
+        """The same of each model, by the name that its server gives it."""
+        return self._shares_by(lambda said: said.model)
+
+    def _shares_by(self, key: Callable[[Said], str]) -> list[Share]:
         usage, seconds = Tally(), dict[str, float]()
         for said in self.said:
-            usage.pay(said.speaker, said.usage)
-            seconds[said.speaker] = seconds.get(said.speaker, 0.0) + said.seconds
+            usage.pay(key(said), said.usage)
+            seconds[key(said)] = seconds.get(key(said), 0.0) + said.seconds
         rows = [(name, used, seconds[name]) for name, used in usage.items()]
         rows.sort(key=lambda row: -row[1].tokens)
         return _shares(rows, "not told apart", self.record.result.usage.beyond(usage.total))
@@ -114,9 +133,23 @@ class Page:
         return bool(self.unwritten) and len(self.unwritten) < len(self.record.models())
 
     @property
+    def marked(self) -> frozenset[str]:
+        """The labels of the models whose texts are marked one by one: where all texts are alike, a section says it once."""
+        return self.unwritten if self.mixed else frozenset()
+
+    @cached_property
+    def measured(self) -> Measured | None:
+        """What `manyheads measure` has kept in the run folder."""
+        return read_measure(self.record.folder)
+
+    @property
     def replayed(self) -> bool:
         """Whether nothing but an earlier run's record has spoken."""
         return set(self.record.models().values()) == {"replay"}
+
+    def home(self, source: str | None) -> str:
+        """The report of a run that was read from a folder, as this one links to it; empty of what is no run."""
+        return report_link(Path(source), self.record.folder) if source and source.startswith("/") else ""
 
     def cited(self, ids: Iterable[str]) -> list[Evidence]:
         """The papers of these ids."""
@@ -139,15 +172,29 @@ class View:
     shown: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def write_page(folder: Path, view: View) -> Path:
+def write_page(folder: Path, view: View, related: Sequence[Related] = ()) -> Path:
     """Write `report.html` into a run folder; one file that needs no other.
+
+    Args:
+        related: runs that review or judge this one.
 
     Raises:
         JournalError: the report cannot be written.
     """
-    record, template = view.page.record, _environment(view.package).get_template("report.html.j2")
+    record = view.page.record
     base = {"page": view.page, "record": record, "run": record.result, "result": record.result.result}
-    path, html = folder / "report.html", template.render(**base, **view.shown)
+    shown = {**base, "related": related, **view.shown}
+    return write_html(folder, render(view.package, "report.html.j2", shown))
+
+
+def render(package: str, template: str, shown: Mapping[str, object]) -> str:
+    """A page of a template in a package, which may extend `base.html.j2`, the shell of all pages, by what it prints."""
+    return _environment(package).get_template(template).render(**shown)
+
+
+def write_html(folder: Path, html: str) -> Path:
+    """Write `report.html` into a folder, without the places of the user's files; raises `JournalError`."""
+    path, html = folder / REPORT, without_places(html, folder)
     try:
         path.write_text(html, encoding="utf-8")
     except OSError as error:
@@ -170,7 +217,9 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
         finalize=clean,
     )
-    filters = (whole, number, count, duration, monogram, label, split, source_name)
+    filters = (
+        whole, number, count, duration, monogram, label, split, source_name, first_sentences, place, links_of, bibtex,
+    )  # fmt: skip
     cast(dict[str, Any], env.filters).update({each.__name__: each for each in filters})
     cast(dict[str, Any], env.globals).update(SECTIONS=SECTIONS, CRITERIA=tuple(Ratings.model_fields))
     return env

@@ -1,8 +1,10 @@
 """What a run folder holds for a reader: events, result and config, as far as the run has come."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -59,6 +61,19 @@ class Record:
         return {
             label: providers.get(label) or providers.get(label.partition("/")[2]) or other for label in labels
         }
+
+    @property
+    def date(self) -> str:
+        """The day on which the run began, as the name of its folder or its files tell; empty where nobody knows."""
+        made = getattr(self.result, "made_by", None)
+        if at := str(getattr(made, "at", None) or ""):
+            return at[:10]
+        if day := re.match(r"(\d{4})(\d\d)(\d\d)-\d{6}-", self.folder.name):
+            return "-".join(day.groups())
+        try:
+            return f"{datetime.fromtimestamp((self.folder / 'events.jsonl').stat().st_mtime):%Y-%m-%d}"
+        except OSError:
+            return ""
 
     def unwritten(self) -> frozenset[str]:
         """The labels of those that spoke in the run and are no language model of this run."""

@@ -20,8 +20,8 @@ from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
-from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
-from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
+from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn, Usage
+from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
 from manyheads.hosts.bridge import AnyConfig
@@ -248,6 +248,27 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         calls = calls_in(agent.state.context, agent.state.reply_id)
         idle.append(agent)
         return Raw(reply.get_text_content() or "", ledger.model, ledger.usage, calls, ledger.truncated)
+
+
+class AgentHost(StructuredHost):
+    """Asks one agent of AgentScope, which remembers what it was asked: of a thread it is told the last message alone."""
+
+    def __init__(self, agent: Agent, attempts: int = 3) -> None:
+        super().__init__(attempts)
+        self._agent, model = agent, agent.model
+        self._model = model if isinstance(model, GovernedModel) else None
+        self.config = self._model.served.config if self._model else NativeModel.describe(model, ModelConfig())
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        ledger, agent = self._model.ledger if self._model else Ledger(model=self.config.name), self._agent
+        before = ledger.usage
+        reply = await agent.reply(to_msg(thread[-1], agent.name))
+        if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
+            raise asyncio.CancelledError
+        usage, calls = ledger.usage - before, calls_in(agent.state.context, agent.state.reply_id)
+        if not self._model and (spent := reply.usage):
+            usage = Usage(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, calls=1)
+        return Raw(reply.get_text_content() or "", ledger.model, usage, calls, ledger.truncated)
 
 
 make_host = AgentScopeHost

@@ -28,6 +28,7 @@ CONFERENCE_REVIEW = System(
     essence=essence,
     report=__name__,
     details=in_full,
+    table=lambda result: result.reviews,
     needs=lambda config: NEEDS,
     check=check,
     read=lambda config: read_subject(Path(config.inputs.subject)),

@@ -10,11 +10,13 @@ from manyheads.report.record import count
 
 
 class SubjectRecord(Part):
-    """What was reviewed, so that it can be found again; its text is not kept twice."""
+    """What was reviewed."""
 
     source: str
     sha256: str
     words: int
+    text: str | None = None
+    """Without the title; a review is read beside it, wherever its file has gone."""
 
 
 class Review(ConferenceReview):

@@ -78,7 +78,7 @@ def check(config: RunConfig, roles: Roles) -> Iterator[str]:
     """What is wrong with the example, a line each."""
     example = config.settings.example
     if config.settings.form == "conference" and not roles.prompts.find(f"{EXAMPLES}{example}{ENDING}"):
-        names = (name for name in roles.resources.names("prompts", ENDING) if name.startswith(EXAMPLES))
+        names = roles.resources.names("prompts", ENDING, EXAMPLES)
         others = ", ".join(sorted(name.removeprefix(EXAMPLES).removesuffix(ENDING) for name in names))
         yield (
             f"{config.system}.example {example!r}: no such example; there are {others}; "
@@ -99,7 +99,9 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
     result, subject, form = run.result, run.material, FORMS[run.settings.form]
     words = len(subject.text.split())
     result.title = subject.title
-    result.subject = SubjectRecord(source=subject.source, sha256=subject.sha256, words=words)
+    result.subject = SubjectRecord(
+        source=subject.source, sha256=subject.sha256, words=words, text=subject.text
+    )
     run.begin(STAGE, {STAGE: "Review"})
     variables = {"title": subject.title, "text": subject.text}
     if run.settings.form == "conference":

@@ -359,6 +359,7 @@ IDEA_COMPARISON = System(
     run=comparison,
     needs=lambda config: {(JUDGE, "compare"): Comparison},
     essence=essence,
+    table=lambda result: result.standings,
     report=report,
     read=read,
     judge=Judge("ideas", "idea-comparison.overall", path),

@@ -282,6 +282,7 @@ IDEA_MATCH = System(
     run=match,
     needs=needs,
     essence=essence,
+    table=lambda result: result.ideas,
     report=report,
     corpus=lambda config: True,
     read=lambda config: entries_of(config.inputs.ideas),

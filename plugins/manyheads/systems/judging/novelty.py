@@ -203,6 +203,7 @@ IDEA_NOVELTY = System(
     run=novelty,
     needs=lambda config: {(JUDGE, "survey"): NoveltyRound},
     essence=essence,
+    table=lambda result: result.ideas,
     report=report,
     corpus=uses_corpus,
     searches=lambda config, roles: True,

@@ -22,6 +22,7 @@ MAMORX = System(
     essence=report.essence,
     details=report.details,
     work=report.work,
+    table=lambda result: result.review.claims if result.review else (),
     report=report.report,
     needs=config.needs,
     corpus=config.uses_corpus,

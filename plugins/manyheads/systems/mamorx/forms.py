@@ -145,7 +145,7 @@ def form_of(name: str, prompts: Prompts) -> ReviewForm:
 
 def form_names(resources: Resources) -> list[str]:
     """The forms that there are, the user's own too."""
-    names = (name for name in resources.names("prompts", ENDING) if name.startswith(FORMS))
+    names = resources.names("prompts", ENDING, FORMS)
     return sorted(name.removeprefix(FORMS).removesuffix(ENDING) for name in names)
 
 

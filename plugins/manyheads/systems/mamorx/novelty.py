@@ -25,6 +25,7 @@ from manyheads.literature.queries import words_of
 from manyheads.literature.source import Part
 from manyheads.papers import ANY_TIME, Paper, Window, fold, identify
 from manyheads.replies import NoveltyDecision, NoveltySummary, Relevance, ReplyModel, SearchPhrase
+from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig
 from manyheads.systems.mamorx.result import MamorxResult, Novelty, Related
 
@@ -34,8 +35,6 @@ NAME = "Novelty"
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi"))
 MOST_WORDS = 10
 """Of a phrase (App. A.4)."""
-MOST_CITED = 1000
-"""Works that a source is asked for, of those that the paper cites."""
 
 
 @dataclass(frozen=True)
@@ -287,7 +286,10 @@ class _Assessment:
         if itself is None or self.run.library is None:
             return set()
         try:
-            cited = await self.run.library.references(itself, MOST_CITED, window=ANY_TIME)
+            # As the check of the references asks for them: they are looked up once.
+            cited = await self.run.library.references(
+                itself, references.MOST_LISTED, parts=references.PARTS, window=ANY_TIME
+            )
         except LiteratureError:  # the ledger tells of it; the bibliography is there
             return set()
         return {name for paper in cited.papers for name in (paper.id, *names_of(paper))}

@@ -50,7 +50,8 @@ async def look_up(run: Run[MamorxResult, MamorxConfig, Any], *, after: asyncio.E
     if after:
         await after.wait()
     turns, names = asyncio.Semaphore(AT_ONCE), [*works]
-    listed = await _listed(run, library) if names[: config.most] else ()
+    asked = [entries[name] for name in names[: config.most]]
+    listed = [*await _listed(run, library), *await _named(run, library, asked)] if asked else ()
 
     async def check(name: str) -> None:
         async with turns:
@@ -89,6 +90,15 @@ async def _listed(run: Run[MamorxResult, MamorxConfig, Any], library: Library) -
         except LiteratureError:  # the ledger tells of it; each reference is looked up by itself
             continue
     return ()
+
+
+async def _named(
+    run: Run[MamorxResult, MamorxConfig, Any], library: Library, entries: Sequence[Reference]
+) -> Sequence[Paper]:
+    """The works that DOIs and arXiv numbers name: one look-up in the place of many."""
+    names = {f"DOI:{one.doi}" for one in entries if one.doi}
+    names |= {f"ARXIV:{one.arxiv}" for one in entries if one.arxiv}
+    return (await library.papers(names, parts=PARTS, window=ANY_TIME)).papers if names else ()
 
 
 @dataclass

@@ -44,6 +44,7 @@ PLANTED_ERROR = System(
     run=judge,
     needs=needs,
     essence=essence,
+    table=lambda result: result.checks,
     report=report,
     read=read,
     judge=Judge("reviews", "planted-error.found", path),

@@ -19,7 +19,7 @@ def essence(result: PlantedErrorResult) -> Iterator[tuple[str, str]]:
     """The shares by kind, and what failed."""
     yield (
         "Checked",
-        f"{count(result.all.planted, 'planted error')}, {count(result.all.clean, 'time')} one that is not there",
+        f"{count(result.all.planted, 'planted error')}, {count(result.all.clean, 'check')} of papers without them",
     )
     yield "All kinds", words(result.all)
     for kind, each in result.kinds.items():
@@ -32,7 +32,7 @@ def _asides(result: PlantedErrorResult) -> Iterator[tuple[str, str]]:
     if result.alarms:
         yield (
             "Alarms",
-            f"{figure_words(result.alarms)} points of a review of a paper without errors allege one",
+            f"{figure_words(result.alarms)} points per review of a paper without errors allege one",
         )
     if result.failed:
         yield "No answer", count(result.failed, "check")
@@ -42,9 +42,9 @@ def report(record: Record) -> View:
     """The report of a run."""
     result: PlantedErrorResult = record.result.result
     lead = (
-        "Found: the share of planted errors that a review names. False alarms: the share of the same errors that a review of the "
-        "paper without them names. Difference: of the two, paper by paper; one who complains about everything has 0. Intervals "
-        "are over papers. Whether a point names an error is told by "
+        "Found: the share of planted errors that a review names. False alarms: the share of the same errors that a review names in "
+        "the paper without them. Difference: found minus false alarms, paper by paper; a review that complains about everything "
+        "has 0. Intervals are 95% intervals over papers. Whether a point names an error is decided by "
         + ("rules on its words." if result.judged_by == "rules" else "a judge model.")
     )
     rows = [
@@ -55,7 +55,7 @@ def report(record: Record) -> View:
         Table(
             title="Found and false alarms",
             lead=lead,
-            head=["Error", "Found", "False alarms", "Difference", "Planted", "Clean"],
+            head=["Error", "Found", "False alarms", "Difference", "Planted errors", "Checks of clean papers"],
             rows=[
                 [
                     title,
@@ -70,7 +70,7 @@ def report(record: Record) -> View:
         ),
         Table(
             title="Reviews",
-            lead="Alarms are points that allege an error of one of the kinds anywhere in the paper and are not about the planted one.",
+            lead="Alarms: points that allege an error of one of these kinds, other than the planted one.",
             head=["Review", "Paper", "Points", "Alarms"],
             rows=[
                 [

@@ -19,6 +19,7 @@ RANKING = System(
     result=RankingResult,
     run=ranking,
     essence=report.essence,
+    table=report.table,
     report=report.report,
     needs=lambda run: config.NEEDS,
     check=config.check,

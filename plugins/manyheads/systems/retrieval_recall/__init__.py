@@ -17,6 +17,7 @@ RETRIEVAL_RECALL = System(
     run=retrieval_recall,
     needs=lambda run: {},
     essence=report.essence,
+    table=lambda result: result.rows,
     report=report.report,
     corpus=lambda run: True,
     prepare=config.need_corpus,

@@ -12,11 +12,9 @@ def report(record: Record) -> View:
     """The report of a run."""
     result: RecallResult = record.result.result
     first = result.rows[0].method if result.rows else ""
-    return View(
-        __package__ or "",
-        Page(record),
-        {"share": share, "hits_of": hits_of, "first": first, "ways": WAYS},
-    )
+    best = max(result.rows, key=lambda row: [*row.recall.values()][-1].mean, default=None)
+    shown = {"share": share, "hits_of": hits_of, "first": first, "ways": WAYS, "best": best}
+    return View(__package__ or "", Page(record), shown)
 
 
 def essence(result: RecallResult) -> Iterator[tuple[str, str]]:

@@ -142,6 +142,7 @@ def _cite(run: ScipipRun, inspiration: Inspiration) -> str:
                 reason=each.reason,
             ),
             year=paper.year,
+            of=paper,
         )
         for each in inspiration.channels
     ]

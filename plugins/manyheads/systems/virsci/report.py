@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from manyheads.core.events import Judged
-from manyheads.core.results import Draft, ScoredIdea, Vote
+from manyheads.core.results import Draft, Evidence, ScoredIdea, Vote
 from manyheads.report.diff import Piece, changed_words, word_diff
 from manyheads.report.page import SECTIONS, Page, View
 from manyheads.report.record import Record, count, section
@@ -25,11 +25,14 @@ def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
     after = [count(n, word) for n, word in ((revised, "revision"), (discarded, "discarded idea")) if n]
     how = f", after {' and '.join(after)}" if after else ""
     if closest is None:
-        yield "Review", f"not made: no published paper was found to compare it with{how}"
+        yield "Review", f"not done: no published paper was found to compare it with{how}"
     elif review.passed:
-        yield "Review", f"passed: at most {closest} of 100 alike{how}"
+        yield "Review", f"passed: similarity to published papers at most {closest} of 100{how}"
     else:
-        yield "Review", f"not passed: up to {closest} of 100 alike, too close from {review.threshold}{how}"
+        yield (
+            "Review",
+            f"not passed: similarity to published papers up to {closest} of 100, the limit is {review.threshold}{how}",
+        )
 
 
 def work(result: TeamResult) -> Iterator[str]:
@@ -83,7 +86,7 @@ class TeamPage(Page):
 
     @cached_property
     def tallies(self) -> list[tuple[int, list[tuple[str, int]]]]:
-        return tallies(self.result.votes)
+        return tallies(self.result.votes, self.result.ideas)
 
     @cached_property
     def versions(self) -> list[Version]:
@@ -146,6 +149,39 @@ class TeamPage(Page):
         """The ideas by their number."""
         return {idea.number: idea for idea in self.result.ideas}
 
+    @cached_property
+    def votes(self) -> dict[int, int]:
+        """How many votes each idea got that was voted on, by its number."""
+        ideas = [idea for idea in self.result.ideas if idea.kept]
+        votes = Counter((vote.round or 1, vote.idea) for vote in self.result.votes)
+        return {idea.number: votes[idea.round or 1, idea.title] for idea in ideas}
+
+    @cached_property
+    def best(self) -> list[ScoredIdea]:
+        """The ideas, the winning one first, then by votes and confidence; discarded ones last."""
+        return sorted(
+            self.result.ideas,
+            key=lambda idea: (
+                idea != self.chosen,
+                idea.number in self.given_up,
+                -self.votes.get(idea.number, -1),
+                -idea.confidence,
+                idea.number,
+            ),
+        )
+
+    @property
+    def weight(self) -> float:
+        """Of novelty in the confidence."""
+        weight = section(self.record.config, "ideas").get("novelty_weight", 1)
+        return weight if isinstance(weight, int | float) else 1.0
+
+    @cached_property
+    def references(self) -> list[Evidence]:
+        """The papers behind the winning idea; of a run that has none yet, all that were found."""
+        cited = self.cited(self.chosen.references) if self.chosen else []
+        return cited or self.record.result.evidence
+
     @property
     def lineage(self) -> bool:
         """Whether ideas tell what they build on."""
@@ -153,8 +189,9 @@ class TeamPage(Page):
 
     @property
     def untold(self) -> list[ScoredIdea]:
-        """Ideas of the result that no turn of the discussion shows."""
+        """Ideas of the result that no turn of the discussion shows; the winning one has a place of its own."""
         shown = {line.idea for held in self.ideation for line in held.lines}
+        shown |= {self.chosen.number} if self.chosen else set()
         return [idea for idea in self.result.ideas if idea.number not in shown]
 
     @property
@@ -162,12 +199,16 @@ class TeamPage(Page):
         return section(self.record.config, "novelty").get("enabled") is False
 
 
-def tallies(votes: Sequence[Vote]) -> list[tuple[int, list[tuple[str, int]]]]:
-    """How many votes each idea got, most first, round by round: the numbers stand for other ideas in each."""
+def tallies(
+    votes: Sequence[Vote], ideas: Sequence[ScoredIdea] = ()
+) -> list[tuple[int, list[tuple[str, int]]]]:
+    """How many votes each idea got that was voted on, most first, round by round: the numbers stand for other ideas in each."""
     tallies: list[tuple[int, list[tuple[str, int]]]] = []
     for number in sorted({vote.round or 1 for vote in votes}):
         cast = [vote for vote in votes if (vote.round or 1) == number]
         titles = {vote.choice: vote.idea or f"Idea {vote.choice}" for vote in cast}
-        counts = Counter(vote.choice for vote in cast).most_common()
-        tallies.append((number, [(titles[choice], n) for choice, n in counts]))
+        counts = [(titles[choice], n) for choice, n in Counter(vote.choice for vote in cast).most_common()]
+        rest = Counter(idea.title for idea in ideas if idea.kept and (idea.round or 1) == number)
+        rest.subtract(titles.values())
+        tallies.append((number, [*counts, *((title, 0) for title in rest.elements())]))
     return tallies

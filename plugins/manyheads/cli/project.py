@@ -1,0 +1,231 @@
+"""`manyheads init`, a folder to begin with, `manyheads list`, what there is, and the keys of a folder's `.env`."""
+
+import io
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from manyheads.cli.options import Paths
+from manyheads.cli.printing import say
+from manyheads.errors import ConfigError, CorpusError
+
+if TYPE_CHECKING:
+    from manyheads.resources import Resources
+
+# `manyheads init`.
+
+PROJECT = "project/"
+"""The folder of `configs/` with the files of a new project."""
+HIDDEN = ("env.example", "gitignore")
+"""Files that begin with a dot where a user has them."""
+EDITED = ("scientist", "leader")
+"""Roles whose prompts are copied, to be edited."""
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder; made when missing.")] = Path(),
+) -> None:
+    """Make a folder to begin with: a config, papers, prompts to edit, a notebook, an example of .env.
+
+    Files that are there already stay as they are.
+    """
+    from manyheads.resources import Resources
+
+    resources, files = Resources(), dict[str, Path]()
+    for name, source in resources.names("configs").items():
+        if name.startswith(PROJECT):
+            own = name.removeprefix(PROJECT)
+            files[f".{own}" if own in HIDDEN else own] = source
+    for name, source in resources.names("prompts", ".md.j2").items():
+        if name.partition("/")[0] in EDITED:
+            files[f"prompts/{name}"] = source
+    written, kept = 0, list[str]()
+    try:
+        for name, source in files.items():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with target.open("xb") as file:
+                    file.write(source.read_bytes())
+                written += 1
+            except FileExistsError:
+                kept.append(name)
+    except OSError as error:
+        raise ConfigError(
+            f"{error.filename or folder}: cannot be written: {error.strerror}", hint="name another folder"
+        ) from error
+    say(f"{folder}: {written} files written")
+    if kept:
+        say(f"{len(kept)} files were there already and stay as they are: {', '.join(kept[:8])}")
+    enter = "" if folder == Path() else f"cd {folder}\n"
+    say(
+        f"\nNext:\n{enter}manyheads run my.yaml --open                  # as it stands: offline, no key\n"
+        "manyheads list                                # systems, configs, suites, corpora, runs\n"
+        "cp .env.example .env                          # then add a key, and name the model in my.yaml\n"
+        "jupyter lab notebook.ipynb                    # the same in Python"
+    )
+
+
+# `.env`.
+
+KEYS = re.compile(r"[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|MAILTO)", re.ASCII)
+OURS = re.compile(r"MANYHEADS_\w+|(?:OPENAI|ANTHROPIC)_BASE_URL|OLLAMA_HOST|HF_\w+", re.ASCII)
+"""What steers a run, and would be passed over in silence."""
+
+
+def read_keys(file: Path = Path(".env")) -> None:
+    """Put the keys of a `.env` file into the environment, beside what is set there.
+
+    Nothing but keys is taken: with a folder of somebody else's comes no address that they would be sent to.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    from manyheads.disk import read_text
+
+    if not file.is_file():
+        return
+    from dotenv import dotenv_values
+
+    try:
+        values = dotenv_values(stream=io.StringIO(read_text(file, 1_000_000, "utf-8-sig")), interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ConfigError(
+            f"{file}: cannot be read: {reason}", hint="see .env.example of manyheads init"
+        ) from error
+    for name, value in values.items():
+        if value and "\0" not in value and KEYS.fullmatch(name):
+            os.environ.setdefault(name, value)
+    if steering := [name for name in values if OURS.fullmatch(name) and name not in os.environ]:
+        say(f"warning: {file}: only keys are read from it; export {', '.join(steering)} instead", err=True)
+
+
+# `manyheads list`.
+
+Kind = Literal["configs", "systems", "suites", "corpora", "runs", "roles"]
+MOST_COLUMNS = 200
+"""Of a list that goes to no terminal."""
+MOST_RUNS = 20
+"""Runs that a list of everything shows."""
+
+
+def list_all(
+    kind: Annotated[
+        Kind | None,
+        typer.Argument(metavar="[KIND]", help="configs, systems, suites, corpora, runs or roles."),
+    ] = None,
+    path: Paths = None,
+) -> None:
+    """List what there is, a line each: what ships, what other packages bring, what is in your folders.
+
+    Runs are those in runs/, newest first.
+    """
+    from manyheads.escaping import plain
+    from manyheads.resources import Resources
+
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else MOST_COLUMNS
+
+    resources = Resources.of(path or ())
+    lists: dict[str, Callable[[Resources, bool], Iterator[tuple[str, str]]]] = {
+        "systems": _systems, "configs": _configs, "suites": _suites, "corpora": _corpora, "roles": _roles,
+        "runs": _runs,
+    }  # fmt: skip
+    for name in [kind] if kind else lists:
+        rows = list(lists[name](resources, kind is not None))
+        if kind is None:
+            say(f"{'' if name == 'systems' else chr(10)}{name}")
+        width = max((len(row[0]) for row in rows), default=0)
+        for row, text in rows:
+            start = f"{'' if kind else '  '}{plain(row):<{width}}  "
+            say(f"{start}{shorten(plain(text), max(columns - len(start), 30), placeholder=' …')}".rstrip())
+        if not rows:
+            say(f"{'' if kind else '  '}none")
+
+
+def _systems(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
+    from manyheads.systems import systems
+
+    for name, system in systems().items():
+        yield name, system.about
+
+
+def _configs(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
+    for name, file in sorted(resources.names("configs", ".yaml").items()):
+        if "/" not in name:
+            yield name.removesuffix(".yaml"), _comment(file)
+
+
+def _comment(file: Path) -> str:
+    """The first sentence of the comment that a config begins with."""
+    from manyheads.disk import read_text
+
+    try:
+        lines = read_text(file).splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    comment = list[str]()
+    for line in lines:
+        if not line.startswith("#"):
+            break
+        if "yaml-language-server" not in line:
+            comment.append(line.lstrip("# "))
+    return re.split(r"(?<!App)\. ", " ".join(comment).strip())[0].rstrip(".:")
+
+
+def _suites(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
+    from manyheads.config.files import read_yaml
+
+    for name, file in sorted(resources.names("evals", "suite.yaml").items()):
+        try:
+            title = read_yaml(file).get("title", "")
+        except ConfigError as error:
+            title = error.message
+        yield name.removesuffix("/suite.yaml"), str(title)
+
+
+def _corpora(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
+    from manyheads.bank.meta import META, read_meta
+    from manyheads.config import CORPORA
+    from manyheads.resources import data_file
+
+    for file in sorted(data_file("configs/corpora").glob("*.jsonl")):
+        with file.open(encoding="utf-8") as lines:
+            yield file.stem, f"{sum(1 for _ in lines)} invented papers, which ship with manyheads"
+    for folder in sorted(CORPORA.iterdir()) if CORPORA.is_dir() else ():
+        if (folder / META).is_file():
+            try:
+                meta = read_meta(folder)
+            except CorpusError as error:
+                yield str(folder), error.message
+            else:
+                counts = meta.counts
+                papers = f"{counts.past + counts.contemporary:,} papers, {counts.scientists:,} scientists"
+                yield str(folder), f"{papers}; {meta.embedding.name}"
+
+
+def _roles(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
+    from manyheads.roles import Roles
+
+    for name, card in sorted(Roles(resources).cards.items()):
+        yield name, card.description
+
+
+def _runs(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
+    from manyheads.engine.folder import RUNS
+    from manyheads.report.index import read_entries
+
+    runs = read_entries(Path(RUNS))
+    for run in runs if alone else runs[:MOST_RUNS]:
+        spent = "" if run.calls is None else f", {run.calls} calls, {run.tokens:,} tokens"
+        cost = "" if run.cost is None else f", cost {run.cost:.4f}"
+        yield f"{RUNS}/{run.folder}", f"{run.state}{spent}{cost}: {run.title or run.system}"
+    if not alone and len(runs) > MOST_RUNS:
+        yield "…", f"{len(runs) - MOST_RUNS} more: manyheads list runs"

@@ -1,0 +1,88 @@
+"""`manyheads show`, what a run wrote in the formats of other programs, and `manyheads open`, its report in the browser."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from manyheads.cli.printing import say
+from manyheads.errors import ConfigError, SubjectError
+
+
+def show(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")],
+    form: Annotated[
+        Literal["md", "tex", "bib", "json", "csv"],
+        typer.Option(
+            "--format",
+            help="md, or tex for a document: title, abstract, idea and references, of a review the review. bib: the references. "
+            "csv: all ideas with their scores. json: the whole result.",
+        ),
+    ] = "md",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write; standard output if left out.")
+    ] = None,
+) -> None:
+    """Print what a run wrote, for your notes, Overleaf, Zotero or a spreadsheet.
+
+    Example: manyheads show runs/2026… --format bib --out references.bib
+    """
+    from manyheads.cli.printing import say_json
+    from manyheads.systems.formats import written
+
+    text = written(run, form)
+    if out is None:
+        (say_json if form == "json" else say)(text.rstrip("\n"))
+        return
+    try:
+        out.write_text(text, encoding="utf-8", errors="replace", newline="")
+    except OSError as error:
+        raise ConfigError(
+            f"{out}: cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
+    say(out)
+
+
+def open_report(
+    run: Annotated[
+        Path | None,
+        typer.Argument(metavar="[RUN]", help="The run folder, or a folder of runs.", show_default="runs"),
+    ] = None,
+) -> None:
+    """Open a run's report in the browser, or without RUN the list of all runs; the path is printed."""
+    from manyheads.engine.folder import CONFIG, RUNS
+    from manyheads.systems.results import write_report
+
+    folder = run or Path(RUNS)
+    if run and not run.is_dir():
+        raise SubjectError(f"{run}: no such folder", hint="manyheads list runs")
+    if (folder / CONFIG).is_file():
+        page = folder / "report.html"
+        page = page if page.is_file() else write_report(folder)
+        say(page)
+        browse(page)
+        return
+    from manyheads.report.index import INDEX, entries, write_index
+
+    try:
+        if not folder.is_dir() or not entries(folder):
+            raise SubjectError(f"{folder}: no runs in it", hint="name the folder of a run")
+        page = write_index(folder)
+    except OSError as error:
+        raise SubjectError(f"{folder}: {error.strerror}", hint="name the folder of a run") from error
+    if page is None:
+        raise SubjectError(f"{folder / INDEX}: not a page of manyheads", hint="rename it")
+    say(page)
+    browse(page)
+
+
+def browse(page: Path) -> None:
+    """Open a page in the browser; say where it lies where there is none."""
+    import webbrowser
+
+    try:
+        shown = webbrowser.open(page.absolute().as_uri())
+    except webbrowser.Error:
+        shown = False
+    if not shown:
+        say(f"No browser was found. Open {page} in one.", err=True)

@@ -1,0 +1,286 @@
+"""The start page of a folder of runs: `index.html`, all of them, newest first, each beside what was made from it."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from manyheads.core.results import RESULT, Part
+from manyheads.disk import FileLock, read_text, reading, replace_text
+from manyheads.escaping import plain, shortened
+from manyheads.models.offline import OFFLINE
+from manyheads.report.page import _environment
+from manyheads.resources import parse_yaml
+
+INDEX, ROWS, LOCK = "index.html", "index.json", ".index.lock"
+GENERATOR = '<meta name="generator" content="manyheads index">'
+"""By which a page of ours is told from one of the user's, which is left alone."""
+CONFIG, JOURNAL, REPORT = "config.yaml", "journal.sqlite", "report.html"
+TIME = re.compile(r"(\d{8}-\d{6})(?:-|$)")
+INPUTS = re.compile(r"^inputs:.*?(?=^[^\s-]|\Z)", re.MULTILINE | re.DOTALL)
+LONGEST = 300
+"""Characters of a title."""
+
+State = Literal["finished", "running", "stopped", "damaged", ""]
+"""Empty for a folder of another kind that has a report, such as a suite's."""
+
+
+class Entry(BaseModel):
+    """A run as a list shows it.
+
+    Attributes:
+        title: what it is about: the title of what it wrote, else its topic.
+        models: that were asked, by name.
+        calls: None, as `tokens` and `cost`, where nothing is known.
+        at: when it began, in local time.
+        sources: names of the folders beside it that it was given: what it reviewed, ranked or went on from.
+        stamp: sizes and times of its files, which change when it does.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    folder: str
+    system: str = ""
+    title: str = ""
+    state: State = "damaged"
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    models: tuple[str, ...] = ()
+    at: str = ""
+    sources: tuple[str, ...] = ()
+    report: bool = False
+    stamp: tuple[int, ...] = ()
+
+    @property
+    def when(self) -> str:
+        return self.at[:16].replace("T", " ")
+
+
+ENTRIES = TypeAdapter(list[Entry])
+
+
+class _Usage(Part):
+    calls: int = Field(default=0, ge=0)
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+
+class _Told(Part):
+    """What every `result.json` has, whatever its system."""
+
+    system: str
+    finished: bool
+    models: dict[str, str] = Field(default_factory=dict[str, str])
+    usage: _Usage = _Usage()
+    result: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+def entries(base: Path, before: Iterable[Entry] = ()) -> list[Entry]:
+    """The runs in a folder, newest first; what is no run is passed over. One that has not changed is taken from `before`.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    known = {entry.folder: entry for entry in before}
+    found = list[Entry]()
+    for folder in base.iterdir():
+        stamp = _stamp(folder)
+        if not any(stamp):
+            continue
+        entry = known.get(folder.name)
+        # whether an unfinished one is running is told by no file's time
+        if entry is None or entry.stamp != stamp or entry.state != "finished":
+            entry = _read(folder, stamp)
+        found.append(entry)
+    return sorted(found, key=lambda entry: (entry.at, entry.folder), reverse=True)
+
+
+def read_entries(base: Path) -> list[Entry]:
+    """The runs in a folder, newest first, with what was kept of them; none where there is no such folder."""
+    try:
+        return entries(base, _kept(base))
+    except OSError:
+        return []
+
+
+def _kept(base: Path) -> list[Entry]:
+    with suppress(OSError, ValueError):
+        return ENTRIES.validate_json(read_text(base / ROWS))
+    return []
+
+
+def _stamp(folder: Path) -> tuple[int, ...]:
+    """For each file that is shown of a run, its time and size; zeros for one that is not there."""
+    stamp = list[int]()
+    for name in (CONFIG, RESULT, JOURNAL, REPORT):
+        try:
+            stat = (folder / name).stat()
+        except (OSError, ValueError):
+            stamp.append(0)
+        else:
+            # a journal changes when it is opened
+            stamp.append(1 if name == JOURNAL else stat.st_mtime_ns ^ stat.st_size)
+    return tuple(stamp)
+
+
+def _read(folder: Path, stamp: tuple[int, ...]) -> Entry:
+    system, sources = _of_config(folder)
+    about: dict[str, Any] = {
+        "folder": folder.name, "system": system, "sources": sources, "at": _began(folder), "report": stamp[3] > 0,
+        "stamp": stamp,
+    }  # fmt: skip
+    if not any(stamp[:3]):
+        return Entry(**about, state="")
+    try:
+        told = _Told.model_validate_json(read_text(folder / RESULT))
+    except FileNotFoundError:
+        return Entry(**about, state="running" if _is_running(folder) else "stopped")
+    except (OSError, ValueError, RecursionError):
+        return Entry(**about)
+    unfinished: State = "running" if not told.finished and _is_running(folder) else "stopped"
+    usage = told.usage
+    return Entry(
+        **{**about, "system": plain(shortened(told.system, LONGEST))},
+        title=_title(told.result),
+        state="finished" if told.finished else unfinished,
+        calls=usage.calls,
+        tokens=usage.input_tokens + usage.output_tokens,
+        cost=usage.cost,
+        models=tuple(dict.fromkeys(_model(name) for name in told.models.values())) if usage.calls else (),
+    )
+
+
+def _model(name: str) -> str:
+    """A model of a result without its provider; what is no language model is called so."""
+    provider, _, model = plain(shortened(name, LONGEST)).partition("/")
+    return "offline, no language model" if provider == OFFLINE else model or provider
+
+
+def _title(result: Mapping[str, Any]) -> str:
+    """The title of what was written or judged, else the topic."""
+    for path in (("abstract", "title"), ("idea", "title"), ("title",), ("problem",), ("topic", "topic")):
+        value: Any = result
+        for key in path:
+            value = cast(dict[str, Any], value).get(key) if isinstance(value, dict) else None
+        if isinstance(value, str) and value.strip():
+            return plain(shortened(value, LONGEST))
+    return ""
+
+
+def _of_config(folder: Path) -> tuple[str, tuple[str, ...]]:
+    """The system, and the runs beside it among the inputs. Of the config only these lines are read."""
+    try:
+        text = read_text(folder / CONFIG)
+    except (OSError, ValueError):
+        return "", ()
+    system = re.search(r"^system: (\S{1,100})$", text, re.MULTILINE)
+    sources = list[str]()
+    with suppress(yaml.YAMLError, RecursionError):
+        waiting = [parse_yaml(inputs[0]) if (inputs := INPUTS.search(text)) else None]
+        while waiting:
+            match waiting.pop():
+                case dict() as data:
+                    waiting += cast(dict[str, Any], data).values()
+                case list() as values:
+                    waiting += cast(list[Any], values)
+                case str() as value if value[-LONGEST:].count("/") and "\n" not in value:
+                    path = Path(value)
+                    if path.parent.name == folder.absolute().parent.name and path.name != folder.name:
+                        sources.append(path.name)
+                case _:
+                    pass
+    return plain(system[1]) if system else "", tuple(dict.fromkeys(reversed(sources)))
+
+
+def _began(folder: Path) -> str:
+    """By its name, else by the time of its config."""
+    if named := TIME.match(folder.name):
+        with suppress(ValueError):
+            return datetime.strptime(named[1], "%Y%m%d-%H%M%S").isoformat()
+    for path in (folder / CONFIG, folder):
+        with suppress(OSError, ValueError, OverflowError):
+            return datetime.fromtimestamp(int(path.stat().st_mtime)).isoformat()
+    return ""
+
+
+def _is_running(folder: Path) -> bool:
+    """Whether somebody holds its journal."""
+    try:
+        with reading(folder / JOURNAL, wait=0) as database:
+            database.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError as error:
+        return "locked" in str(error)
+    except (sqlite3.Error, OSError, ValueError):
+        pass
+    return False
+
+
+# The page.
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run with the runs that it was made from, and those that were made from it."""
+
+    entry: Entry
+    sources: tuple[Entry, ...]
+    uses: tuple[Entry, ...]
+
+
+def rows(runs: Iterable[Entry]) -> list[Row]:
+    """The runs in their order, each with those that it is linked with."""
+    by_name = {entry.folder: entry for entry in runs}
+    uses: dict[str, list[Entry]] = {}
+    for entry in by_name.values():
+        for name in entry.sources:
+            uses.setdefault(name, []).append(entry)
+    return [
+        Row(
+            entry,
+            tuple(by_name[name] for name in entry.sources if name in by_name),
+            tuple(reversed(uses.get(entry.folder, ()))),
+        )
+        for entry in by_name.values()
+    ]
+
+
+def is_ours(base: Path) -> bool:
+    """Whether the folder has a start page that manyheads wrote."""
+    try:
+        with (base / INDEX).open(encoding="utf-8", errors="replace") as page:
+            return GENERATOR in page.read(2000)
+    except (OSError, ValueError):
+        return False
+
+
+def write_index(base: Path) -> Path | None:
+    """Write the start page of a folder of runs, whole; None where the folder has an `index.html` of the user's own.
+
+    Runs that end at the same time wait for each other, so that the last page has all of them. What was read of finished
+    runs is kept in `index.json`.
+
+    Raises:
+        OSError: the folder cannot be read or written.
+    """
+    page = base / INDEX
+    with FileLock(base / LOCK, wait=True):
+        if page.exists() and not is_ours(base):
+            return None
+        before = _kept(base)
+        runs = entries(base, before)
+        if runs != before:
+            replace_text(base / ROWS, json.dumps(ENTRIES.dump_python(runs), ensure_ascii=False))
+        template = _environment("manyheads.report").get_template("index.html.j2")
+        html = template.render(generator=GENERATOR, name=plain(base.absolute().name), rows=rows(runs))
+        replace_text(page, html.encode("utf-8", "replace").decode())
+    return page

@@ -1,0 +1,117 @@
+"""What stands at the top of a report: an idea in a few sentences, novelty, reviews of the run; and no place of the user's files."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from manyheads.core.results import MEASURE, RESULT, Part
+
+REPORT = "report.html"
+
+LONGEST = 650
+"""Characters of an idea in short."""
+SENTENCE_END = re.compile(r"(?<=[.!?。！？])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bal\.)(?<!\bcf\.)\s+")
+
+
+@dataclass(frozen=True)
+class Related:
+    """A run that reviews or judges this one.
+
+    Attributes:
+        title: of its system.
+        href: its report, as this one links to it.
+        scores: what it gave, in words; empty where it ranks or compares.
+    """
+
+    title: str
+    href: str
+    scores: str = ""
+
+
+class Near(Part):
+    """A paper near a text."""
+
+    title: str
+    year: int | None = None
+    distance: float
+
+
+class Measured(Part):
+    """The novelty of a run's abstract, as `manyheads measure` keeps it in `measure.json`."""
+
+    on: float | None = None
+    hd: float | None = None
+    cd: float | None = None
+    ci: float | None = None
+    rnd: float | None = None
+    corpus: str | None = None
+    embedding: str = ""
+    past: tuple[Near, ...] = ()
+    contemporary: tuple[Near, ...] = ()
+
+    @property
+    def values(self) -> Sequence[tuple[str, float]]:
+        """What could be measured, by name."""
+        names = ("on", "hd", "cd", "ci", "rnd")
+        return [(name.upper(), value) for name in names if (value := getattr(self, name)) is not None]
+
+    @property
+    def nearest(self) -> Near | None:
+        """The paper closest to the abstract."""
+        return min((*self.past, *self.contemporary), key=lambda paper: paper.distance, default=None)
+
+
+def read_measure(folder: Path) -> Measured | None:
+    """What was measured of a run; None where nothing was, or where the file cannot be read."""
+    try:
+        return Measured.model_validate(json.loads((folder / MEASURE).read_text("utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def first_sentences(text: str, most: int = 3) -> str:
+    """The first sentences of a text, cut between words where they are long."""
+    sentences = SENTENCE_END.split(" ".join(text.split()))
+    return cut(" ".join(sentences[:most]), LONGEST)
+
+
+def cut(text: str, most: int) -> str:
+    """A text of no more than so many characters, cut between words."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most].rpartition(' ')[0].rstrip('.,;:') or text[: most - 1]}…"
+
+
+def place(source: str) -> str:
+    """The name of a file or run folder without the folders above it; what is no full path stays as it is."""
+    full = source.startswith("/") or re.match(r"[A-Za-z]:[\\/]", source)
+    return re.split(r"[\\/]", source.rstrip("\\/"))[-1] if full and "\n" not in source else source
+
+
+def report_link(run: Path, folder: Path) -> str:
+    """The report of a run, as a page in another folder links to it; empty where there is no such run."""
+    try:
+        if not (run / RESULT).is_file():
+            return ""
+    except OSError:  # no name that a folder could have
+        return ""
+    return quote(Path(os.path.relpath(run.resolve() / REPORT, folder.resolve())).as_posix())
+
+
+def without_places(html: str, folder: Path) -> str:
+    """A page without the folder of the project and without the user's home, whose names are nobody else's business."""
+    for start, short in _places(folder):
+        html = html.replace(f"{escape(start)}/", short)
+    return html
+
+
+def _places(folder: Path) -> Iterator[tuple[str, str]]:
+    project = folder.resolve().parent.parent
+    for path, short in ((Path.cwd(), ""), (project, ""), (Path.home(), "~/")):
+        if len(path.parts) > 2 or (short and len(path.parts) > 1):
+            yield str(path), short

@@ -1,0 +1,294 @@
+"""What a run wrote, for other programs: Markdown, LaTeX, BibTeX, JSON and CSV."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import BaseModel
+
+from manyheads.core.results import Evidence, Idea, RunResult, result_data
+from manyheads.errors import SubjectError
+from manyheads.escaping import csv_text, plain, printable
+from manyheads.models.offline import LABEL
+from manyheads.papers import identify
+from manyheads.systems.results import ABSTRACT, essence, in_full, load, own
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+
+def written(folder: Path, form: str) -> str:
+    """What a run wrote, in one of `FORMATS`.
+
+    Raises:
+        SubjectError: the folder has no readable result, or the run has nothing for this format.
+    """
+    run = load(folder)
+    if text := FORMATS[form](run, folder):
+        return text
+    others = [name for name, write in FORMATS.items() if name != form and write(run, folder)]
+    raise SubjectError(
+        f"{folder}: this run of {run.system} has {LACKING[form]}",
+        hint=f"another --format: {', '.join(others)}" if others else f"manyheads resume {folder}",
+    )
+
+
+# Markdown.
+
+
+def markdown(run: RunResult[Any], folder: Path) -> str:
+    """Title, abstract, idea and references; of a run without an idea all that its system tells."""
+    parts = [*_work(run)]
+    if not parts:
+        return ""
+    if references := _references(run):
+        parts += [
+            "## References",
+            "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1)),
+        ]
+    models = ", ".join(dict.fromkeys(run.models.values()))
+    note = LABEL if run.offline else f"Written by {run.system} of manyheads with {models}."
+    unfinished = "" if run.finished else " The run is not finished."
+    return printable("\n\n".join([*parts, "---", f"*{note}{unfinished}*"])) + "\n"
+
+
+def _work(run: RunResult[Any]) -> Iterator[str]:
+    result = run.result
+    abstract, idea = getattr(result, "abstract", None), getattr(result, "idea", None)
+    if not isinstance(idea, Idea) or len(getattr(result, "final", ())) > 1:
+        told = in_full(run) if essence(run) else []
+        if told and not told[0].startswith("# "):
+            title = plain(getattr(result, "title", None) or "")
+            yield f"# {own(run.system).title}{': ' * bool(title)}{title}"
+        yield from told
+        return
+    yield f"# {plain(abstract.title if abstract else idea.title) or own(run.system).title}"
+    if topic := getattr(result, "topic", None):
+        yield f"**Topic.** {topic.topic}"
+    if abstract:
+        yield f"## {ABSTRACT}"
+        yield abstract.text
+    yield "## Idea"
+    if abstract and idea.title and idea.title != abstract.title:
+        yield f"**{plain(idea.title)}**"
+    yield idea.body
+
+
+def _references(run: RunResult[Any]) -> list[Evidence]:
+    """What the idea, or each of several, was written from; of a run without an idea, all papers that it found."""
+    ideas = getattr(run.result, "final", None) or [getattr(run.result, "idea", None)]
+    cited = dict.fromkeys(each for idea in ideas if isinstance(idea, Idea) for each in idea.references)
+    return run.cited(cited) if isinstance(ideas[0], Idea) else run.evidence
+
+
+def _reference(paper: Evidence) -> str:
+    year = f" ({paper.year})" if paper.year else ""
+    return f"{plain(paper.title)}{year}. {_link(paper.paper) or plain(paper.paper)}"
+
+
+def _link(paper: str) -> str:
+    """The address of a paper, where its id tells one."""
+    known = identify(paper)
+    match known.kind, known.source:
+        case "doi", _:
+            return f"https://doi.org/{known.value}"
+        case ("arxiv", _) | ("own", "arxiv"):
+            return f"https://arxiv.org/abs/{known.value}"
+        case "own", "semantic_scholar":
+            return f"https://www.semanticscholar.org/paper/{known.value}"
+        case "own", "openalex":
+            return f"https://openalex.org/{known.value}"
+        case _:
+            return ""
+
+
+# LaTeX: the Markdown, piece by piece.
+
+_PREAMBLE = """\\documentclass[11pt]{article}
+\\usepackage[utf8]{inputenc}
+\\usepackage[T1]{fontenc}
+\\usepackage{textcomp}
+\\usepackage[margin=25mm]{geometry}
+\\usepackage{hyperref}
+\\setcounter{secnumdepth}{0}
+"""
+_HEADINGS = ("section", "subsection", "subsubsection", "paragraph", "paragraph", "paragraph")
+_PIECES = {
+    "paragraph_close": "\n\n",
+    "bullet_list_open": "\\begin{itemize}\n",
+    "bullet_list_close": "\\end{itemize}\n\n",
+    "ordered_list_open": "\\begin{enumerate}\n",
+    "ordered_list_close": "\\end{enumerate}\n\n",
+    "list_item_open": "\\item{} ",
+    "blockquote_open": "\\begin{quote}\n",
+    "blockquote_close": "\\end{quote}\n\n",
+    "heading_close": "}\n\n",
+    "hr": "\\bigskip\\hrule\\bigskip\n\n",
+    "strong_open": "\\textbf{",
+    "strong_close": "}",
+    "em_open": "\\emph{",
+    "em_close": "}",
+    "softbreak": "\n",
+    "hardbreak": "\\\\\n",
+    "tr_close": " \\\\\n",
+    "table_close": "\\end{tabular}\n\n",
+}
+"""What stands for a token of Markdown that holds no text itself."""
+_DEEPEST = 4
+"""Lists in lists that LaTeX takes."""
+
+
+def latex(run: RunResult[Any], folder: Path) -> str:
+    """A whole document, which pdfLaTeX takes; its title is the first heading of the Markdown."""
+    from markdown_it import MarkdownIt
+
+    text = markdown(run, folder)
+    if not text:
+        return ""
+    title, _, body = text.removeprefix("# ").partition("\n")
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 2 * _DEEPEST}).enable("table")
+    content = "".join(_pieces(parser.parse(body)))
+    content = re.sub(
+        rf"\\subsection{{{ABSTRACT}}}\n\n(.*?)(?=\\subsection|\\bigskip)",
+        lambda found: f"\\begin{{abstract}}\n{found[1].strip()}\n\\end{{abstract}}\n\n",
+        content,
+        count=1,
+        flags=re.DOTALL,
+    )
+    head = f"{_PREAMBLE}\\title{{{_tex(title)}}}\n\\author{{}}\n\\date{{}}\n"
+    return f"{head}\\begin{{document}}\n\\maketitle\n\n{content}\\end{{document}}\n"
+
+
+def _pieces(tokens: "Sequence[Token]") -> Iterator[str]:
+    for number, token in enumerate(tokens):
+        match token.type:
+            case "inline":
+                yield from _pieces(token.children or [])
+            case "text" | "code_inline" | "html_inline" | "html_block":
+                yield _tex(token.content)
+            case "code_block" | "fence":
+                yield f"\\begin{{quote}}\\ttfamily {_tex(token.content)}\\end{{quote}}\n\n"
+            case "heading_open":
+                yield f"\\{_HEADINGS[int(token.tag[1]) - 1]}{{"
+            case "table_open":
+                row = tokens[
+                    number : next(n for n, t in enumerate(tokens) if n > number and t.type == "tr_close")
+                ]
+                columns = sum(each.type == "th_open" for each in row)
+                yield f"\\noindent\\begin{{tabular}}{{{'l' * columns}}}\n"
+            case "th_open" | "td_open" if tokens[number - 1].type != "tr_open":
+                yield " & "
+            case other:
+                yield _PIECES.get(other, "")
+
+
+def _tex(text: str, unknown: str = "replace") -> str:
+    """A text that TeX prints as it stands; letters that it cannot print become a question mark."""
+    from pylatexenc.latexencode import UnicodeToLatexEncoder
+
+    encoder: Any = UnicodeToLatexEncoder(unknown_char_policy=unknown, unknown_char_warning=False)
+    return encoder.unicode_to_latex(text)
+
+
+# BibTeX.
+
+
+def bibtex(run: RunResult[Any], folder: Path) -> str:
+    """The references, an entry each; names of authors are not known to a run."""
+    import bibtexparser
+    from bibtexparser.model import Entry, Field
+
+    entries, keys = list[Entry](), set[str]()
+    for paper in _references(run):
+        word = next(iter(re.findall(r"[a-z]{4,}", paper.title.lower())), "paper")
+        key = stem = f"{word}{paper.year or ''}"
+        number = 1
+        while key in keys:
+            number += 1
+            key = f"{stem}-{number}"
+        keys.add(key)
+        known, link = identify(paper.paper), _link(paper.paper)
+        fields = {
+            "title": f"{{{_value(paper.title)}}}",
+            "year": str(paper.year or ""),
+            "doi": known.value if known.kind == "doi" else "",
+            "eprint": known.value if "arxiv.org" in link else "",
+            "archiveprefix": "arXiv" if "arxiv.org" in link else "",
+            "url": link,
+            "note": "" if link else _value(paper.paper),
+        }
+        told = [Field(name, value) for name, value in fields.items() if value]
+        entries.append(Entry("misc", key, told))
+    return bibtexparser.write_string(bibtexparser.Library(entries)) if entries else ""
+
+
+def _value(text: str) -> str:
+    """A text between the braces of a BibTeX entry, which must come in pairs."""
+    return _tex(plain(re.sub(r"[{}]", "", text)), "keep")
+
+
+# JSON and CSV.
+
+
+def as_json(run: RunResult[Any], folder: Path) -> str:
+    """The result as the run's folder has it."""
+    return json.dumps(result_data(folder, unfinished=True), ensure_ascii=False, indent=2) + "\n"
+
+
+def as_csv(run: RunResult[Any], folder: Path) -> str:
+    """What the system lays out as a table; else every idea with its scores."""
+    rows = [_flat(row) for row in own(run.system).table(run.result)] or [*_ideas(run)]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = ([row.get(name) for name in columns] for row in rows)
+    return csv_text([columns, *cells]) if rows else ""
+
+
+def _ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
+    """Every idea in the lists of a result, those of rounds too, with all its figures; the one that stands marked."""
+    best = getattr(run.result, "idea", None)
+    lists: dict[str, Any] = {name: each for name, each in run.result if isinstance(each, list)}
+    found = [
+        (name, idea)
+        for name, entries in lists.items()
+        for entry in entries
+        if isinstance(idea := getattr(entry, "idea", None) if not isinstance(entry, Idea) else entry, Idea)
+    ]
+    several = len({name for name, _ in found}) > 1
+    for name, idea in found or ([("", best)] if isinstance(best, Idea) else []):
+        chosen = isinstance(best, Idea) and (best.number, best.idea) == (idea.number, idea.idea)
+        references = "; ".join(plain(paper.title) for paper in run.cited(idea.references))
+        listed = {"list": name} if several else {}
+        told = _flat(idea.model_dump(exclude={"references"}))
+        yield {**listed, **told, "chosen": chosen, "references": references}
+
+
+def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, object]:
+    """Single values by their names, those of a part behind the part's; texts of a list stand in one cell."""
+    flat = dict[str, object]()
+    for name, value in (data.model_dump() if isinstance(data, BaseModel) else data).items():
+        if isinstance(value, dict):
+            flat |= _flat(cast(Mapping[str, Any], value), f"{above}{name}.")
+        elif isinstance(value, str):
+            flat[f"{above}{name}"] = printable(value)
+        elif isinstance(value, int | float):
+            flat[f"{above}{name}"] = value
+        elif (
+            isinstance(value, list)
+            and value
+            and all(isinstance(each, str) for each in cast(list[object], value))
+        ):
+            flat[f"{above}{name}"] = printable("; ".join(cast(list[str], value)))
+    return flat
+
+
+Format = Callable[[RunResult[Any], Path], str]
+FORMATS: Mapping[str, Format] = {
+    "md": markdown, "tex": latex, "bib": bibtex, "json": as_json, "csv": as_csv,
+}  # fmt: skip
+LACKING = {
+    "md": "written nothing yet", "tex": "written nothing yet", "bib": "no references", "json": "no result",
+    "csv": "no ideas and no other table",
+}  # fmt: skip
+"""What a run lacks that an empty text of a format stands for."""

@@ -18,7 +18,7 @@ from typing import Any, cast
 import yaml
 
 from manyheads.disk import expanded
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, did_you_mean
 from manyheads.escaping import shortened
 
 KINDS = ("roles", "prompts", "configs", "evals", "models")
@@ -26,7 +26,7 @@ PACKS = "manyheads.packs"
 LARGEST = 4_000_000
 """Characters of a YAML text, which may hold whole papers."""
 DEEPEST, MOST_NODES = 50, 200_000
-EXPORT = "manyheads prompts export FOLDER makes one, with copies of ours to edit"
+EXPORT = "make one, with copies of the shipped files to edit: manyheads prompts export FOLDER"
 
 
 @cache
@@ -194,7 +194,7 @@ class Resources:
         raise ConfigError(
             f"{kind}/{name}: not found",
             tried=", ".join(str(root / kind) for root in self.search_path),
-            hint=f"there are: {', '.join(beside or every) or 'none'}",
+            hint=did_you_mean(name, every, f"choose one of: {', '.join(beside or every) or 'none'}"),
         )
 
     def names(self, kind: str, suffix: str = "", inside: str = "") -> dict[str, Path]:

@@ -145,7 +145,7 @@ def test_what_the_budget_left_is_a_partial_review_that_can_be_finished(home: Pat
         {"text": "Why?", "expects": "A line.", "kind": "ask", "expert": "clarity"}
     ]
     done = manyheads_command(*command, "--budget", "calls=4", cwd=home)
-    assert (done.code, pointed.calls) == (2, 4)
+    assert (done.code, pointed.calls) == (3, 4)
     assert "budget.calls is 4" in done.err
     [folder] = (home / "runs").iterdir()
     assert "This review is partial." in (folder / "report.html").read_text(encoding="utf-8")

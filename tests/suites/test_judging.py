@@ -311,7 +311,7 @@ def test_a_suites_budget_is_one_for_all_and_over_all_starts(tmp_path: Path) -> N
         done = evaluated(llm, suite, "--budget", "calls=10")
         assert done.code == 1
         assert llm.calls == 10
-        assert "the suite's budget is spent: calls 10, used are 10" in done.err
+        assert "the suite's budget is spent: calls 10, used: 10" in done.err
         assert done.err.count("/16 failed: ") <= 2, "no more than were under way"
         assert "--budget calls=<larger>" in done.err
         assert evaluated(llm, suite, "--budget", "calls=10").code == 1

@@ -57,21 +57,21 @@ def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool, without: Se
         return [name, *figures, *([f"{usage.cost or 0:.4f}"] * priced)]
 
     runs = f" of {len(configs)} runs" if len(configs) != 1 else ""
-    table = Table(title=f"Estimate{runs}: nothing was asked", title_justify="left")
+    table = Table(title=f"Estimate{runs} (no model was asked)", title_justify="left")
     cost = f"cost ({currency})" if currency else "cost"
     for heading in ("stage", "calls", "tokens in", "tokens out", *([cost] * priced)):
         table.add_column(heading, justify="left" if heading == "stage" else "right", overflow="fold")
     for stage, usage in spent.items():
         table.add_row(*row(stage, usage))
     table.add_section()
-    table.add_row(*row("in all", spent.total))
+    table.add_row(*row("total", spent.total))
     safe_console().print(table, markup=False)
     say(
-        f"From a dry run of the offline model, with texts {LONGER} times as long, or as long as forms ask; look-ups find all "
-        "the papers that they ask for.\nA model that thinks at length, or has to be asked again, costs more."
+        f"From a dry run of the offline model, with replies {LONGER} times as long (or as long as the forms ask for), and "
+        "searches that find as many papers as they may.\nReasoning models and repeated requests cost more."
     )
     if any(model.calls_tools for model in models.values()):
-        say("The model calls tools: each round of tool calls in a turn is one more request.")
+        say("The model calls tools: each round of tool calls in a turn takes one more request.")
     for each in without:
         say(f"Not included: {each}.")
     if note:

@@ -9,25 +9,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Budget, Changes, Configs, Estimated, Seed, with_folders
 from manyheads.cli.printing import say
 from manyheads.cli.show import browse
+from manyheads.errors import ExitCode
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
 
-Out = Annotated[Path | None, typer.Option("--out", help="The run folder; runs/<time>-<name> if left out.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FOLDER", help="New run folder. [default: runs/TIME-NAME]", show_default=False
+    ),
+]
+RunFolder = Annotated[
+    Path, typer.Argument(metavar="RUN", help="The run folder.", autocompletion=completion.runs)
+]
 
 
 @dataclass(frozen=True)
 class Show:
-    """What a run shows while it goes on; else a live view, where that can be shown."""
+    """What a run prints while it works, in place of the live view."""
 
     json: Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only warnings and the result.")] = False
-    open: Annotated[bool, typer.Option("--open", help="Open the report in the browser at the end.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and the result.")] = False
+    open: Annotated[bool, typer.Option("--open", help="Open the report in the browser when it is done.")] = (
+        False
+    )
 
 
 def run(
@@ -40,7 +51,11 @@ def run(
     estimate: Estimated = False,
     yes: Yes = False,
 ) -> None:
-    """Run a system by its name or config; the report's path is printed. NAME --help shows the options of its own."""
+    """Run a system, such as virsci, and write its report.
+
+    `manyheads run NAME --help` shows the system's own options. The run folder keeps everything; an interrupted run goes on
+    with `manyheads resume`.
+    """
     config = with_budget(changes.config(configs, seed=seed), budget)
     if estimate:
         print_estimate([config], as_json=show.json)
@@ -65,17 +80,18 @@ def resume(
     accept_changes: Annotated[
         bool,
         typer.Option(
-            "--accept-changes", help="Go on from the first turn whose prompt or config has changed."
+            "--accept-changes",
+            help="Resume although prompts or config have changed: ask again from the first changed turn on.",
         ),
     ] = False,
     again: Annotated[
         bool,
         typer.Option(
-            "--again", help="Ask once more for what a finished run went without, such as orders of a ranking."
+            "--again", help="Retry the parts of a finished run that failed, such as orders of a ranking."
         ),
     ] = False,
 ) -> None:
-    """Go on with a run that was stopped; finished turns are not asked again."""
+    """Resume a run that was stopped. Finished turns are not asked again."""
     from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
     from manyheads.core.results import result_data
@@ -91,7 +107,7 @@ def resume(
                 show_json(Result(data=result_data(folder)))
             else:
                 say(closing(folder))
-            say("finished, but for what has failed; manyheads resume RUN --again asks for that", err=True)
+            say("finished, but some parts failed; to retry them: manyheads resume RUN --again", err=True)
             return
     config = with_folders(reopen(folder, changes.settings()), changes.path)
     go(Session(config, folder, accept_changes), show)
@@ -107,13 +123,13 @@ def begin(config: "RunConfig", out: Path | None, show: Show, *, yes: bool) -> No
 
 
 def go(session: Any, show: Show) -> None:
-    """Drive a session to its end, showing what happens; an interrupt says how to go on and exits with 130."""
+    """Drive a session to its end, showing what happens; after Ctrl-C, says how to resume and exits with 130."""
     try:
         asyncio.run(_drive(session, show))
     except KeyboardInterrupt:
-        kept = f"; what was said is kept: {session.way_back}" if session.way_back else ""
-        say(f"manyheads: stopped{kept}", err=True)
-        raise typer.Exit(130) from None
+        resume = f"; finished turns are kept; to resume: {session.way_back}" if session.way_back else ""
+        say(f"manyheads: stopped{resume}", err=True)
+        raise typer.Exit(ExitCode.STOPPED) from None
     finally:
         with suppress(OSError):
             session.folder.rmdir()  # empty: the run never began
@@ -158,7 +174,7 @@ def closing(folder: Path) -> str:
 
 
 def report(folder: RunFolder) -> None:
-    """Write the report of a run anew, as far as the run has come; its path is printed."""
+    """Regenerate a run's report and print its path. Works for interrupted runs, too."""
     from manyheads.systems.results import write_report
 
     say(write_report(folder))

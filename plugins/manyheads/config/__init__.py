@@ -23,7 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from manyheads.core import Price
 from manyheads.disk import expanded
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, did_you_mean
 from manyheads.escaping import scrubbed
 from manyheads.papers import SourceName
 from manyheads.resources import data_file
@@ -150,11 +150,11 @@ def _address(text: str) -> str:
     except ValueError:
         whole = False
     if not whole:
-        raise ValueError("write it with http:// or https://")
+        raise ValueError("must begin with http:// or https://")
     if scrubbed(text) != text:
         raise ValueError(
-            "holds a login or key, and would be kept in the run folder; put that into an environment variable and "
-            "name it, such as https://${MY_LOGIN}@host/v1 (of a resumed run by --set)"
+            "contains a login or key, which would be stored in the run folder; put it into an environment variable and "
+            "write its name, such as https://${MY_LOGIN}@host/v1 (for a resumed run with --set)"
         )
     return text
 
@@ -162,8 +162,8 @@ def _address(text: str) -> str:
 def _variable_name(value: str) -> str:
     if value and (re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII) is None or KEY.fullmatch(value)):
         raise ValueError(
-            "this is no name of an environment variable; if it is the key itself, export it as one, and write "
-            "that variable's name here, such as MY_KEY"
+            "not the name of an environment variable; if this is the key itself, export it as a variable and write the "
+            "variable's name here, such as MY_KEY"
         )
     return value
 
@@ -236,9 +236,13 @@ class ModelConfig(Strict):
         if known and name:
             return cls(provider=cast(Provider, provider), name=name)
         raise ConfigError(
-            f"model {text!r}: {'no name' if known else f'unknown provider {provider!r}'}",
+            f"model {text!r}: {'the name is missing' if known else f'no such provider {provider!r}'}",
             tried=f"providers: {', '.join(get_args(Provider))}",
-            hint="write it as provider/name, such as openai/gpt-4o-mini",
+            hint=did_you_mean(
+                provider,
+                () if known else get_args(Provider),
+                "write it as provider/name, such as openai/gpt-4o-mini",
+            ),
         )
 
     @property

@@ -104,12 +104,14 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
     path = folder / CONFIG
     if not path.is_file():
         raise JournalError(
-            f"{folder}: no run folder (it has no {CONFIG})", hint="name one, such as runs/<time>-<name>"
+            f"{folder}: not a run folder (it has no {CONFIG})",
+            hint="name a run folder, such as runs/TIME-NAME",
         )
     [config, *changes] = layers([str(path)], sets, Resources.of())
     if "inputs" not in config:
         raise JournalError(
-            f"{path}: of a run of an earlier version, which cannot go on", hint="begin it anew: manyheads run"
+            f"{path}: this run is from an earlier version and cannot be resumed",
+            hint="start again: manyheads run",
         )
     config = _read([config, *changes], str(path), sets, None, True)
     texts = {
@@ -157,7 +159,11 @@ def _read(
     except ValidationError as error:
         wrong = {".".join(map(str, item["loc"][:2])) for item in error.errors()}
         return validated(
-            system.model, merged, where, [each for each in sets if _leads_to(system, each, wrong)]
+            system.model,
+            merged,
+            where,
+            [each for each in sets if _leads_to(system, each, wrong)],
+            lifted=(system.name, "inputs"),
         )
     models = with_prices(config.models, (*folders, *config.paths))
     return config if models == config.models else config.model_copy(update={"models": models})
@@ -186,7 +192,7 @@ def _of_another(system: System, key: str, where: str, strict: bool) -> bool:
         return bool(owners)
     section, inputs = (", ".join(part.model_fields) for part in (system.config, system.inputs))
     raise ConfigError(
-        f"{where}: {key}: a key of {', '.join(owners)}, and this run is of {system.name}",
-        tried=f"its section {system.name!r} has {section}; its inputs are {inputs or 'none'}",
-        hint="leave it out, or say by system: what is to be run",
+        f"{where}: {key}: a key of {', '.join(owners)}, but this run is of {system.name}",
+        tried=f"the section {system.name!r} has {section}; the inputs are {inputs or 'none'}",
+        hint="leave it out, or choose the system with the key system",
     )

@@ -89,15 +89,15 @@ def closing_lines(folder: Path) -> str:
     note = f" ({run.price_note})" if run.price_note else ""
     calls, warnings = count(run.usage.calls, "call"), count(len(run.warnings), "warning")
     estimated = f" (of {run.usage.estimated} calls estimated)" if run.usage.estimated else ""
+    body = "\n".join(lines).strip("\n")
     lines = [
-        "",
-        "\n".join(lines).strip("\n"),
+        *(["", body] if body else []),
         "",
         f"{calls}, {run.tokens} tokens{estimated}{cost}{note}; {warnings}",
     ]
     if run.degraded:
         silent = ", ".join(run.degraded)
-        lines.append(f"Degraded  {silent} could not be asked everything; see the report")
+        lines.append(f"Degraded  {silent} failed at times; see the report")
     if run.offline:
         lines.append(LABEL)
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])

@@ -2,7 +2,7 @@
 
 from manyheads.engine.system import Reviews, System
 from manyheads.systems.mamorx import config, report
-from manyheads.systems.mamorx.course import mamorx
+from manyheads.systems.mamorx.committee import mamorx
 from manyheads.systems.mamorx.forms import check, form_names
 from manyheads.systems.mamorx.paper import read_paper
 from manyheads.systems.mamorx.result import MamorxResult

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from manyheads.config import RunConfig, Strict
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, did_you_mean
 from manyheads.prompts import Prompts
 from manyheads.replies import Point, ReplyModel, Text, WrittenReview, whole_number, written_on
 from manyheads.resources import Resources
@@ -135,11 +135,15 @@ def form_of(name: str, prompts: Prompts) -> ReviewForm:
     """A form by its name; raises `ConfigError` where there is none, or it is not valid."""
     if form := prompts.words(f"{FORMS}{name}{ENDING}", ReviewForm):
         return form
-    names = (each.removeprefix(FORMS).removesuffix(ENDING) for each in prompts.names(FORMS))
+    names = [each.removeprefix(FORMS).removesuffix(ENDING) for each in prompts.names(FORMS)]
     raise ConfigError(
-        f"there is no form of review {name!r}",
+        f"no such review form {name!r}",
         tried=f"forms: {', '.join(names)}",
-        hint=f"name one of these, or write prompts/{FORMS}{name}{ENDING} in a folder of your own (--path)",
+        hint=did_you_mean(
+            name,
+            names,
+            f"choose one of these, or write prompts/{FORMS}{name}{ENDING} in your own folder (--path)",
+        ),
     )
 
 

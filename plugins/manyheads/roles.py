@@ -159,7 +159,7 @@ class Roles:
 @lru_cache
 def _cards(files: State) -> Mapping[str, RoleCard]:
     cards = {name: path for name, path, *_ in files if name.endswith(".yaml")}
-    return {name.removesuffix(".yaml"): read_card(path) for name, path in sorted(cards.items())}
+    return {name.removesuffix(".yaml"): read_card(Path(path)) for name, path in sorted(cards.items())}
 
 
 @lru_cache

@@ -54,6 +54,7 @@ def main() -> None:
 HELP = "Research teams and review committees of language-model agents, on AutoGen or AgentScope."
 START = {
     "run virsci": "run a research team: offline, in seconds",
+    "run virsci --estimate": "print the calls, tokens and cost to expect",
     "init my-project": "make a folder with a config, papers and prompts of your own",
     "list": "list systems, configs, suites, corpora and runs",
     "--help": "list all commands",

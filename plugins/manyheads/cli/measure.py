@@ -139,6 +139,26 @@ def measure(
         how |= {"search": search, "rnd": (rnd_papers, rnd_neighbours) if rnd else None}
         results = _by_corpus(texts, corpus, embedding, normalise, how)
     _report(results, json, out, show_neighbours)
+    _keep(results, json)
+
+
+def _keep(results: "Sequence[Score]", json: bool) -> None:
+    """Keep the novelty of runs in their folders, where their reports show it."""
+    from manyheads.core.results import RESULT
+    from manyheads.errors import UserError
+    from manyheads.systems.results import keep_measure
+
+    for score in results:
+        folder = Path(score.source)
+        if not (folder / RESULT).is_file():
+            continue
+        try:
+            keep_measure(folder, score)
+        except UserError as error:
+            say(f"warning: {folder}: the report does not show this measure: {error.message}", err=True)
+        else:
+            if not json:
+                say(f"Report    {folder / 'report.html'}")
 
 
 def _by_corpus(

@@ -104,7 +104,8 @@ def config_file(name: str, resources: Resources) -> Path:
     if not is_path and (shipped := resources.find("configs", f"{name}.yaml")):
         return shipped
     tried = [path.absolute(), *(() if is_path else (root / "configs" for root in resources.search_path))]
-    names = sorted(file.removesuffix(".yaml") for file in resources.names("configs", ".yaml"))
+    files = (file for file in resources.names("configs", ".yaml") if "/" not in file)
+    names = sorted(file.removesuffix(".yaml") for file in files)
     raise ConfigError(
         f"{name}: no such {'file' if is_path else 'config'}",
         tried=", ".join(map(str, tried)),

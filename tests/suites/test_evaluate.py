@@ -82,7 +82,7 @@ def test_a_cell_that_fails_is_named_counted_and_left_out(tmp_path: Path) -> None
     assert done.code == 5
     assert "Traceback" not in done.err
     assert "budget.calls is 3" in done.err
-    assert "1 of 2 cells are left out of means" in done.err
+    assert "1 of 2 cells are left out of the means" in done.err
     entries = read_lines(tmp_path / "out" / "summary.jsonl", Entry)
     assert [(e.n, e.left_out, e.mean is None) for e in entries if e.measure == "hd"] == [
         (1, 0, False), (0, 1, True),

@@ -179,7 +179,7 @@ def test_a_judge_that_fails_leaves_the_runs_and_is_asked_again(tmp_path: Path) -
     with judging(faults=[down]) as llm:
         failed = evaluated(llm, suite, jobs=1)
         assert failed.code == 5
-        assert "8 of 8 cells are left out of means" in failed.err
+        assert "8 of 8 cells are left out of the means" in failed.err
         assert all(row.error and "resume" not in row.error for row in rows_in(tmp_path))
         assert titles(llm)["Ranking"] == 3 * 2, "not tried for every cell"
         assert failed.err.count("The same command goes on") == 1

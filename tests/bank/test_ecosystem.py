@@ -343,7 +343,7 @@ def test_a_full_disk_is_told_and_what_was_done_is_kept(tmp_path: Path, embedder:
 
     def fill_up(step: str, done: int, total: int | None) -> None:
         names = tmp_path / "corpus.partial" / "names.json"
-        if step == "storing scientists" and not names.is_symlink():
+        if step == "embedding scientists" and not names.is_symlink():
             names.symlink_to("/dev/full")
 
     with pytest.raises(CorpusError, match=r"No space left.*") as told:

@@ -15,7 +15,8 @@ import pytest
 
 from manyheads.bank import minilm
 from manyheads.bank.embedding import OnnxEmbedder, from_folder, from_weights, load_embedder
-from manyheads.bank.vectors import MINILM, Embedder, QueryEmbedder, unread
+from manyheads.bank.knowledge import Collection
+from manyheads.bank.vectors import INT8, MINILM, STATIC, Embedder, QueryEmbedder, unread
 from manyheads.errors import EmbeddingError
 
 REFERENCE = Path(__file__).with_name("minilm_reference.json")
@@ -89,6 +90,24 @@ def test_it_is_made_once(embedder: Embedder, cache: Path, tmp_path: Path) -> Non
     made = minilm.onnx_folder(tmp_path / "not looked at", cache=cache)
     assert {file.name for file in made.iterdir()} >= {"model.onnx", "tokenizer.json", "tokenizer_config.json"}
     assert [file.name for file in cache.iterdir() if file.is_dir()] == [made.name]
+
+
+@needs_package
+@pytest.mark.slow
+@pytest.mark.parametrize(("choice", "name", "least"), [("minilm-int8", INT8, 0.98), ("static", STATIC, 0.3)])
+def test_quicker_models_are_made_of_it_once_and_agree_with_it(
+    choice: str, name: str, least: float, embedder: Embedder, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
+    texts = [entry["text"] for entry in json.loads(REFERENCE.read_text(encoding="utf-8"))]
+    quick = load_embedder(choice)
+    vectors = quick.embed(texts)
+    assert (quick.name, vectors.shape) == (name, (6, 384))
+    full = [row for row, text in enumerate(texts) if len(text.split()) > 3]
+    assert (vectors * embedder.embed(texts)).sum(axis=1)[full].mean() >= least
+    assert np.array_equal(load_embedder(name).embed(texts), vectors)  # a corpus names it so
+    with pytest.raises(EmbeddingError, match=name):
+        Collection(Collection.create(":memory:", quick).store, embedder)
 
 
 @needs_package

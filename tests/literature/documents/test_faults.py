@@ -78,7 +78,7 @@ def without_pages(path: Path) -> None:
         (garbage, "broken"),
         (cut, "broken"),
         (encrypted, "encrypted"),
-        (scanned, "no text"),
+        (scanned, "3 words on 3 pages"),
         (without_pages, "page"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from manyheads.cli import completion
-from manyheads.cli.options import Budget, Changes, Estimated, Seed, going_on_later, settings
+from manyheads.cli.options import Budget, Changes, Estimated, Seed, going_on_later, settings, without_index
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.run import Out, Show, begin, closing, go, print_estimate, with_budget
 from manyheads.cli.show import browse
@@ -31,6 +31,7 @@ def review(
             metavar="PAPER|TEXT|RUN…",
             help="Papers (PDF, TEI, LaTeX, HTML), text, Markdown or JSON files, .jsonl files of many texts, or run folders.",
             autocompletion=completion.texts,
+            callback=without_index,
         ),
     ],
     changes: Changes,
@@ -217,6 +218,7 @@ def judge(
             metavar="IDEA…",
             help="Run folders, text files, or texts in quotes.",
             autocompletion=completion.texts,
+            callback=without_index,
         ),
     ],
     target: Annotated[

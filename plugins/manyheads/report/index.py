@@ -20,7 +20,8 @@ from manyheads.models.offline import OFFLINE
 from manyheads.report.page import _environment
 from manyheads.resources import parse_yaml
 
-INDEX, ROWS, LOCK = "index.html", "index.json", ".index.lock"
+INDEX, ROWS, LOCK = "index.html", ".index.json", ".index.lock"
+"""The page, what was read for it, and a lock; `runs/*` is to name nothing but runs and the page."""
 GENERATOR = '<meta name="generator" content="manyheads index">'
 """By which a page of ours is told from one of the user's, which is left alone."""
 CONFIG, JOURNAL, REPORT, MEASURE = "config.yaml", "journal.sqlite", "report.html", "measure.json"
@@ -281,7 +282,7 @@ def write_index(base: Path) -> Path | None:
     """Write the start page of a folder of runs, whole; None where the folder has an `index.html` of the user's own.
 
     Runs that end at the same time wait for each other, so that the last page has all of them. What was read of finished
-    runs is kept in `index.json`.
+    runs is kept in `.index.json`.
 
     Raises:
         OSError: the folder cannot be read or written.

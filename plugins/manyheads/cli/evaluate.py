@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from manyheads.cli import completion
-from manyheads.cli.options import Budget, Changes, configured, going_on_later
+from manyheads.cli.cost import Yes, confirm, print_estimate
+from manyheads.cli.options import Budget, Changes, Estimated, configured, going_on_later
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
 from manyheads.errors import ConfigError, ExitCode, did_you_mean
@@ -61,6 +62,8 @@ def evaluate(
         ),
     ] = None,
     budget: Budget = None,
+    estimate: Estimated = False,
+    yes: Yes = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Runs in parallel.")] = 4,
     accept_changes: Annotated[
         bool,
@@ -73,8 +76,9 @@ def evaluate(
     runs failed or lack a measure, and with 3 if the budget is spent; the results of the others are reported.
     """
     from manyheads.engine.budget import JobsBudget
+    from manyheads.engine.jobs import finished_jobs
     from manyheads.resources import Resources
-    from manyheads.suites.cells import cells_of, jobs_of
+    from manyheads.suites.cells import RUN, cells_of, jobs_of
     from manyheads.suites.evaluate import evaluate
     from manyheads.suites.spec import read_suite
 
@@ -87,9 +91,17 @@ def evaluate(
 
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
     cells = cells_of(suite, times, load, folder, changes.settings())
+    graph = jobs_of(cells)
+    left = [graph[key] for key, finished in finished_jobs(graph).items() if not finished]
+    runs = [job.config for job in left if job.kind == RUN]
+    if estimate:
+        kinds = sorted({job.kind for job in left if job.kind != RUN})
+        print_estimate(runs, as_json=False, without=[f"each {kind} of a run" for kind in kinds])
+        return
+    confirm(runs, yes=yes)
     with (
         going_on_later(),
-        jobs_progress("runs", len(jobs_of(cells))) as listener,
+        jobs_progress("runs", len(graph)) as listener,
     ):
         work = evaluate(
             suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,

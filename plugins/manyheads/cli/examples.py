@@ -1,13 +1,16 @@
 """Examples for the help of each command, as a user types them; a test takes each through the parser."""
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "init": ("manyheads init my-project",),
     "run": (
-        "manyheads run virsci",
+        "manyheads run virsci --open",
         "manyheads run virsci -m openai/gpt-4o-mini --estimate",
         'manyheads run virsci --topic "tactile grasping" -s team.size=4 -o my-run',
         "manyheads run rebuttal --background papers.bib --host agentscope",
     ),
+    "init": ("manyheads init my-project",),
+    "list": ("manyheads list", "manyheads list runs"),
+    "show": ("manyheads show my-run", "manyheads show my-run --format bib -o references.bib"),
+    "open": ("manyheads open", "manyheads open my-run"),
     "resume": ("manyheads resume my-run", "manyheads resume my-run -s budget.calls=500"),
     "review": (
         "manyheads review paper.pdf -m openai/gpt-4o-mini",
@@ -15,9 +18,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "manyheads review my-run",
     ),
     "report": ("manyheads report my-run",),
-    "show": ("manyheads show my-run", "manyheads show my-run --format bib --out references.bib"),
-    "open": ("manyheads open my-run", "manyheads open"),
-    "list": ("manyheads list", "manyheads list suites"),
     "measure": (
         "manyheads measure my-run --show-neighbours",
         "manyheads measure abstracts.jsonl --corpus sample -o measures.jsonl",

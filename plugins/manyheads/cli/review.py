@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from manyheads.cli import completion
+from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Budget, Changes, Estimated, Seed, going_on_later, settings, without_index
 from manyheads.cli.printing import safe_console, say
-from manyheads.cli.run import Out, Show, begin, closing, go, print_estimate, with_budget
+from manyheads.cli.run import Out, Show, begin, closing, go, with_budget
 from manyheads.cli.show import browse
 from manyheads.errors import ConfigError, ExitCode
 
@@ -61,6 +62,7 @@ def review(
         int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Texts reviewed in parallel.")
     ] = 4,
     estimate: Estimated = False,
+    yes: Yes = False,
 ) -> None:
     """Review papers or abstracts.
 
@@ -89,8 +91,10 @@ def review(
         print_estimate([review_of(config, each) for each in named], as_json=show.json)
     elif len(named) == 1:
         config = with_budget(review_of(config, named[0]), budget)
+        confirm([config], yes=yes, as_json=show.json)
         go(Session(config, new_folder(config, out)), show)
     else:
+        confirm([review_of(config, each) for each in named], yes=yes, as_json=show.json)
         with going_on_later(), _outcomes(len(named), show) as listener:
             work = review_all(config, named, out, at_once=jobs, budget=limits, listener=listener)
             done = asyncio.run(work)
@@ -264,6 +268,7 @@ def judge(
     ] = None,
     seed: Seed = None,
     out: Out = None,
+    yes: Yes = False,
 ) -> None:
     """Rank ideas against a target idea, blind and in several orders. S is the share of ideas ranked above the target."""
     given = {
@@ -273,4 +278,4 @@ def judge(
     flags = settings(given, "ranking")
     config = changes.config(["ranking"], flags, seed)
     _need_system(config, "ranking", "ranking")
-    begin(config, out, show)
+    begin(config, out, show, yes=yes)

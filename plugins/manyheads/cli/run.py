@@ -1,7 +1,6 @@
 """`manyheads run` and `manyheads resume`."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from dataclasses import astuple, dataclass
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyheads.cli import completion
+from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Budget, Changes, Configs, Estimated, Seed, with_folders
-from manyheads.cli.printing import safe_console, say, say_json
+from manyheads.cli.printing import say
 from manyheads.cli.show import browse
 from manyheads.errors import ExitCode
 
@@ -36,9 +36,7 @@ class Show:
 
     json: Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and the result.")] = False
-    open: Annotated[bool, typer.Option("--open", help="Open the report in the browser when it is done.")] = (
-        False
-    )
+    open: Annotated[bool, typer.Option("--open", help="Open the report in the browser at the end.")] = False
 
 
 def run(
@@ -49,6 +47,7 @@ def run(
     out: Out = None,
     budget: Budget = None,
     estimate: Estimated = False,
+    yes: Yes = False,
 ) -> None:
     """Run a system, such as virsci, and write its report.
 
@@ -59,7 +58,7 @@ def run(
     if estimate:
         print_estimate([config], as_json=show.json)
     else:
-        begin(config, out, show)
+        begin(config, out, show, yes=yes)
 
 
 def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConfig":
@@ -70,48 +69,6 @@ def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConf
     budget.need_prices([config])
     limits = config.budget.model_copy(update=budget.limits.model_dump(exclude_none=True))
     return config.model_copy(update={"budget": limits})
-
-
-def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool) -> None:
-    """Print the calls, tokens and cost to expect of runs, by stage; needs a model's name, but no key and no server."""
-    from rich.table import Table
-
-    from manyheads.core import Tally, Usage
-    from manyheads.engine.estimate import LONGER, estimate
-
-    spent = Tally()
-    for config in configs:
-        for stage, usage in asyncio.run(estimate(config)).items():
-            spent.pay(stage, usage)
-    if as_json:
-        shown = {"calls", "input_tokens", "output_tokens", "cost"}
-        stages = [{"stage": stage, **usage.model_dump(include=shown)} for stage, usage in spent.items()]
-        data = {"runs": len(configs), "stages": stages, "total": spent.total.model_dump(include=shown)}
-        say_json(json.dumps({**data, "longer": LONGER}))
-        return
-    priced = spent.total.cost is not None
-
-    def row(name: str, usage: Usage) -> list[str]:
-        figures = [f"{each:,}" for each in (usage.calls, usage.input_tokens, usage.output_tokens)]
-        return [name, *figures, *([f"{usage.cost or 0:.4f}"] * priced)]
-
-    runs = f" of {len(configs)} runs" if len(configs) > 1 else ""
-    table = Table(title=f"Estimate{runs} (no model was asked)", title_justify="left")
-    for heading in ("stage", "calls", "tokens in", "tokens out", *(["cost"] * priced)):
-        table.add_column(heading, justify="left" if heading == "stage" else "right", overflow="fold")
-    for stage, usage in spent.items():
-        table.add_row(*row(stage, usage))
-    table.add_section()
-    table.add_row(*row("total", spent.total))
-    safe_console().print(table, markup=False)
-    say(
-        f"From a dry run of the offline model, with replies {LONGER} times as long (or as long as the forms ask for), and "
-        "searches that find as many papers as they may.\nReasoning models and repeated requests cost more."
-    )
-    if any(model.calls_tools for config in configs for model in config.models.values()):
-        say("The model calls tools: each round of tool calls in a turn takes one more request.")
-    if not priced:
-        say("Cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens")
 
 
 def resume(
@@ -154,10 +111,11 @@ def resume(
     go(Session(config, folder, accept_changes), show)
 
 
-def begin(config: "RunConfig", out: Path | None, show: Show) -> None:
-    """Run a config in a new folder, see `go`."""
+def begin(config: "RunConfig", out: Path | None, show: Show, *, yes: bool) -> None:
+    """Run a config in a new folder, see `go`; an expensive one is asked for first, see `confirm`."""
     from manyheads.engine.session import Session, fresh, new_folder
 
+    confirm([config], yes=yes, as_json=show.json)
     folder = fresh(out) if out else new_folder(config, Path("runs"))
     go(Session(config, folder), show)
 

@@ -18,9 +18,8 @@ def show(
         Literal["md", "tex", "bib", "json", "csv"],
         typer.Option(
             "--format",
-            "-f",
-            help="md and tex: a document with title, abstract, idea and references, or with the review. "
-            "bib: the references. csv: all ideas with their scores. json: the whole result.",
+            help="md, tex: a document with title, abstract, idea and references, or the review. bib: the references. csv: all "
+            "ideas with their scores. json: the whole result.",
         ),
     ] = "md",
     out: Annotated[
@@ -34,7 +33,7 @@ def show(
         ),
     ] = None,
 ) -> None:
-    """Print what a run wrote, for your notes, Overleaf, Zotero or a spreadsheet."""
+    """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
     from manyheads.cli.printing import say_json
     from manyheads.systems.formats import written
 
@@ -56,13 +55,13 @@ def open_report(
         Path | None,
         typer.Argument(
             metavar="RUN",
-            help="The run folder, or a folder of runs. [default: runs]",
+            help="A run folder, or a folder of runs. [default: runs]",
             show_default=False,
             autocompletion=completion.runs,
         ),
     ] = None,
 ) -> None:
-    """Open a run's report in the browser, or the page of all runs; its path is printed."""
+    """Open a run's report in the browser, or the list of all runs."""
     from manyheads.engine.folder import CONFIG, RUNS
     from manyheads.systems.results import write_report
 
@@ -79,7 +78,7 @@ def open_report(
 
     try:
         if not folder.is_dir() or not entries(folder):
-            raise SubjectError(f"{folder}: no runs in it", hint="name the folder of a run")
+            raise SubjectError(f"{folder}: no runs in it", hint="name a run folder; manyheads list runs")
         page = write_index(folder)
     except OSError as error:
         raise SubjectError(f"{folder}: {error.strerror}", hint="name the folder of a run") from error

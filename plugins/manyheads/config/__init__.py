@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from manyheads.core import Price
 from manyheads.disk import expanded
 from manyheads.errors import ConfigError, did_you_mean
 from manyheads.escaping import scrubbed
@@ -178,13 +179,6 @@ USUAL_WINDOW = 128_000
 Provider = Literal["openai", "ollama", "anthropic", "offline", "replay"]
 
 
-class Price(Strict):
-    """Price of a million tokens, in a currency of your choice."""
-
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-
-
 class ModelConfig(Strict):
     """A language model. Keys come from the environment, never from here."""
 
@@ -226,7 +220,7 @@ class ModelConfig(Strict):
     schema), or `none`; a server that refuses it is an error. `true` takes the first of these that the server takes,
     `false` is `none`."""
     price: Price | None = None
-    """Lets the run count money."""
+    """What a million tokens cost, in a currency of your choice; when left out, what `models/prices.yaml` lists."""
 
     @property
     def address(self) -> str | None:
@@ -378,11 +372,18 @@ class BudgetConfig(Strict):
     tokens: int | None = Field(default=None, gt=0)
     """Input and output tokens of all models together."""
     money: float | None = Field(default=None, gt=0)
-    """In the currency of the models' configured prices; needs a price for every model."""
+    """In the currency of the models' prices; needs a price for every model."""
     seconds: float | None = Field(default=None, gt=0)
     """Wall time of this process' share of the run."""
     calls: int | None = Field(default=None, gt=0)
     """Requests to models."""
+
+
+class ConfirmConfig(Strict):
+    """What is asked for on a terminal before it begins; `--yes` begins without a question."""
+
+    money: float | None = Field(default=1.0, gt=0)
+    """A run that is estimated to cost more is asked for, in the currency of the models' prices; null never asks."""
 
 
 class RunConfig(Strict):
@@ -403,7 +404,7 @@ class RunConfig(Strict):
     corpus: str = "sample"
     """A shipped corpus by name, one of the folder `corpora`, or the folder that `manyheads corpus build` made."""
     embedding: str = "auto"
-    """`auto`, `lexical`, a fastembed model's name, or a model folder."""
+    """`auto`, the quicker `minilm-int8` or `static`, `lexical`, a fastembed model's name, or a model folder."""
     normalise: Literal["year", "database", "none"] = "year"
     """How `manyheads measure` scales what the run wrote: by the mean of the neighbour's year (VirSci 2025), of all papers
     (2024), or not at all."""
@@ -417,6 +418,7 @@ class RunConfig(Strict):
     """How often a speaker is asked for a valid reply."""
     literature: LiteratureConfig = LiteratureConfig()
     budget: BudgetConfig = BudgetConfig()
+    confirm: ConfirmConfig = ConfirmConfig()
     settings: Any = None
     """The system's own section."""
     inputs: Any = None
@@ -441,15 +443,6 @@ class RunConfig(Strict):
                 raise ValueError(
                     f"roles.{role}.model: no model {changes.model!r} among {', '.join(self.models)}"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _money_needs_prices(self) -> "RunConfig":
-        unpriced = [alias for alias, model in self.models.items() if model.price is None]
-        if self.budget.money is not None and unpriced:
-            raise ValueError(
-                f"budget.money needs models.{unpriced[0]}.price (input and output per million tokens)"
-            )
         return self
 
     def course(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from manyheads.core import Host, Meter, Reply, Turn, Usage
 from manyheads.engine.jobtable import JobTable
 from manyheads.engine.journal import spent_in
 from manyheads.errors import BudgetError, ConfigError, JournalError, describe, did_you_mean
+from manyheads.models.prices import need_prices
 from manyheads.replies import ReplyModel
 
 R = TypeVar("R", bound=ReplyModel)
@@ -123,13 +124,8 @@ class CommandBudget(Ledger):
 
     def need_prices(self, configs: Iterable[RunConfig]) -> None:
         """Raises `ConfigError` where money is limited, and a model has no price."""
-        models = ((alias, model) for config in configs for alias, model in config.models.items())
-        unpriced = next((alias for alias, model in models if model.price is None), None)
-        if self.limits.money is not None and unpriced:
-            raise ConfigError(
-                f"--budget money: models.{unpriced} has no price",
-                hint=f"--set 'models.{unpriced}.price={{input: 0.15, output: 0.6}}', per million tokens",
-            )
+        for config in configs if self.limits.money is not None else ():
+            need_prices(config, "--budget money")
 
 
 class JobsBudget(CommandBudget):

@@ -12,11 +12,13 @@ from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.records import records_in_short
 from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
+from manyheads.core import money
 from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, ModelError, UserError, closest
 from manyheads.literature.library import Library
+from manyheads.models.prices import need_one_currency, need_prices
 from manyheads.models.probe import in_short, probe
 from manyheads.models.requests import is_own, key_of, key_variable, server_address
 from manyheads.papers import Literature
@@ -81,7 +83,7 @@ def _described(model: ModelConfig, alias: str, ask: bool | None) -> str:
         return name
     with ThreadPoolExecutor(1) as beside:  # a loop may be running here, as in a notebook
         found, usage = beside.submit(asyncio.run, probe(model, alias)).result()
-    cost = "" if usage.cost is None else f", {usage.cost:.4f} in your currency"
+    cost = "" if usage.cost is None else f", {money(usage.cost, model.price and model.price.currency)}"
     return (
         f"{name}: {in_short(model, found)} (asked in {usage.calls} requests, {usage.tokens:,} tokens{cost})"
     )
@@ -186,6 +188,9 @@ def prepare(config: RunConfig) -> RunConfig:
         ConfigError: an input is missing, or something else that the system cannot run without.
     """
     system = system_of(config)
+    if config.budget.money is not None:
+        need_prices(config, "budget.money")
+    need_one_currency(config)
     for name, slot in system.slots.items():
         if slot.required and not getattr(config.inputs, name):
             option = f"--{name.replace('_', '-')} {slot.metavar}"

@@ -12,6 +12,7 @@ from manyheads.config.files import layers, merge, parse_set, validated
 from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, JournalError
+from manyheads.models.prices import with_prices
 from manyheads.resources import Resources
 from manyheads.systems import DEFAULT, system_of, systems
 
@@ -33,9 +34,9 @@ def load(
     Raises:
         ConfigError: a file is missing or not YAML, a key is unknown, a value does not fit, there is no such system.
     """
-    sets = tuple(sets)
-    data = list(_layers(names, sets, resources or Resources.of()))
-    return _read(data, " + ".join(names), sets, system, strict)
+    sets, resources = tuple(sets), resources or Resources.of()
+    data = list(_layers(names, sets, resources))
+    return _read(data, " + ".join(names), sets, system, strict, resources.folders)
 
 
 def _layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> Iterator[dict[str, Any]]:
@@ -138,7 +139,12 @@ def _named(data: Iterable[Mapping[str, Any]], default: str = DEFAULT) -> str:
 
 
 def _read(
-    data: Sequence[Mapping[str, Any]], where: str, sets: Sequence[str], name: str | None, strict: bool
+    data: Sequence[Mapping[str, Any]],
+    where: str,
+    sets: Sequence[str],
+    name: str | None,
+    strict: bool,
+    folders: Sequence[Path] = (),
 ) -> RunConfig:
     system = system_of(name := name or _named(data), where)
     merged: dict[str, Any] = {}
@@ -149,7 +155,7 @@ def _read(
         merged = merge(merged, own, system.model)
     merged["system"] = name
     try:
-        return system.model.model_validate(merged)
+        config = system.model.model_validate(merged)
     except ValidationError as error:
         wrong = {".".join(map(str, item["loc"][:2])) for item in error.errors()}
         return validated(
@@ -159,6 +165,8 @@ def _read(
             [each for each in sets if _leads_to(system, each, wrong)],
             lifted=(system.name, "inputs"),
         )
+    models = with_prices(config.models, (*folders, *config.paths))
+    return config if models == config.models else config.model_copy(update={"models": models})
 
 
 def _leads_to(system: System, setting: str, wrong: Iterable[str]) -> bool:

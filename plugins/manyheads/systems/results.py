@@ -85,14 +85,15 @@ def closing_lines(folder: Path) -> str:
     lines = [
         f"\n{fill(text, width=100)}\n" if name == ABSTRACT else f"{name:{width}}{text}" for name, text in rows
     ]
-    cost = f", cost {run.usage.cost:.4f}" if run.usage.cost is not None else ""
+    cost = f", cost {run.cost}" if run.cost else ""
+    note = f" ({run.price_note})" if run.price_note else ""
     calls, warnings = count(run.usage.calls, "call"), count(len(run.warnings), "warning")
     estimated = f" (of {run.usage.estimated} calls estimated)" if run.usage.estimated else ""
     body = "\n".join(lines).strip("\n")
     lines = [
         *(["", body] if body else []),
         "",
-        f"{calls}, {run.tokens} tokens{estimated}{cost}; {warnings}",
+        f"{calls}, {run.tokens} tokens{estimated}{cost}{note}; {warnings}",
     ]
     if run.degraded:
         silent = ", ".join(run.degraded)

@@ -170,7 +170,7 @@ def _read(folder: Path, stamp: tuple[int, ...]) -> Entry:
 def _model(name: str) -> str:
     """A model of a result without its provider; what is no language model is called so."""
     provider, _, model = plain(shortened(name, LONGEST)).partition("/")
-    return "offline, no language model" if provider == OFFLINE else model or provider
+    return "offline model" if provider == OFFLINE else model or provider
 
 
 def _measured(folder: Path) -> dict[str, float]:

@@ -46,6 +46,7 @@ FILES: dict[str, type[BaseModel]] = {
     "evals/suite.schema.json": spec.SuiteSpec,
     "configs/result.schema.json": RunResult[ResultOfAny],
     "models/prices.schema.json": PriceList,
+    **{path: model for name in BUILT_IN for path, model in systems()[name].files.items()},
 }
 
 

@@ -124,6 +124,7 @@ def test_a_key_that_is_refused(home: Path, llm: LLM) -> None:
     assert manyheads_command("resume", "run", cwd=home).code == 0
 
 
+@pytest.mark.slow
 def test_corpora_that_do_not_fit(home: Path) -> None:
     write_corpus(home / "few.jsonl", papers(12))
     built = ("corpus", "build", "few.jsonl", "--bound", "2014", "--embedding", "lexical", "--out", "few")

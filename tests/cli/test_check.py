@@ -47,7 +47,11 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     prompt = tmp_path / "mine" / "prompts" / "scientist" / "vote.md.j2"
     prompt.parent.mkdir(parents=True)
     prompt.write_text("Vote, {{ name }}, on {{ thing }}.")
-    wrong = ("team.size=99", "models.cheap={provider: ollama, name: x, base_url: http://127.0.0.1:9}")
+    wrong = (
+        "embedding=lexical",
+        "team.size=99",
+        "models.cheap={provider: ollama, name: x, base_url: http://127.0.0.1:9}",
+    )
     sets = [part for each in wrong for part in ("--set", each)]
     flags = ("--path", "mine", "--model", "openai/gpt", *sets)
     checked = manyheads_command("check", "virsci", *flags, cwd=tmp_path)

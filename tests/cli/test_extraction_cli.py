@@ -201,6 +201,7 @@ def test_a_killed_extraction_goes_on_and_pays_for_nothing_twice(corpus: Path) ->
     assert len(records(corpus)) == COUNT
 
 
+@pytest.mark.slow
 def test_a_budget_that_ends_keeps_what_is_done(corpus: Path, llm: LLM) -> None:
     served = (*served_by(llm), "--budget", "calls=12")
     stopped = extract(corpus, *served)
@@ -214,6 +215,7 @@ def test_a_budget_that_ends_keeps_what_is_done(corpus: Path, llm: LLM) -> None:
     assert len(records(corpus)) == COUNT
 
 
+@pytest.mark.slow
 def test_papers_that_no_reply_is_of_use_for_are_told(corpus: Path, llm: LLM) -> None:
     bad = papers(COUNT)[3]["title"]
     llm.faults.append(Fault("prose", times=None, when=lambda request: title(request) == bad))
@@ -243,6 +245,7 @@ def test_papers_that_come_later_are_the_only_ones_extracted(corpus: Path, llm: L
     assert llm.calls == COUNT + 1
 
 
+@pytest.mark.slow
 def test_the_text_of_a_paper_is_read_where_the_corpus_has_it(corpus: Path, llm: LLM) -> None:
     with Ecosystem.open(corpus) as ecosystem:
         text = Text("Berries break in hands.", "We cover fingers with gel of $2$ mm.")
@@ -257,6 +260,7 @@ def test_the_text_of_a_paper_is_read_where_the_corpus_has_it(corpus: Path, llm: 
     assert {one.basis for one in records(corpus).values()} == {"abstract"}
 
 
+@pytest.mark.slow
 def test_several_who_need_a_database_at_once_extract_it_once(corpus: Path) -> None:
     lines: list[str] = []
 
@@ -309,6 +313,7 @@ def test_a_corpus_that_cannot_be_written_or_is_being_extracted(corpus: Path) -> 
     assert "cannot be written" in extract(corpus).message
 
 
+@pytest.mark.slow
 def test_whoever_needs_a_database_gets_lexical_records_first(corpus: Path, llm: LLM) -> None:
     lines: list[str] = []
     with Ecosystem.open(corpus) as ecosystem:

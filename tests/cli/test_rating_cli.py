@@ -66,6 +66,7 @@ def test_runs_without_an_abstract_and_texts_that_stand_there_twice_are_left_out(
     assert "runs/gone" in gone.message
 
 
+@pytest.mark.slow
 def test_ratings_are_held_against_scores(made: Done, home: Path) -> None:
     assert made.code == 0
     flags = ("--scores", "measures.jsonl", "--key", "form.key.csv", "--plot", "agreement.png")

@@ -34,7 +34,7 @@ def test_each_line_of_many_texts_is_reviewed(home: Path) -> None:
     (home / "ideas.jsonl").write_text("\n".join(lines), encoding="utf-8")
     done = manyheads_command("review", "ideas.jsonl", "--form", "rating", "--repeats", "2", cwd=home)
     assert (done.code, done.err) == (0, "")
-    folders = sorted((home / "runs").iterdir())
+    folders = sorted((home / "runs").glob("*/"))
     found = [result_of(folder) for folder in folders]
     assert {each["title"] for each in found} == {"Idea 1", "Idea 2", "Idea 3"}
     assert {each["subject"]["source"] for each in found} == {f"{home / 'ideas.jsonl'}:{n}" for n in (1, 2, 3)}
@@ -89,9 +89,9 @@ def test_the_same_reviews_go_on_with_what_has_failed(home: Path, llm: LLM) -> No
     assert (done.code, done.err) == (0, "")
     assert llm.calls - before == 2
     assert done.out.index("Owls for planning") < done.out.index("bats"), "in the order of the command"
-    assert set((home / "runs").iterdir()) == folders
+    assert set((home / "runs").glob("*/")) == folders
     assert manyheads_command(*command, cwd=home).code == 0, "all were finished: they are done anew"
-    assert len(set((home / "runs").iterdir())) == 4
+    assert len(set((home / "runs").glob("*/"))) == 4
 
 
 def test_reviews_go_side_by_side_under_one_budget(home: Path) -> None:

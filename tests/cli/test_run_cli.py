@@ -80,7 +80,7 @@ def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Pa
     assert events[0]["kind"] == "began"
     assert "topic" not in {event["stage"] for event in events}
     result: dict[str, Any] = {**events[-1]["data"], **events[-1]["data"]["result"]}
-    [folder] = (home / "runs").iterdir()
+    [folder] = (home / "runs").glob("*/")
     assert result == result_of(folder)
     assert folder.name.endswith("-virsci")
     assert result["topic"] == {"topic": topic, "rationale": None, "fixed": True}

@@ -57,7 +57,7 @@ def test_datasets_become_cases(tmp_path: Path) -> None:
     assert case["ranking.target"].startswith("A new study\n\nWe study ")
     assert [text.partition("\n")[0] for text in case["background"]] == ["An old study, number 2"]
     assert "cases.jsonl: 1 of 1 suitable papers" in done.out
-    assert "papers passed over: 5 without references" in done.err
+    assert "papers not used: 5 without references" in done.err
     [(name, keys)] = read_cases(tmp_path / "cases.jsonl").items()
     assert (name, keys.keys()) == ("p9", {"background", "ranking.target"})
     again = targets(tmp_path, "old.jsonl", "new.jsonl", "--least", "1")

@@ -79,20 +79,23 @@ def test_a_run_is_linked_with_what_was_made_from_it(tmp_path: Path) -> None:
         NAME.format(4),
         inputs={"ideas": [str(run), f"/moved/runs/{other.name}", "/other/x"], "target": "A text/b"},
     )
+    (run / "measure.json").write_text('{"on": 1.25, "hd": 0.9, "rnd": null, "corpus": "sample"}')
     rows = index.rows(entries(base))
     by_name = {row.entry.folder: row for row in rows}
     assert [each.folder for each in by_name[NAME.format(4)].sources] == [run.name, other.name]
     assert [each.folder for each in by_name[run.name].uses] == [NAME.format(3), NAME.format(4)]
     assert [each.folder for each in by_name[other.name].uses] == [NAME.format(4)]
+    assert by_name[run.name].entry.measured == {"ON": 1.25, "HD": 0.9}
     page = write_index(base)
     assert page
+    assert "1.25," in Links(page).words
     assert Links(page).links.count(f"{run.name}/report.html") == 3
 
 
 def test_odd_and_damaged_folders_spoil_nothing(tmp_path: Path) -> None:
     copied(tmp_path, NAME.format(1))
     odd = {
-        "no-json/result.json": b"{", "other/result.json": b'{"system": 3, "finished": "x"}', "bytes/config.yaml": b"\xff\xfe\x00",
+        "no-json/result.json": b"{", "other/result.json": b'{"system": 3, "finished": "x"}', "no-json/measure.json": b"[1]", "bytes/config.yaml": b"\xff\xfe\x00",
         "deep/result.json": b"[" * 100_000, "bomb/config.yaml": b"system: virsci\ninputs: &a [*a, *a]\n",
         "19990231-250000-x/config.yaml": b"system: virsci\n", "empty/other.txt": b"", "file.txt": b"",
         "report/report.html": b"<title>x</title>",

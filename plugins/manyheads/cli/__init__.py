@@ -55,9 +55,8 @@ HELP = "Research teams and review committees of language-model agents, on AutoGe
 START = {
     "run virsci": "run a research team: offline, in seconds",
     "run virsci --estimate": "print the calls, tokens and cost to expect",
-    "init": "make a folder with a config, papers and prompts of your own",
-    "list": "list configs, systems, suites, corpora, runs and roles",
-    "check virsci": "check what a run needs",
+    "init my-project": "make a folder with a config, papers and prompts of your own",
+    "list": "list systems, configs, suites, corpora and runs",
     "--help": "list all commands",
 }
 """What `manyheads` without a command suggests."""

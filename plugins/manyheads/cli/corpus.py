@@ -4,6 +4,7 @@ import asyncio
 import shlex
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -302,7 +303,7 @@ def build(
         librarian = _librarian(interests, changes.model, config, tell, held)
         made = build_corpus(
             reader, target, options, load_embedder(embedding),
-            name=name, vectors=pair, interests=librarian, progress=tell,
+            name=name, vectors=pair, interests=librarian, progress=tell, note=partial(say, err=True),
         )  # fmt: skip
     with made:
         _show(made.meta, target)

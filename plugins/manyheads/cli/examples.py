@@ -2,11 +2,15 @@
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "run": (
-        "manyheads run virsci",
+        "manyheads run virsci --open",
         "manyheads run virsci -m openai/gpt-4o-mini --estimate",
         'manyheads run virsci --topic "tactile grasping" -s team.size=4 -o my-run',
         "manyheads run rebuttal --background papers.bib --host agentscope",
     ),
+    "init": ("manyheads init my-project",),
+    "list": ("manyheads list", "manyheads list runs"),
+    "show": ("manyheads show my-run", "manyheads show my-run --format bib -o references.bib"),
+    "open": ("manyheads open", "manyheads open my-run"),
     "resume": ("manyheads resume my-run", "manyheads resume my-run -s budget.calls=500"),
     "review": (
         "manyheads review paper.pdf -m openai/gpt-4o-mini",

@@ -36,9 +36,7 @@ class Show:
 
     json: Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and the result.")] = False
-    open: Annotated[bool, typer.Option("--open", help="Open the report in the browser when it is done.")] = (
-        False
-    )
+    open: Annotated[bool, typer.Option("--open", help="Open the report in the browser at the end.")] = False
 
 
 def run(

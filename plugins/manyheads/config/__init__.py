@@ -404,7 +404,7 @@ class RunConfig(Strict):
     corpus: str = "sample"
     """A shipped corpus by name, one of the folder `corpora`, or the folder that `manyheads corpus build` made."""
     embedding: str = "auto"
-    """`auto`, `lexical`, a fastembed model's name, or a model folder."""
+    """`auto`, the quicker `minilm-int8` or `static`, `lexical`, a fastembed model's name, or a model folder."""
     normalise: Literal["year", "database", "none"] = "year"
     """How `manyheads measure` scales what the run wrote: by the mean of the neighbour's year (VirSci 2025), of all papers
     (2024), or not at all."""

@@ -32,7 +32,7 @@ from manyheads.systems import systems
 from manyheads.texts import KINDS, is_there, read_subjects
 
 FOLDERS = "folders.json"
-PAPERS = {".pdf", ".tei", ".xml", ".tex", ".html", ".htm"}
+PAPERS = {".pdf", ".tei", ".xml", ".tex", ".html", ".htm", ".docx", ".doc", ".odt", ".rtf", ".ps"}
 """Endings of files that hold papers, and never an abstract alone."""
 
 

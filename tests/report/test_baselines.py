@@ -28,10 +28,10 @@ async def told(llm: LLM, folder: Path, system: str, *sets: str) -> str:
 
 async def test_what_a_baseline_was_allowed_and_used(llm: LLM, tmp_path: Path) -> None:
     page = await told(llm, tmp_path / "run", "single", "baseline.tokens=20000")
-    assert "It was allowed 20,000 tokens, and used " in page
-    assert "came of it, then the tokens ran short." in page
+    assert "of 20,000 tokens" in page
+    assert "too few tokens were left for another." in page
     assert "tokens: no further reply." in page
-    assert "were judged by their author, without their ratings" in page
+    assert "compared the ideas of highest confidence, without seeing the ratings" in page
     assert re.search(r"Baseline  \d+ ideas from \d{5} of 20000 tokens\n", closing_lines(tmp_path / "run"))
 
 
@@ -39,7 +39,7 @@ async def test_reflections_are_shown_with_their_ideas(llm: LLM, tmp_path: Path) 
     llm.answers["done"] = True
     page = await told(llm, tmp_path / "run", "self-reflection", "baseline.rounds=2")
     assert page.count("Reflection reflection: ") == 2
-    assert "one was called finished first in turn 2, and all rounds were held all the same." in page
+    assert "finished first in turn 2; all rounds were completed" in page
     assert "It was written in one reply." in page
     assert "Agents 1 Ideas 3 Tokens" in page
     for team_only in ("Nobody has voted", "has declined", "Each scientist", "Scientists"):

@@ -36,7 +36,7 @@ def test_tells_the_whole_run(run: Write, read: Read) -> None:
         "Forgetting on Purpose: Budgeted Episodic Memory", "Not written by a language model.",
         "Scientist31", "My group is bound to another project", "asks outside the team: Which rules of forgetting",
         "Scientist17 sums up", "Lifelong localization under changing appearance 2011 P00 similarity 0.71",
-        "kept for the vote", "Scientist4 1 1 7", "Scientist9 1 – 8", "Scientist23 1 2 7", "Nobody has priced memory 2.",
+        "winning idea", "kept for the vote", "0 7.67 8 7 8 Scientist9 1 –", "– 8 7 7 9 Scientist23 1 2", "Nobody has priced memory 2.",
         "The vote was tied.", "2 of 4", "Name what is done today", "Technical accuracy",
         "consensus", "3 of 4 agree", "was not valid and was asked for again", "By speaker", "provider: offline",
     ):  # fmt: skip
@@ -102,7 +102,7 @@ def test_huge_texts_fold_and_are_kept_whole(run: Write, read: Read, told: dict[s
     told["ideas"][1]["idea"] = "x" * 100_000
     folder = run(outcome=told)
     page = read(folder)
-    assert page.words.count("wordy") == 50_000
+    assert page.words.count("wordy") >= 50_000
     assert page.text.count("x" * 90_000) == 1
     assert "the other 29" in page.words
 
@@ -168,14 +168,19 @@ def test_costs_are_shown_where_they_are_known(run: Write, read: Read, told: dict
     assert "Cost" not in read(run()).words
     told["usage"]["cost"] = 0.01234
     words = read(run(outcome=told)).words
-    assert "Cost 0.0123 (in your prices’ currency)" in words
-    assert "at a cost of 0.0123 in the currency of your prices" in words
+    assert "Cost 0.0123 (in the currency of your prices)" in words
+    told["prices"] = {
+        "default": {"input": 1, "output": 2, "currency": "EUR", "as_of": "2026-01-02", "listed": "x"}
+    }
+    words = read(run(outcome=told)).words
+    assert "Cost 0.0123 EUR (list prices of 2026-01-02)" in words
+    assert "at a cost of 0.0123 EUR" in words
 
 
 def test_votes_of_several_turns_are_explained(run: Write, read: Read, told: dict[str, Any]) -> None:
-    assert "Votes 4 Tokens" in read(run()).words
+    assert "Votes Forgetting on Purpose" in read(run()).words
     told["votes"] += [{**vote, "turn": 2} for vote in told["votes"]]
-    assert "Votes 8 (4 voters, 2 turns) Tokens" in read(run(outcome=told)).words
+    assert "Votes (4 voters, 2 turns) Forgetting on Purpose" in read(run(outcome=told)).words
 
 
 def test_the_topic_is_settled_between_agreement_and_who_stays(run: Write, read: Read) -> None:

@@ -127,7 +127,7 @@ def page(tmp_path: Path, paper: Path) -> Callable[..., str]:
 
 
 def test_labels_of_a_plot_raise_no_alarm(page: Callable[..., str], paper: Path) -> None:
-    result, alarm = reviewed(paper), "speaks to its reviewer, or hides text"
+    result, alarm = reviewed(paper), "addresses its reviewer, or hides text"
     assert alarm in page(result)
     assert result.paper
     result.paper.hidden = [HiddenText(text="epochs 10 20", page=2, why="covered", figure="Figure 1")]
@@ -217,6 +217,7 @@ def test_nothing_that_a_paper_or_a_model_writes_is_markup(page: Callable[..., st
     assert "| safe" not in template
 
 
+@pytest.mark.slow
 def test_a_picture_outside_the_run_folder_is_not_shown(
     page: Callable[..., str], paper: Path, tmp_path: Path
 ) -> None:

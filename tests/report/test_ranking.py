@@ -42,9 +42,9 @@ def ranked_run(run: Write) -> Write:
 
 def test_s_stands_with_its_interval_and_what_it_means(ranked_run: Write, read: Read) -> None:
     words = read(ranked_run()).words
-    assert "S 0.78 95 % interval 0.61 to 0.97" in words
-    assert "S is the share of the 3 ideas that the judge ranks above the target, here 78%" in words
-    assert "3 ideas ranked beside it for novelty in robotics" in words
+    assert "S 0.78 95% interval 0.61 to 0.97" in words
+    assert "S = 0.78: on average 78% of the 3 ideas ranked above the target" in words
+    assert "3 ideas ranked together with this target for novelty in robotics" in words
     assert "Orders ranked 3 of 4" in words
 
 
@@ -62,22 +62,22 @@ def test_each_order_tells_rank_and_place(ranked_run: Write, read: Read) -> None:
 def test_a_failed_order_tells_why_and_counts_nowhere(ranked_run: Write, read: Read) -> None:
     words = read(ranked_run()).words
     assert f"Order 3: {WHY}" in words
-    assert "1 order without a ranking. It is counted as failed and left out of every mean" in words
+    assert "1 order without a ranking. It failed and is left out of every mean" in words
 
 
 def test_reasons_stand_by_the_ideas_names(ranked_run: Write, read: Read) -> None:
     words = read(ranked_run()).words
     told = f"{TITLES[0]} target shown in place 2 Because {TITLES[0]} stands there."
     assert told in words
-    assert "Order 4 S 0.67 the target, shown in place 3, came to rank 3" in words
+    assert "Order 4 S 0.67 the target, shown in place 3, got rank 3" in words
 
 
 def test_forms_tell_what_the_judge_was_not_shown(ranked_run: Write, read: Read) -> None:
     page = read(ranked_run())
     assert page.words.count("Hypothesis (not shown)") == 4
     assert "Method (not shown)" not in page.words
-    assert "after 2 revisions, with which its run had ended" in page.words
-    assert page.words.count("after 2 revisions, after which its run went on") == 1
+    assert "after 2 revisions, the last one of its run" in page.words
+    assert page.words.count("after 2 revisions, its run continued") == 1
     assert "few would have thought of it" in page.words
     links = {link.removeprefix("#") for link in page.values("href")}
     assert links <= set(page.values("id"))
@@ -97,9 +97,9 @@ def told_of(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("bias", "p", "told"),
     [
-        (0.8, 0.005, "favours what it is shown early: place and rank correlate at 0.80, and by chance alone 0.5%"),
-        (-0.8, 0.04, "favours what it is shown late"),
-        (0.8, 0.05, "No favour for a place can be told from chance"),
+        (0.8, 0.005, "shown early (r = 0.80, p = 0.005)"),
+        (-0.8, 0.04, "shown late (r = −0.80, p = 0.04)"),
+        (0.8, 0.05, "No significant position bias (r = 0.80, p = 0.05)"),
     ],
 )  # fmt: skip
 def test_a_bias_is_told_in_words(ranked_run: Write, bias: float, p: float, told: str) -> None:
@@ -107,7 +107,7 @@ def test_a_bias_is_told_in_words(ranked_run: Write, bias: float, p: float, told:
 
 
 def test_few_orders_are_said_to_tell_little(ranked_run: Write) -> None:
-    assert "in every place, for which it takes 4 orders" in told_of(ranked_run(position_p=0.5))
+    assert "needs at least 4 orders" in told_of(ranked_run(position_p=0.5))
     orders = [order(shown, RANKED[0]) for shown in SHOWN]
     assert "it takes 4" not in told_of(ranked_run(position_p=0.5, orders=orders))
 
@@ -119,8 +119,8 @@ def test_one_order_has_neither_interval_nor_agreement(ranked_run: Write, read: R
         **dict.fromkeys(("s_interval", "position_bias", "position_p", "consistency", "by_place")),
     }
     folder = ranked_run(**alone)
-    assert "No interval can be told from these orders." in read(folder).words
-    assert told_of(folder) == "What places have done can be told from two rankings on."
+    assert "These orders give no interval." in read(folder).words
+    assert told_of(folder) == "Position bias needs at least two rankings."
 
 
 def test_many_orders_go_into_tables_that_fit(ranked_run: Write, read: Read) -> None:
@@ -137,9 +137,7 @@ def test_many_orders_go_into_tables_that_fit(ranked_run: Write, read: Read) -> N
 
 def test_a_single_idea_is_spoken_of_as_one(ranked_run: Write) -> None:
     ranked = load(ranked_run(ideas=ranking()["ideas"][:1], orders=[], s=1.0)).result
-    assert meaning(ranked).startswith(
-        "S is the share of the one idea that the judge ranks above the target, here 100%"
-    )
+    assert meaning(ranked).startswith("S = 1.00: the idea ranked above the target in 100% of the orders")
 
 
 def test_an_idea_that_was_ranked_as_it_stood_is_shown_so(ranked_run: Write, read: Read) -> None:
@@ -196,8 +194,8 @@ async def test_a_run_writes_what_the_page_shows(llm: LLM, tmp_path: Path) -> Non
     ranked = load(tmp_path / "run").result
     assert ranked.s == played.result["s"] == 0.5
     assert [order.target_rank for order in ranked.orders] == [order.target_place for order in ranked.orders]
-    assert "S 0.5 95 % interval" in words
-    assert "place and rank correlate at 1.00" in words
+    assert "S 0.5 95% interval" in words
+    assert "(r = 1.00" in words
     assert words.count("It stood at 3.") == 3
     assert [row.mean for row in ranked.rows] == [2.0, 2.0, 2.0]
 
@@ -211,13 +209,16 @@ async def test_a_run_that_stops_at_a_ranking_shows_what_is_condensed(llm: LLM, t
         await play(config_for(llm, *SETS), tmp_path / "run", llm)
     words = Reader((tmp_path / "run/report.html").read_text(encoding="utf-8")).words
     assert words.count("Nobody hears the mines.") == 3
-    assert "Nothing has been ranked in this run yet." in words
+    assert "Nothing has been ranked yet." in words
 
 
 def test_the_last_lines_tell_s_ranks_and_places() -> None:
     told = dict(essence(run_of(ranking())))
-    assert told["S"] == "0.78 of 3 ideas above the target for novelty, 95% interval 0.61 to 0.97"
-    assert told["Orders"] == "3 of 4 ranked, the others failed; they agree to 0.47 (Kendall's W)"
+    assert (
+        told["S"]
+        == "0.78 for novelty: 78% of the 3 ideas ranked above the target on average, 95% interval 0.61 to 0.97"
+    )
+    assert told["Orders"] == "3 of 4 ranked, the others failed; agreement 0.47 (Kendall's W)"
     assert told["1"] == f"{TITLES[1]} (mean rank 1.33)"
     assert told["4"] == f"{TITLES[0]} (mean rank 3.33, the target)"
-    assert told["Places"].startswith("The judge favours what it is shown early")
+    assert told["Position bias"].startswith("Position bias: the judge prefers ideas that it is shown early")

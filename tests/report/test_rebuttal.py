@@ -70,7 +70,7 @@ async def test_versions_stand_with_what_was_said_of_them(run: Play, llm: LLM, tm
     assert all(one["verdict"]["reasoning"] in page for one in rounds[1:])
     assert re.search(r"plan best <del>at night</del>\s*<ins>by growing ears</ins>", page)
     assert page.count('<span class="chip chosen">final</span>') == 1
-    assert "It ended because no significant improvement was found any more." in page
+    assert "It stopped: no significant improvement was found any more." in page
     assert "Scientists" not in page
 
 
@@ -118,7 +118,7 @@ async def test_ten_revisions_stand_in_one_page(run: Play, llm: LLM, tmp_path: Pa
     played = await run()
     assert len(played.result["rounds"]) == 11
     page = page_of(tmp_path / "run")
-    assert page.count('aria-label="What was said of version') == 11
+    assert page.count('aria-label="Verdict and review of version') == 11
     for one in played.result["rounds"]:
         beside = page[page.index(f'id="version-{one["round"]}"') :]
         said = beside[: beside.index("</aside>")]

@@ -146,6 +146,7 @@ def test_lines_lead_from_the_papers_that_an_idea_names(usual: Played) -> None:
         assert numbers == sorted(shown[each] for each in idea["references"])
 
 
+@pytest.mark.slow
 async def test_a_run_that_was_stopped_has_a_report_of_what_there_is(
     run: Play, llm: LLM, tmp_path: Path
 ) -> None:
@@ -171,12 +172,13 @@ def test_a_run_in_words(usual: Played) -> None:
     assert "Selection" in closing_lines(usual.folder)
 
 
+@pytest.mark.slow
 async def test_papers_of_one_cluster_are_shown_with_the_first(run: Play, tmp_path: Path) -> None:
     result = (await run("literature.retrieval.threshold=-1")).result
     [cluster] = result["clusters"]
     titles = {each["id"]: each["title"] for each in result["evidence"]}
     page = unescape(page_of(tmp_path / "run"))
-    assert f"and {len(cluster['members']) - 1} papers like it" in page
+    assert f"and {len(cluster['members']) - 1} similar papers" in page
     assert all(titles[member] in page for member in cluster["members"])
 
 
@@ -191,7 +193,7 @@ async def test_an_idea_that_another_stands_for_is_told_of(run: Play, tmp_path: P
     page = page_of(tmp_path / "run")
     [row] = re.findall(r"<tr>(?:(?!</tr>).)*>7\. (?:(?!</tr>).)*</tr>", page)
     assert f'merged into <a href="#idea-{home["number"]}">{home["number"]}</a>' in row
-    assert "It stands for idea 7, from the literature (similarity 1.00)" in page
+    assert "Merged with idea 7, from the literature (similarity 1.00)" in page
     assert "6 ideas, 1 merged into them" in dict(essence(load(tmp_path / "run")))["Selection"]
 
 

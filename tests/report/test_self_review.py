@@ -77,7 +77,7 @@ def test_self_reviews_are_told_paper_by_paper(
     folder = run(events=[*tale, *happened()], outcome={**told, "self_review": reviewed()})
     words = read(folder).words
     for expected in (
-        "From 70 on it is too close", "Review 1 too close revised", "Review 2 not too close passed",
+        "At 70 or more it is too similar", "Review 1 too similar revised", "Review 2 not too similar passed",
         "Maps that fade 2012 85", "Reason 1.1.", "Maps that fade 2012 40", "Reason 2.2.",
     ):  # fmt: skip
         assert expected in words, expected
@@ -93,8 +93,8 @@ def test_a_run_without_self_review_does_not_speak_of_it(run: Write, read: Read) 
 
 def test_an_abstract_that_stands_too_close_is_marked(run: Write, read: Read, told: dict[str, Any]) -> None:
     words = read(run(outcome={**told, "self_review": reviewed(passed=False)})).words
-    assert "The abstract stands although it is too close to published work." in words
-    assert "Review 2 too close stands all the same" in words
+    assert "The abstract is too similar to published work." in words
+    assert "Review 2 too similar kept, as no further idea was allowed" in words
     assert words.index("The abstract did not pass its self-review.") < words.index("Introduction")
 
 
@@ -183,7 +183,8 @@ def test_a_source_that_failed_is_seen_at_once(
         (folder / "searches.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = read(folder).words
     assert (
-        "Degraded: not every literature source could be asked. What OpenAlex alone knows is missing" in words
+        "Degraded: not every literature source could be asked. Papers that only OpenAlex knows are missing"
+        in words
     )
     assert "failed status 503" in words
 
@@ -193,7 +194,10 @@ def test_the_last_lines_tell_of_both(run: Write, told: dict[str, Any]) -> None:
     assert "Self-review" not in plain
     assert "Degraded" not in plain
     lines = closing_lines(run(outcome={**told, "self_review": reviewed(), "degraded": ["openalex"]}))
-    assert "Review    passed: at most 40 of 100 alike, after 1 revision" in lines
-    assert "Degraded  openalex could not be asked everything" in lines
+    assert "Review    passed: similarity to published papers at most 40 of 100, after 1 revision" in lines
+    assert "Degraded  openalex failed at times" in lines
     failed = closing_lines(run(outcome={**told, "self_review": reviewed(passed=False)}))
-    assert "Review    not passed: up to 40 of 100 alike, too close from 70, after 1 revision" in failed
+    assert (
+        "Review    not passed: similarity to published papers up to 40 of 100, the limit is 70, after 1 revision"
+        in failed
+    )

@@ -49,7 +49,7 @@ def subject(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture(params=FRAMEWORKS)
+@pytest.fixture(params=["autogen", pytest.param("agentscope", marks=pytest.mark.slow)])
 def review(request: pytest.FixtureRequest, llm: LLM, subject: Path, tmp_path: Path) -> Play:
     """Plays a review of the subject, on each host."""
 
@@ -150,7 +150,7 @@ async def test_a_review_that_fails_ends_in_no_mean_and_keeps_the_others(
     assert str(stopped.value).count(f"manyheads resume {tmp_path / 'run'}") == 1
     assert unfinished(tmp_path / "run")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert "There is no mean yet" in page
+    assert "There is no mean score yet" in page
     assert "Reviewer3" in page
     calls = llm.calls
     assert calls == 3
@@ -209,7 +209,7 @@ async def test_the_report_shows_the_reviews_side_by_side(review: Play, tmp_path:
     played = await review("review.repeats=2")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     heads = page.index("<thead>"), page.index("</thead>")
-    assert all(heads[0] < page.index(name) < heads[1] for name in ("Reviewer1", "Reviewer2"))
+    assert all(name in page[slice(*heads)] for name in ("Reviewer1", "Reviewer2"))
     for each in played.result["reviews"]:
         assert each["summary"] in page
         assert all(point in page for point in each["weaknesses"])

@@ -31,7 +31,7 @@ from pydantic_core import to_json
 
 from manyheads.config import RunConfig
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
-from manyheads.core.results import RESULT, RunResult
+from manyheads.core.results import MEASURE, RESULT, RunResult
 from manyheads.disk import replace_text
 from manyheads.errors import JournalError
 
@@ -133,7 +133,7 @@ class RunFolder:
             os.replace(self._events_file, self.path / EVENTS)
             self._resumed = False
             self._keep_config()
-            for stale in (RESULT, REPORT):
+            for stale in (RESULT, REPORT, MEASURE):
                 (self.path / stale).unlink(missing_ok=True)
 
     def note(self, event: AnyEvent) -> None:

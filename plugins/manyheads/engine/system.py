@@ -18,6 +18,7 @@ from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
 from manyheads.report.page import Page, View, write_page
 from manyheads.report.record import Record, read_run
+from manyheads.report.top import Related
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 
@@ -172,6 +173,8 @@ class System(Generic[C, N, R]):
     """How it judges what other runs came to, where it does."""
     services: tuple[Service, ...] = ()
     """What of it hosts make single tools of."""
+    files: Mapping[str, type[BaseModel]] = field(default_factory=dict[str, type[BaseModel]])
+    """What users write for it in files of their own; by where the JSON Schema of such files stands, see `schemas`."""
     numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
     """What suites tell of its numbers and settings, by the names that they have in suites."""
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -276,15 +279,18 @@ class System(Generic[C, N, R]):
             inputs[name] = tuple(texts) if slot.many else texts[0]
         return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs)})
 
-    def write_report(self, folder: Path) -> Path:
+    def write_report(self, folder: Path, related: Sequence[Related] = ()) -> Path:
         """Write the report of a run, finished or not, into its folder.
+
+        Args:
+            related: runs that review or judge it.
 
         Raises:
             UserError: the folder is no run folder, or the report cannot be written.
         """
         record = read_run(folder, self.result)
         view = View(self.report, Page(record)) if isinstance(self.report, str) else self.report(record)
-        return write_page(folder, view)
+        return write_page(folder, view, related)
 
 
 def system_of(config: RunConfig) -> System:

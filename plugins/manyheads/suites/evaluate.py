@@ -21,7 +21,8 @@ from manyheads.suites.arena import ARENA, write_arena
 from manyheads.suites.cells import Cell, jobs_of, need_all
 from manyheads.suites.folder import begin, locked, record_of, write
 from manyheads.suites.measuring import Coverage, Row, open_corpora, replies_of, rows_of
-from manyheads.suites.report import Results, draw_suite, replies_table, report_text, summary_table
+from manyheads.suites.page import write_suite_page
+from manyheads.suites.report import Results, draw_suite, replies_table, report_text, summary_table, troubles
 from manyheads.suites.spec import REPLIES, Condition, Suite
 
 RESULTS, SUMMARY, TABLE, REPORT = "results.jsonl", "summary.jsonl", "summary.csv", "report.md"
@@ -104,11 +105,12 @@ async def evaluate(
             write(out / CALIBRATION, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
         arena = out / ARENA if spec.arena else None
         texts = write_arena(spec.arena, cells, failures, out / ARENA) if spec.arena else 0
-        text = report_text(
-            suite, repeats, results, pictures, accepted, _made_with(cells, settings), held, texts
-        )
+        made = _made_with(cells, settings)
+        text = report_text(suite, repeats, results, pictures, accepted, made, held, texts)
         write(out / REPORT, text)
-    return Evaluation(results, out / REPORT, tuple(pictures), arena)
+        shown = {"repeats": repeats, "accepted": accepted, "made": made, "calibrations": held}
+        page = write_suite_page(out, suite, results, cells, pictures, shown | {"troubles": troubles(results)})
+    return Evaluation(results, page, tuple(pictures), arena)
 
 
 def calibrations(suite: Suite, rows: Sequence[Row]) -> Iterator[tuple[Condition, Calibration | str]]:

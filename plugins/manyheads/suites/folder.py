@@ -11,7 +11,7 @@
     calibration.json how a measure goes with people's ratings of the cases, where it is held against them
     arena/           the texts that were written, laid out for a blind comparison, where the suite wants that
     plot.png, .svg   what the suite draws
-    report.md        the same to read
+    report.html      the same to read, with links to the runs; report.md as Markdown
 """
 
 import hashlib

@@ -319,18 +319,9 @@ def report_text(
         calibrations: how a measure goes with people's ratings, or why that cannot be told, by condition.
         texts: how many were laid out for a blind comparison.
     """
-    rows, spec = results.rows, suite.spec
+    spec = suite.spec
     measured = {each.of for each in spec.measure_paths}
     apart = [name for name, system in judges().items() if name in measured and together(system)]
-    unknown = "These runs did not fail; nobody knows the value, such as a cost without prices."
-    troubles = (
-        ("Failed", f"In none of the numbers above{' but those of replies' * bool(results.replies)}.", [(row.error, row.cell) for row in rows if row.error]),
-        ("Not to be measured", "",
-         [(f"no {name}: {why}", row.cell) for row in rows for name, why in row.missing.items()]),
-        ("Unknown", unknown, [(name, row.cell) for row in rows for name in row.unknown]),
-        ("Warnings", "These cells are in the numbers above.",
-         [(warning, row.cell) for row in rows for warning in row.warnings]),
-    )  # fmt: skip
     env = Environment(
         loader=PackageLoader("manyheads.suites", ""),
         autoescape=True,
@@ -344,9 +335,23 @@ def report_text(
     template = env.get_template("report.md.j2")
     return template.render(
         suite=suite, repeats=repeats, results=results, pictures=pictures, accepted=accepted, made=made,
-        troubles=troubles, cells_by=cells_by, label_of=label_of, ABSENT=ABSENT, FEW=FEW, WITHOUT=WITHOUT,
+        troubles=troubles(results), cells_by=cells_by, label_of=label_of, ABSENT=ABSENT, FEW=FEW, WITHOUT=WITHOUT,
         OFFLINE_NOTE=OFFLINE_NOTE, calibrations=calibrations, texts=texts, ALIKE=ALIKE, alike=alike, places=[f"{CELLS}/", *(f"the {name}s in {name}s/" for name in apart)],
     ) + "\n"  # fmt: skip
+
+
+def troubles(results: Results) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """What is wrong with cells, by kind: a title, what it means for the numbers, and texts with the cells they are about."""
+    rows, replies = results.rows, " except those of replies" * bool(results.replies)
+    unknown = "These runs did not fail; the value is not known, such as a cost without prices."
+    return [
+        ("Failed", f"Not in the numbers above{replies}.", [(row.error, row.cell) for row in rows if row.error]),
+        ("Not measured", "",
+         [(f"no {name}: {why}", row.cell) for row in rows for name, why in row.missing.items()]),
+        ("Unknown", unknown, [(name, row.cell) for row in rows for name in row.unknown]),
+        ("Warnings", "These cells are in the numbers above.",
+         [(warning, row.cell) for row in rows for warning in row.warnings]),
+    ]  # fmt: skip
 
 
 def figure(value: float | None) -> str:

@@ -136,15 +136,6 @@ def service_tool(
 ) -> CoreTool:
     """A part of a system's work as a tool of AutoGen, for any agent: `service_tool("critique_figure", client)`.
 
-    Each call is a run of its own that leaves no folder, with the config's look-ups and budget.
-
-    Args:
-        name: of the tool: `critique_figure` or `assess_novelty` (MAMORX), or one that another package's system brings.
-        model: a client of AutoGen, a config of a model, or `provider/name`; the config's when None. A client that is given
-            stays open.
-        config: of the system: a config, its data, its file, or the name of one that ships; the system's own when None.
-
-    Raises:
-        ConfigError: there is no such tool, or the config is not valid.
+    `manyheads.hosts.bridge.service_tool` says what a tool does with its arguments. A client that is given stays open.
     """
     return CoreTool(tool_of_service(name, AutoGenHost, model, config), Ledger())

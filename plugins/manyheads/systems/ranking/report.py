@@ -36,9 +36,9 @@ def meaning(ranked: RankingResult) -> str:
     count = len(ranked.ideas)
     if ranked.s is None:
         return "S will be the share of the ideas that the judge ranks above the target."
-    share = "the idea ranked" if count == 1 else f"{ranked.s:.0%} of the {count} ideas ranked"
-    how = f" in {ranked.s:.0%} of the orders" if count == 1 else ""
-    return f"S = {ranked.s:.2f}: on average {share} above the target{how} (0: the target is always best, 1: always worst)."
+    several = f"on average {ranked.s:.0%} of the {count} ideas ranked above the target"
+    one = f"the idea ranked above the target in {ranked.s:.0%} of the orders"
+    return f"S = {ranked.s:.2f}: {several if count > 1 else one} (0: the target is always best, 1: always worst)."
 
 
 def bias_in_words(ranked: RankingResult) -> list[str]:

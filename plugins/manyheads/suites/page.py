@@ -1,0 +1,139 @@
+"""A suite's report as a page: its question, an answer in two sentences, the picture, tables, and links to the runs."""
+
+import base64
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from manyheads.measures.calibration import FIGURES as ALIKE
+from manyheads.measures.calibration import figure as alike
+from manyheads.report.page import render, write_html
+from manyheads.report.top import REPORT
+from manyheads.suites.cells import Cell
+from manyheads.suites.report import (
+    ABSENT,
+    FEW,
+    OFFLINE_NOTE,
+    Entry,
+    Results,
+    cells_by,
+    ends,
+    figure,
+    share,
+    title_of,
+    with_error,
+)
+from manyheads.suites.spec import Suite, label_of
+
+
+def write_suite_page(
+    folder: Path,
+    suite: Suite,
+    results: Results,
+    cells: Sequence[Cell],
+    pictures: Sequence[Path],
+    shown: Mapping[str, Any],
+) -> Path:
+    """Write `report.html` into a suite's folder; raises `JournalError` where it cannot be written.
+
+    Args:
+        shown: what the report in Markdown shows besides.
+    """
+    spec = suite.spec
+    plotted = spec.plot.value if spec.plot else ()
+    picture = next((path for path in pictures if path.suffix == ".svg"), None)
+    functions = (answer, label_of, title_of, figure, with_error, ends, share, cells_by)
+    html = render(
+        "manyheads.suites",
+        "report.html.j2",
+        {
+            **shown,
+            **{each.__name__: each for each in functions},
+            "suite": suite,
+            "results": results,
+            "spec": spec,
+            "asked": [*dict.fromkeys((*plotted, *spec.measures))][:3],
+            "picture": picture and base64.b64encode(picture.read_bytes()).decode(),
+            "links": {cell.name: links(cell, folder) for cell in cells},
+            "ALIKE": ALIKE,
+            "alike": alike,
+            "ABSENT": ABSENT,
+            "FEW": FEW,
+            "OFFLINE_NOTE": OFFLINE_NOTE,
+            "percent": f"{spec.level:.0%}",
+        },
+    )
+    return write_html(folder, html)
+
+
+def links(cell: Cell, folder: Path) -> list[tuple[str, str]]:
+    """The reports of a cell's runs and judgings that there are: what each is, and where, as the suite's page links to it."""
+    reports = [(job.kind, job.folder / REPORT) for job in cell.jobs]
+    return [
+        (kind, quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()))
+        for kind, path in reports
+        if path.is_file()
+    ]
+
+
+def answer(results: Results, measure: str) -> str:
+    """What the suite says of a measure, in words that claim no more than its intervals."""
+    entries = [each for each in results.entries if each.measure == measure]
+    known = [each for each in entries if each.mean is not None]
+    title = title_of(measure)
+    title = title[:1].upper() + title[1:]
+    if not known:
+        return f"{title}: nothing could be measured."
+    best, worst = (choose(known, key=lambda each: each.mean or 0.0) for choose in (max, min))
+    if len(known) == 1:
+        lacking = f"; the other {len(entries) - 1} conditions have no value" if entries[1:] else ""
+        return f"{title} is {_value(best)}, n = {best.n} {results.unit}{lacking}."
+    if best.mean == worst.mean:
+        return f"{title} is {figure(best.mean)} in all {len(known)} conditions that have a value."
+    extremes = (
+        f"{title} is highest with {label_of(best.condition)}: {_value(best)}, "
+        f"and lowest with {label_of(worst.condition)}: {_value(worst)}."
+    )
+    return f"{extremes} {_differences(known)}"
+
+
+def _value(entry: Entry) -> str:
+    interval = (
+        ""
+        if entry.low is None
+        else f" ({entry.level:.0%} interval {ends(entry.low, entry.high).replace('-', '−')})"
+    )
+    return f"{figure(entry.mean)}{interval}".replace("-", "−")
+
+
+def _differences(entries: Sequence[Entry]) -> str:
+    """How many conditions differ clearly from what they are compared with."""
+    compared = [each for each in entries if each.difference is not None]
+    bounded = [
+        (each, each.difference_low, each.difference_high)
+        for each in compared
+        if each.difference_low is not None and each.difference_high is not None
+    ]
+    if not bounded:
+        return (
+            "There are too few values, or too little variation, for intervals: no difference can be claimed."
+        )
+    clear = [each for each, low, high in bounded if not low <= 0 <= high]
+    level = f"{entries[0].level:.0%}"
+    if not clear:
+        each = "The interval" if len(bounded) == 1 else f"Each of the {len(bounded)} {level} intervals"
+        return f"No clear difference: {each} of the difference from {_reference(compared)} includes 0."
+    most = max(clear, key=lambda each: abs(each.difference or 0.0))
+    chance = len(bounded) * (1 - entries[0].level)
+    many = f" By chance alone about {chance:.2g} of {len(bounded)} would be." if len(bounded) > 1 else ""
+    return (
+        f"{len(clear)} of {len(bounded)} differences from {_reference(compared)} are clear (their {level} interval excludes 0); "
+        f"the largest is {most.difference:+.3g} with {label_of(most.condition)}.{many}".replace(" -", " −")
+    )
+
+
+def _reference(compared: Sequence[Entry]) -> str:
+    references = {label_of(each.against or {}) for each in compared}
+    return references.pop() if len(references) == 1 else "the reference conditions"

@@ -220,7 +220,7 @@ class Session:
         if recorded < told:
             raise JournalError(
                 f"{journal.path}: {recorded} turns are recorded, the folder tells of {told}: the others are lost",
-                hint="restore the journal from a copy, or pay for them anew: manyheads resume RUN --accept-changes",
+                hint="restore the journal from a copy, or pay for them again: manyheads resume RUN --accept-changes",
             )
         return journal
 

@@ -11,6 +11,7 @@ import pytest
 
 from manyheads.measures.scores import as_lines
 from manyheads.suites.measuring import Row
+from manyheads.suites.page import answer, write_suite_page
 from manyheads.suites.report import (
     Entry,
     Results,
@@ -18,6 +19,7 @@ from manyheads.suites.report import (
     draw_suite,
     report_text,
     summary_table,
+    troubles,
     with_error,
 )
 from manyheads.suites.spec import Suite, SuiteSpec
@@ -408,3 +410,40 @@ def test_neither_summary_nor_report_passes_on_what_a_program_would_obey() -> Non
     text = report_text(Suite("mine", spec), 2, results, [])
     assert "OWNED" in text
     assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_the_answer_claims_no_more_than_its_intervals() -> None:
+    def told(*rows: Row) -> str:
+        return answer(Results(SPECIFIED, rows), "hd")
+
+    some = (*ROWS[:3], row(LARGE, 0, 2.5), row(LARGE, 1, 4.5))
+    assert "highest with team.size=3, topology=random: 3.5" in told(*some)
+    assert "No clear difference" in told(*some)
+    alike = [row(each, seed, 1.0) for each in (SMALL, LARGE) for seed in range(2)]
+    assert "is 1 in all 2 conditions" in told(*alike)
+    apart = [row(SMALL, seed, 0.1 * seed) for seed in range(3)] + [
+        row(LARGE, seed, 9 + 0.11 * seed) for seed in range(3)
+    ]
+    assert "1 of 1 differences from team.size=2, topology=sequential are clear" in told(*apart)
+    assert "no difference can be claimed" in told(row(SMALL, 0, 1.0), row(LARGE, 0, 2.0))
+    assert "nothing could be measured" in told(failed(SMALL, 0))
+
+
+def test_the_page_holds_answer_picture_and_what_failed(tmp_path: Path) -> None:
+    results = Results(SPECIFIED, [*ROWS, failed(SMALL, 3, "<b>no server</b>")])
+    picture = tmp_path / "plot.svg"
+    picture.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    shown = {
+        "repeats": 3,
+        "accepted": [],
+        "made": ["Host: autogen"],
+        "calibrations": [],
+        "troubles": troubles(results),
+    }
+    html = write_suite_page(tmp_path, Suite("mine", SPECIFIED), results, [], [picture], shown).read_text(
+        "utf-8"
+    )
+    assert answer(results, "hd") in html
+    assert "data:image/svg+xml;base64," in html
+    assert "&lt;b&gt;no server" in html
+    assert 'href="#picture"' in html

@@ -1,5 +1,6 @@
 """What every test gets: no way out of this machine, no user settings, no memory of the test before."""
 
+import gc
 import ipaddress
 import os
 import signal
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import typer.main
@@ -38,11 +40,21 @@ OURS = (
 # The workers and each process that a test starts would compile all anew, which takes longer than most tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# The frameworks and 5,500 tests stay until the end: a collector of garbage that walks through them again and again takes
+# a tenth of the time.
+gc.disable()
+
 # How long an example takes says more of who else uses the machine. On top of what Hypothesis takes up by itself: in CI,
 # examples that are the same in every run. `make test-slow` tries a hundred of each.
 settings.register_profile("thorough", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("thorough"), max_examples=15)
 settings.load_profile("quick")
+
+
+def pytest_collection_finish() -> None:
+    """From here on, only what tests make is looked through."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -68,10 +80,11 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def certificates_read_once() -> Iterator[None]:
-    """No test speaks TLS, and each client of a model server would read them anew for 25 ms."""
+def no_certificates() -> Iterator[None]:
+    """No test speaks TLS, and each client of a model server would read the system's certificates for 25 ms."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+    for name in ("load_verify_locations", "load_default_certs"):
+        patch.setattr(ssl.SSLContext, name, Mock())
     yield
     patch.undo()
 
@@ -135,18 +148,16 @@ def journals_wait_for_no_disk() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def clean_slate(monkeypatch: pytest.MonkeyPatch) -> None:
     """No settings of the user's shell, no server remembered as refusing, no proxy between us and 127.0.0.1."""
-    for name in OURS:
-        monkeypatch.delenv(name, raising=False)
-    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+    for name in [name for name in os.environ if name in OURS or name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
     abilities.forget()
     governor._doubts.clear()
 
 
-@pytest.fixture(autouse=True)
-def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def no_way_out() -> Iterator[None]:
     """A connection to anything but this machine fails the test."""
-    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+    patch, connect, connect_ex = pytest.MonkeyPatch(), socket.socket.connect, socket.socket.connect_ex
 
     def guarded(self: socket.socket, address: Any) -> None:
         _only_here(self, address)
@@ -156,8 +167,10 @@ def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
         _only_here(self, address)
         return connect_ex(self, address)
 
-    monkeypatch.setattr(socket.socket, "connect", guarded)
-    monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
+    patch.setattr(socket.socket, "connect", guarded)
+    patch.setattr(socket.socket, "connect_ex", guarded_ex)
+    yield
+    patch.undo()
 
 
 def _only_here(connecting: socket.socket, address: Any) -> None:

@@ -11,7 +11,7 @@ import manyheads
 
 PUBLIC = {
     "ConfigError", "Event", "Evidence", "FileOrText", "Inputs", "Judge", "KnowledgeBank", "Library", "LiteratureConfig", "Paper", "Part", "Question", "ReplyModel", "Run",
-    "RunConfig", "RunResult", "Section", "Service", "Slot", "Stage", "System", "UserError", "load", "load_config", "load_embedder",
+    "RunConfig", "RunResult", "Section", "Service", "Slot", "Stage", "System", "UserError", "ask", "ask_sync", "load", "load_config", "load_embedder",
     "parse_reply", "reply_form", "reply_type", "role_agent", "run", "subject_of",
 }  # fmt: skip
 

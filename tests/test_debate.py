@@ -101,6 +101,7 @@ def test_the_package_does_not_know_it() -> None:
     assert not [path.name for path in files if "debate" in path.read_text(encoding="utf-8").lower()]
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_reported_and_loaded(site: Path, run: Path) -> None:
     result = result_of(run)
     assert (result["system"], result["finished"], result["usage"]["calls"]) == ("debate", True, CALLS)

@@ -215,7 +215,7 @@ def test_a_users_prompt_takes_the_place_of_ours_and_only_that(folder: Path) -> N
 
 
 def test_unknown_names_say_what_there_is(roles: Roles) -> None:
-    with pytest.raises(ConfigError, match=r"unknown role 'critik'[\s\S]*critic, [\s\S]*manyheads roles"):
+    with pytest.raises(ConfigError, match=r"no such role 'critik'[\s\S]*critic, [\s\S]*manyheads roles"):
         roles.card("critik")
     with pytest.raises(ConfigError, match=r"no task 'jugde'[\s\S]*judge, other"):
         roles.prompt("critic", "jugde", {})
@@ -230,7 +230,11 @@ def test_unknown_names_say_what_there_is(roles: Roles) -> None:
 def test_problems_name_the_prompt_and_the_variable(roles: Roles, folder: Path) -> None:
     (folder / "prompts/critic/judge.md.j2").write_text("{{ wrok }}")
     [first, second] = roles.problems()
-    assert first == second == f"{folder / 'prompts/critic/judge.md.j2'}: reads 'wrok', its task gives work"
+    assert (
+        first
+        == second
+        == f"{folder / 'prompts/critic/judge.md.j2'}: uses the variable 'wrok', but its task gives work"
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,7 +245,7 @@ def test_problems_name_the_prompt_and_the_variable(roles: Roles, folder: Path) -
         ("a: [", "not valid YAML"),
         (CRITIC + "modle: x\n", "modle: no such key"),
         (CRITIC.replace("reply: Vote", "replly: Vote"), r"tasks\.judge\.reply: field required"),
-        (CRITIC.replace("reply: Vote", "reply: Vot"), "unknown reply type 'Vot'"),
+        (CRITIC.replace("reply: Vote", "reply: Vot"), "no such reply type 'Vot'"),
         (CRITIC.replace("name: critic", "name: Critic"), "name: string should match"),
         (CRITIC.replace("name: critic", "name: other"), "name is 'other', the file says 'critic'"),
         (CRITIC.replace("description: Finds fault.\n", ""), "description: field required"),

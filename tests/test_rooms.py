@@ -70,10 +70,12 @@ def _imports(module: str, path: Path) -> Iterator[Import]:
 
 
 def _running(node: ast.AST) -> Iterator[ast.AST]:
-    """A tree's nodes but for what stands under `if TYPE_CHECKING`."""
+    """A tree's statements but for what stands under `if TYPE_CHECKING`."""
     yield node
     for child in ast.iter_child_nodes(node):
-        if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+        if not isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            continue
+        if not (isinstance(child, ast.If) and getattr(child.test, "id", "") == "TYPE_CHECKING"):
             yield from _running(child)
 
 

@@ -14,6 +14,7 @@ from manyheads.schemas import FILES, stale
 
 ROLES = sorted((shipped() / "roles").glob("*.yaml"))
 CONFIGS = sorted((shipped() / "configs").glob("*.yaml"))
+FORMS = sorted((shipped() / "prompts/review_leader/forms").glob("*.yaml"))
 PHRASES = sorted((shipped() / "prompts/phrases").glob("*.yaml"))
 
 
@@ -34,6 +35,7 @@ def test_the_schemas_are_fresh() -> None:
         *((path, "role.schema.json") for path in ROLES),
         *((path, "run.schema.json") for path in CONFIGS),
         *((path, "../phrases.schema.json") for path in PHRASES),
+        *((path, "../form.schema.json") for path in FORMS),
     ],
     ids=lambda value: getattr(value, "stem", ""),
 )
@@ -52,6 +54,10 @@ def test_what_ships_names_its_schema_and_fits_it(path: Path, schema: str) -> Non
             {"name": "x", "description": "y", "tasks": {"a": {"description": "", "reply": "Vot"}}},
         ),
         ("prompts/phrases.schema.json", {"fields": {"title": {"wrods": "x"}}}),
+        (
+            "prompts/review_leader/form.schema.json",
+            {"title": "T", "about": "A", "fields": {"a": {"title": "A"}}},
+        ),
         ("configs/run.schema.json", {"team": {"sise": 8}}),
         ("configs/run.schema.json", {"host": "langchain"}),
         ("configs/run.schema.json", {"turns": 0}),

@@ -88,6 +88,7 @@ def test_the_installed_package_finds_its_data(installed: Path, tmp_path: Path) -
         (["--help"], "resume"),
         (["roles"], "scientist"),
         (["prompts", "export", "mine"], ""),
+        (["init", "mine"], "manyheads run my.yaml"),
     ],
 )
 def test_the_installed_command_answers(

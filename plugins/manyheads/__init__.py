@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from manyheads.errors import ConfigError, UserError
     from manyheads.forms import form as reply_form
     from manyheads.hosts import role_agent
+    from manyheads.hosts.asking import ask, ask_sync
     from manyheads.hosts.bridge import run
     from manyheads.literature.library import Library
     from manyheads.papers import Paper
@@ -51,6 +52,8 @@ __all__ = [
     "Stage",
     "System",
     "UserError",
+    "ask",
+    "ask_sync",
     "load",
     "load_config",
     "load_embedder",
@@ -85,6 +88,8 @@ _HOMES = {
     "Stage": "core.events",
     "System": "engine.system",
     "UserError": "errors",
+    "ask": "hosts.asking",
+    "ask_sync": "hosts.asking",
     "load": "systems.results",
     "load_config": "systems.loading:load",
     "load_embedder": "bank.embedding",

@@ -1,6 +1,9 @@
-"""The one family of users' mistakes: a message that says what to do next, no traceback."""
+"""The one family of users' mistakes: a message that says what to do next, no traceback, and an exit code."""
 
+import re
 import reprlib
+from collections.abc import Iterable
+from enum import IntEnum
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -8,14 +11,40 @@ from pydantic import ValidationError
 from manyheads.escaping import is_secret, scrubbed
 
 
+class ExitCode(IntEnum):
+    """How a command ends, for scripts."""
+
+    FINE = 0
+    BUG = 1
+    INPUT = 2
+    BUDGET = 3
+    SERVER = 4
+    PARTIAL = 5
+    STOPPED = 130
+
+
+EXIT_CODES = {
+    ExitCode.FINE: "success",
+    ExitCode.BUG: "a bug in manyheads (with a traceback)",
+    ExitCode.INPUT: "wrong usage or input",
+    ExitCode.BUDGET: "the budget is spent; resume with a larger one",
+    ExitCode.SERVER: "a model server or a literature service failed",
+    ExitCode.PARTIAL: "some of several runs or papers failed; run the command again to retry",
+    ExitCode.STOPPED: "stopped by Ctrl-C",
+}
+"""What each exit code means, as `manyheads --help` shows it."""
+
+
 class UserError(Exception):
-    """A mistake that a user can mend.
+    """A mistake that a user can fix.
 
     Args:
         message: what is wrong, with the file and the key.
         tried: what was looked at or attempted.
-        hint: the next command or edit that mends it.
+        hint: the next command or edit that fixes it.
     """
+
+    exit_code: ExitCode = ExitCode.INPUT
 
     def __init__(self, message: str, *, tried: str | None = None, hint: str | None = None) -> None:
         self.message, self.tried, self.hint = message, tried, hint
@@ -35,10 +64,12 @@ class CorpusError(UserError):
 
 
 class LiteratureError(UserError):
-    """A literature source cannot be reached, refuses, or cannot do what is asked; `source` names it.
+    """A literature source cannot be reached, refuses a request, or does not support it; `source` names it.
 
-    `fault` is what a model is told by: `silent` (no answer came), `lacking` (no source can do that), `wordless` (a query).
+    `fault` chooses what a model is told: `silent` (no answer came), `lacking` (no source can do that), `wordless` (a query).
     """
+
+    exit_code = ExitCode.SERVER
 
     def __init__(
         self,
@@ -49,6 +80,8 @@ class LiteratureError(UserError):
         **more: str | None,
     ) -> None:
         self.source, self.fault = source, fault
+        if fault != "silent":
+            self.exit_code = ExitCode.INPUT
         super().__init__(message, **more)
 
 
@@ -66,6 +99,8 @@ class EmbeddingError(UserError):
 
 class ModelError(UserError):
     """A model server is unreachable, refuses, or answers nonsense."""
+
+    exit_code = ExitCode.SERVER
 
 
 class ReplyError(ModelError):
@@ -91,6 +126,14 @@ class MeasureError(UserError):
 class BudgetError(UserError):
     """The run's budget is spent; the run can be resumed with a larger one."""
 
+    exit_code = ExitCode.BUDGET
+
+
+class PartialError(UserError):
+    """Some parts of a command's work failed; the others are finished and kept."""
+
+    exit_code = ExitCode.PARTIAL
+
 
 class JournalError(UserError):
     """A run folder cannot be read, written or continued."""
@@ -100,17 +143,40 @@ class ChangedError(JournalError):
     """A run's record answers other questions than today's config and prompts ask."""
 
 
+# Misspelt names: what was probably meant.
+
+
+def closest(word: str, names: Iterable[str]) -> str | None:
+    """The name that a misspelt word most resembles, if there is one; letter case does not count."""
+    from difflib import get_close_matches
+
+    by_case = {name.lower(): name for name in names}
+    near = get_close_matches(word.lower()[:100], by_case, 1, 0.6)
+    return by_case[near[0]] if near else None
+
+
+def did_you_mean(word: str, names: Iterable[str], otherwise: str | None = None) -> str | None:
+    """A hint that begins with the closest name, if there is one, and ends with what else to do."""
+    if (near := closest(word, names)) is None:
+        return otherwise
+    return f"did you mean {near}?{f' If not, {otherwise}' if otherwise else ''}"
+
+
+# Errors of pydantic, for people.
+
+
 SHORT = reprlib.Repr()
 SHORT.maxstring = SHORT.maxother = 60
 MOST = 8
-"""Faults that are described one by one."""
+"""Errors that are listed one by one."""
 WORDS = {
     "extra_forbidden": "no such key",
     "list_type": "should be a list",
     "model_type": "should be a mapping of keys to values",
     "tuple_type": "should be a list, such as [one, another]",
 }
-"""Where pydantic's words are for programmers."""
+"""Plainer words for some of pydantic's errors."""
+CHOICE = re.compile(r"'([^']*)'")
 
 
 def describe(error: ValidationError) -> str:
@@ -123,6 +189,8 @@ def describe(error: ValidationError) -> str:
 def _line(item: Any) -> str:
     message: str = WORDS.get(item["type"]) or item["msg"]
     problem = f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
+    if item["type"] == "literal_error" and (near := closest(str(item["input"]), CHOICE.findall(message))):
+        problem = f"{problem[:200]}; did you mean {near}?"
     if not item["loc"]:
         return problem
     key, given = ".".join(map(str, item["loc"]))[:80], SHORT.repr(item["input"])

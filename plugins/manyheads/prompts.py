@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
+from types import CodeType
 from typing import Any, TypeVar
 
 import yaml
@@ -93,7 +94,7 @@ class Prompts:
 
     def names(self, folder: str) -> list[str]:
         """The YAML files below a folder of `prompts/`, by name."""
-        return sorted(name for name in self._resources.names("prompts", ".yaml") if name.startswith(folder))
+        return sorted(self._resources.names("prompts", ".yaml", folder))
 
     def wording(self, model: object, *, names: Sequence[str] = ()) -> str:
         """A reply, or a part of a result, as others are shown it: by the template of its class, `spoken/<key>.md.j2`.
@@ -126,6 +127,10 @@ class Prompts:
     def needs(self, name: str) -> frozenset[str]:
         """The variables that `prompts/<name>` and everything that it includes or extends read."""
         return frozenset[str]().union(*(variables for variables, _ in self._parts(name).values()))
+
+    def defaults(self, name: str) -> frozenset[str]:
+        """The variables that `prompts/<name>` can do without: they have a default, or it asks whether they are defined."""
+        return frozenset[str]().union(*(_defaults(self._source(part)) for part in self.parts(name)))
 
     def parts(self, name: str) -> frozenset[str]:
         """The files that `prompts/<name>` is made of: itself, and everything that it includes or extends."""
@@ -205,13 +210,18 @@ def _bounded(pieces: Iterator[str]) -> Iterator[str]:
         yield piece
 
 
+@lru_cache(maxsize=1)  # both who read it come one after the other
+def _parsed(source: str) -> nodes.Template:
+    return _environment().parse(source)
+
+
 @lru_cache(maxsize=1024)
 def _endless(source: str) -> str | None:
     """Why a template might never end, or not be a prompt at all; None where nothing speaks against it."""
     if len(source) > LARGEST:
         return f"longer than {LARGEST:,} characters"
     try:
-        tree = _environment().parse(source)
+        tree = _parsed(source)
     except RecursionError:
         return "nested too deep"
     except TemplateSyntaxError:
@@ -235,14 +245,14 @@ class _Compiled(BytecodeCache):
     """What was compiled in this process, so that a second run need not do it again; jinja checks the content."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, bytes] = {}
+        self._kept: dict[tuple[str, str], CodeType] = {}
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        if kept := self._kept.get(bucket.key):
-            bucket.bytecode_from_string(kept)
+        bucket.code = self._kept.get((bucket.key, bucket.checksum))
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        self._kept[bucket.key] = bucket.bytecode_to_string()
+        if bucket.code:
+            self._kept[bucket.key, bucket.checksum] = bucket.code
 
 
 _compiled = _Compiled()
@@ -323,7 +333,7 @@ def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironm
 @lru_cache(maxsize=1024)
 def _reads(source: str) -> tuple[frozenset[str], tuple[str, ...]]:
     """The variables that a template's text reads, and the templates that it names."""
-    tree = _environment().parse(source)
+    tree = _parsed(source)
     referenced = tuple(part for part in meta.find_referenced_templates(tree) if part)
     return frozenset(meta.find_undeclared_variables(tree)), referenced
 
@@ -365,3 +375,13 @@ class Sample(str):
         return True
 
     __lt__ = __le__ = __gt__ = __ge__ = _comes_first
+
+
+@lru_cache(maxsize=1024)
+def _defaults(source: str) -> frozenset[str]:
+    tree = _environment().parse(source)
+    guards = (
+        *(each for each in tree.find_all(nodes.Filter) if each.name in ("default", "d")),
+        *(each for each in tree.find_all(nodes.Test) if each.name in ("defined", "undefined")),
+    )
+    return frozenset(each.node.name for each in guards if isinstance(each.node, nodes.Name))

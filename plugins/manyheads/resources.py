@@ -7,6 +7,7 @@ packs (entry points of the group `manyheads.packs`), then what ships with manyhe
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -17,15 +18,15 @@ from typing import Any, cast
 import yaml
 
 from manyheads.disk import expanded
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, did_you_mean
 from manyheads.escaping import shortened
 
-KINDS = ("roles", "prompts", "configs", "evals")
+KINDS = ("roles", "prompts", "configs", "evals", "models")
 PACKS = "manyheads.packs"
 LARGEST = 4_000_000
 """Characters of a YAML text, which may hold whole papers."""
 DEEPEST, MOST_NODES = 50, 200_000
-EXPORT = "manyheads prompts export FOLDER makes one, with copies of ours to edit"
+EXPORT = "make one, with copies of the shipped files to edit: manyheads prompts export FOLDER"
 
 
 @cache
@@ -193,26 +194,39 @@ class Resources:
         raise ConfigError(
             f"{kind}/{name}: not found",
             tried=", ".join(str(root / kind) for root in self.search_path),
-            hint=f"there are: {', '.join(beside or every) or 'none'}",
+            hint=did_you_mean(name, every, f"choose one of: {', '.join(beside or every) or 'none'}"),
         )
 
-    def names(self, kind: str, suffix: str = "") -> dict[str, Path]:
-        """Every file of a kind that ends in `suffix`, by its name inside the kind; strongest file wins."""
-        found: dict[str, Path] = {}
-        for root in reversed(self.search_path):
-            base = root / kind
-            found |= {
-                p.relative_to(base).as_posix(): p for p in sorted(base.rglob(f"*{suffix}")) if p.is_file()
-            }
-        return found
+    def names(self, kind: str, suffix: str = "", inside: str = "") -> dict[str, Path]:
+        """Every file of a kind that ends in `suffix`, by its name inside the kind; strongest file wins.
+
+        Args:
+            inside: only those below this folder of the kind, such as `tools/`.
+        """
+        return {name: Path(entry.path) for name, entry in self._files(kind, suffix, inside).items()}
 
     def state(self, kind: str) -> "State":
         """The winning files of a kind as they lie on the disk; equal as long as none of them changes."""
-        files = ((name, path, path.stat()) for name, path in self.names(kind).items())
+        files = ((name, entry.path, entry.stat()) for name, entry in self._files(kind).items())
         return tuple((name, path, stat.st_ino, stat.st_mtime_ns, stat.st_size) for name, path, stat in files)
 
+    def _files(self, kind: str, suffix: str = "", inside: str = "") -> "dict[str, os.DirEntry[str]]":
+        found = dict[str, os.DirEntry[str]]()
+        for root in reversed(self.search_path):
+            folders = [(inside, os.path.join(root, kind, inside))]
+            files = dict[str, os.DirEntry[str]]()
+            for before, folder in folders:  # grows by each folder that is met
+                with suppress(OSError), os.scandir(folder) as entries:
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append((f"{before}{entry.name}/", entry.path))
+                        elif (name := before + entry.name).endswith(suffix) and entry.is_file():
+                            files[name] = entry
+            found |= {name: files[name] for name in sorted(files, key=lambda name: name.split("/"))}
+        return found
 
-State = tuple[tuple[str, Path, int, int, int], ...]
+
+State = tuple[tuple[str, str, int, int, int], ...]
 """Files by their names, with what changes when they are written."""
 
 

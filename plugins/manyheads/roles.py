@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manyheads.disk import read_text
-from manyheads.errors import ConfigError, describe
+from manyheads.errors import ConfigError, describe, did_you_mean
 from manyheads.forms import Forms
 from manyheads.prompts import Prompts
 from manyheads.replies import ReplyModel, from_schema, reply_type
@@ -83,14 +83,20 @@ class Roles:
         """Raises `ConfigError` for a role that no folder holds."""
         if role not in self.cards:
             raise ConfigError(
-                f"unknown role {role!r}", tried=f"roles: {', '.join(self.cards)}", hint="manyheads roles"
+                f"no such role {role!r}",
+                tried=f"roles: {', '.join(self.cards)}",
+                hint=did_you_mean(role, self.cards, "manyheads roles lists them"),
             )
         return self.cards[role]
 
     def task(self, role: str, task: str) -> Task:
         card = self.card(role)
         if task not in card.tasks:
-            raise ConfigError(f"role {role!r} has no task {task!r}", tried=f"tasks: {', '.join(card.tasks)}")
+            raise ConfigError(
+                f"role {role!r} has no task {task!r}",
+                tried=f"tasks: {', '.join(card.tasks)}",
+                hint=did_you_mean(task, card.tasks, f"manyheads roles {role} describes them"),
+            )
         return card.tasks[task]
 
     def system(self, role: str, variables: Mapping[str, object]) -> str:
@@ -107,6 +113,7 @@ class Roles:
             raise ConfigError(
                 f"role {role!r} has no variable {', '.join(sorted(foreign))}",
                 tried=f"variables: {', '.join(card.variables) or 'none'}",
+                hint=did_you_mean(min(foreign), card.variables),
             )
         return self.prompts.render(card.system_prompt(), given)
 
@@ -134,7 +141,9 @@ class Roles:
             for prompt, variables in pieces:
                 where, gives = self.resources.find("prompts", prompt), ", ".join(variables) or "nothing"
                 unknown = sorted(self.prompts.needs(prompt) - {*variables})
-                lines += [f"{where}: reads {name!r}, its task gives {gives}" for name in unknown]
+                lines += [
+                    f"{where}: uses the variable {name!r}, but its task gives {gives}" for name in unknown
+                ]
                 try:
                     if not unknown:
                         self.prompts.try_out(prompt, variables)
@@ -150,7 +159,7 @@ class Roles:
 @lru_cache
 def _cards(files: State) -> Mapping[str, RoleCard]:
     cards = {name: path for name, path, *_ in files if name.endswith(".yaml")}
-    return {name.removesuffix(".yaml"): read_card(path) for name, path in sorted(cards.items())}
+    return {name.removesuffix(".yaml"): read_card(Path(path)) for name, path in sorted(cards.items())}
 
 
 @lru_cache

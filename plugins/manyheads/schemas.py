@@ -14,6 +14,7 @@ from manyheads import roles
 from manyheads.config import RunConfig, documented
 from manyheads.core.results import RunResult
 from manyheads.models.offline import Phrases
+from manyheads.models.prices import PriceList
 from manyheads.replies import REPLIES, TEXT
 from manyheads.resources import shipped
 from manyheads.suites import spec
@@ -44,6 +45,8 @@ FILES: dict[str, type[BaseModel]] = {
     RUN: RunConfig,
     "evals/suite.schema.json": spec.SuiteSpec,
     "configs/result.schema.json": RunResult[ResultOfAny],
+    "models/prices.schema.json": PriceList,
+    **{path: model for name in BUILT_IN for path, model in systems()[name].files.items()},
 }
 
 

@@ -292,6 +292,7 @@ def test_a_record_of_no_paper_of_the_corpus(tmp_path: Path) -> None:
         assert len(database.missing()) == 30
 
 
+@pytest.mark.slow
 async def test_records_of_another_model_are_refused(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         LiteratureDatabase.of(ecosystem).put(records()[:1])

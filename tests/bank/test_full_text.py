@@ -170,6 +170,7 @@ def test_cycles_self_citations_and_dangling_ids_are_harmless(tmp_path: Path) -> 
     assert read_meta(corpus).counts.citations_within == 6
 
 
+@pytest.mark.slow
 def test_a_paper_that_the_filters_remove_is_not_in_the_graph(tmp_path: Path) -> None:
     records = [
         paper(n, year=2013 + n % 2, references=["p0", "p1"], introduction="We begin.") for n in range(4)
@@ -233,6 +234,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("linked"), [one | {"introduction": "We begin."} for one in records])
 
 
+@pytest.mark.slow
 def test_records_that_come_in_do_not_damage_a_corpus(linked: Path, tmp_path: Path) -> None:
     copied(linked, tmp_path / "mine")
     with Ecosystem.open(tmp_path / "mine") as ecosystem:
@@ -278,6 +280,7 @@ def test_a_graph_that_is_gone_is_told_where_there_was_more_than_papers(linked: P
             check()
 
 
+@pytest.mark.slow
 def test_a_corpus_of_before_there_were_graphs_opens(tmp_path: Path) -> None:
     corpus = build(tmp_path, papers(20))
     (corpus / GRAPH).unlink()

@@ -15,7 +15,8 @@ import pytest
 
 from manyheads.bank import minilm
 from manyheads.bank.embedding import OnnxEmbedder, from_folder, from_weights, load_embedder
-from manyheads.bank.vectors import MINILM, Embedder, QueryEmbedder, unread
+from manyheads.bank.knowledge import Collection
+from manyheads.bank.vectors import INT8, MINILM, STATIC, Embedder, QueryEmbedder, unread
 from manyheads.errors import EmbeddingError
 
 REFERENCE = Path(__file__).with_name("minilm_reference.json")
@@ -93,6 +94,24 @@ def test_it_is_made_once(embedder: Embedder, cache: Path, tmp_path: Path) -> Non
 
 @needs_package
 @pytest.mark.slow
+@pytest.mark.parametrize(("choice", "name", "least"), [("minilm-int8", INT8, 0.98), ("static", STATIC, 0.3)])
+def test_quicker_models_are_made_of_it_once_and_agree_with_it(
+    choice: str, name: str, least: float, embedder: Embedder, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
+    texts = [entry["text"] for entry in json.loads(REFERENCE.read_text(encoding="utf-8"))]
+    quick = load_embedder(choice)
+    vectors = quick.embed(texts)
+    assert (quick.name, vectors.shape) == (name, (6, 384))
+    full = [row for row, text in enumerate(texts) if len(text.split()) > 3]
+    assert (vectors * embedder.embed(texts)).sum(axis=1)[full].mean() >= least
+    assert np.array_equal(load_embedder(name).embed(texts), vectors)  # a corpus names it so
+    with pytest.raises(EmbeddingError, match=name):
+        Collection(Collection.create(":memory:", quick).store, embedder)
+
+
+@needs_package
+@pytest.mark.slow
 def test_two_processes_may_make_it_at_once(tmp_path: Path) -> None:
     source = minilm.package_folder()
     with multiprocessing.get_context("spawn").Pool(2) as pool:
@@ -120,6 +139,7 @@ def test_a_folder_with_the_original_weights_will_do(cache: Path, monkeypatch: py
     assert from_folder(minilm.package_folder()).name == MINILM
 
 
+@pytest.mark.slow
 @needs_package
 def test_fastembeds_cache_will_do_and_gives_the_same_vectors(
     embedder: Embedder, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -72,7 +72,7 @@ def server() -> Iterator[QdrantServer]:
         yield server
 
 
-@pytest.fixture(scope="module", params=["folder", "server"])
+@pytest.fixture(scope="module", params=["folder", pytest.param("server", marks=pytest.mark.slow)])
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VectorStore]:
     """Filled, closed and opened again."""
     if request.param == "folder":

@@ -82,21 +82,20 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
         for host in size.hosts:
             await timed(config(host), base)  # all is imported, all is kept that the look-ups find
-            walls, bare = list[float](), list[float]()
+            ones, wholes, bare = list[Timed](), list[float](), list[float]()
             for _ in range(size.rounds):  # in turn: what else the machine does slows both
                 watch = Watch()
-                one = await timed(config(host), base)
-                alone = watch.read().wall
-                walls.append(one.talk.wall)
-                bare.append(await replay(one, host, base_url))
-            shape = shape_of(one.said)
-            calls, path = sum(said.usage.calls for said in one.said), shape.longest * size.delay
+                ones.append(await timed(config(host), base))
+                wholes.append(watch.read().wall)
+                bare.append(await replay(ones[-1], host, base_url))
+            walls, shape = [one.talk.wall for one in ones], shape_of(ones[0].said)
+            calls, path = sum(said.usage.calls for said in ones[0].said), shape.longest * size.delay
             against = f"{shape.longest} of {calls} calls wait for one another"
             apart = [ours - theirs for ours, theirs in zip(walls, bare, strict=True)]
             yield Figure(
                 f"reviews: a paper, {host}", min(walls), "s", path, against, "ratio ≤ 1.25",
                 f"fastest of {size.rounds}, median {median(walls):.2f} s; {median(apart):+.2f} s"
-                f" beside the bare agents; CPU {one.talk.cpu:.2f} s",
+                f" beside the bare agents; CPU {median(one.talk.cpu for one in ones):.2f} s",
             )  # fmt: skip
             yield Figure(
                 f"  {host}'s bare agents", min(bare), "s", path, "the same requests in the same order",
@@ -107,7 +106,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
             many = watch.read()
             calls = sum(said.usage.calls for run in runs for said in run.said)
             yield Figure(
-                f"  {size.runs} papers at once, {host}", many.wall, "s", alone, "one paper", "",
+                f"  {size.runs} papers at once, {host}", many.wall, "s", min(wholes), "one paper", "",
                 f"{calls} calls; CPU {many.cpu:.1f} s is {many.cpu / many.wall:.0%} of the time",
             )  # fmt: skip
 

@@ -43,7 +43,11 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     prompt = tmp_path / "mine" / "prompts" / "scientist" / "vote.md.j2"
     prompt.parent.mkdir(parents=True)
     prompt.write_text("Vote, {{ name }}, on {{ thing }}.")
-    wrong = ("team.size=99", "models.cheap={provider: ollama, name: x, base_url: http://127.0.0.1:9}")
+    wrong = (
+        "embedding=lexical",
+        "team.size=99",
+        "models.cheap={provider: ollama, name: x, base_url: http://127.0.0.1:9}",
+    )
     sets = [part for each in wrong for part in ("--set", each)]
     flags = ("--path", "mine", "--model", "openai/gpt", *sets)
     checked = manyheads_command("check", "virsci", *flags, cwd=tmp_path)
@@ -61,7 +65,9 @@ def test_an_address_without_a_scheme_is_refused(tmp_path: Path) -> None:
     bare = ("--model", "openai/test", "--set", "models.default.base_url=127.0.0.1:18190")
     for command in ("check", "run"):
         said = manyheads_command(command, "virsci", *bare, cwd=tmp_path).message
-        assert "models.default.base_url: write it with http:// or https:// (given: '127.0.0.1:18190')" in said
+        assert (
+            "models.default.base_url: must begin with http:// or https:// (given: '127.0.0.1:18190')" in said
+        )
 
 
 def test_a_config_that_cannot_be_read(tmp_path: Path) -> None:
@@ -73,7 +79,7 @@ def test_roles_are_listed(tmp_path: Path) -> None:
     listed = manyheads_command("roles", cwd=tmp_path)
     assert listed.code == 0
     assert all(name in listed.out for name in Roles(Resources.of()).cards)
-    assert "scientist (needed)" in listed.out
+    assert "scientist (required)" in listed.out
     assert "indicator: novelty" in listed.out
 
 
@@ -100,7 +106,7 @@ def test_prompts_are_copied_once(tmp_path: Path) -> None:
     prompt.write_text("Mine: {{ topic }}")
     again = manyheads_command("prompts", "export", "mine", cwd=tmp_path)
     assert (first.code, again.code) == (0, 0)
-    assert again.out.startswith("0 files in mine")
+    assert again.out.startswith("0 files copied to mine")
     assert prompt.read_text() == "Mine: {{ topic }}"
     (tmp_path / "file").write_text("")
     assert "file/roles" in manyheads_command("prompts", "export", "file", cwd=tmp_path).message

@@ -54,6 +54,7 @@ def test_build_then_info(tmp_path: Path) -> None:
     assert (table["papers read"], table["records rejected"], table["scientists"]) == ("80", "1", "8")
 
 
+@pytest.mark.slow
 def test_a_name_names_the_folder_too_and_finds_it_again(tmp_path: Path) -> None:
     write_corpus(tmp_path / "mine.jsonl", papers(80))
     made = build("mine.jsonl", "--name", "My corpus/2")
@@ -153,6 +154,7 @@ def test_what_left_nothing_is_to_blame(tmp_path: Path, flags: tuple[str, ...], s
     assert hint in str(refused.hint)
 
 
+@pytest.mark.slow
 def test_past_papers_without_authors_serve_search_and_scipip_alone(tmp_path: Path) -> None:
     write_corpus(tmp_path / "mine.jsonl", [paper(n, authors=[]) for n in range(9)])
     made = RUN.invoke(
@@ -290,6 +292,7 @@ def test_an_interrupt_says_that_the_same_command_goes_on(tmp_path: Path) -> None
     assert said == "manyheads: stopped; what is done is kept: run the same command again\n"
 
 
+@pytest.mark.slow
 def test_the_offline_model_is_named_for_what_it_is(tmp_path: Path) -> None:
     made = build(str(bibtex(tmp_path / "my.bib")), "--interests", "model", "--model", "offline")
     assert "no language model" in table(made)["interests by"]

@@ -28,6 +28,7 @@ def test_a_file_is_no_run_folder(home: Path) -> None:
     assert "room" not in beneath
 
 
+@pytest.mark.slow
 def test_a_folder_of_prompts_given_when_a_run_goes_on(home: Path) -> None:
     assert manyheads_command("prompts", "export", "mine", cwd=home).code == 0
     prompt = home / "mine" / "prompts" / "scientist" / "revise.md.j2"

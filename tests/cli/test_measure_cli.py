@@ -174,6 +174,7 @@ def test_bad_input_is_named(here: Path, corpus: Path) -> None:
     assert "--embedding lexical-hash-384" in str(mistake(measure(*cases[6][0])).hint)
 
 
+@pytest.mark.slow
 def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Path, corpus: Path) -> None:
     [paper] = [one for one in papers(80) if one["id"] == "p10"]
     Path("published.json").write_text(

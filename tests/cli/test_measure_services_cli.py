@@ -162,9 +162,9 @@ def test_what_does_not_go_together_is_refused(scholar: Scholar, here: Path) -> N
         assert refused.hint
     assert not scholar.requests
     flags = {
-        ("run", "--against", "services", "--rnd"): "--rnd goes with --against corpus",
-        ("run", "--against", "services", "--corpus", "sample"): "--corpus goes with --against corpus",
-        ("run", "--retrieve", "9"): "--retrieve goes with --against services",
+        ("run", "--against", "services", "--rnd"): "--rnd works only with --against corpus",
+        ("run", "--against", "services", "--corpus", "sample"): "--corpus works only with --against corpus",
+        ("run", "--retrieve", "9"): "--retrieve works only with --against services",
         ("run", "--against", "services", "--retrieve", "3"): "--retrieve 3 is fewer than --neighbours 5",
     }
     for given, said in flags.items():

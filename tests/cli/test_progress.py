@@ -108,7 +108,7 @@ def test_the_last_line_after_an_interrupt_stays(
         raise KeyboardInterrupt
     drawn, last = capsys.readouterr().err.rstrip("\n").rsplit("\n", 1)
     assert "0/3" in drawn
-    assert last.endswith("run the same command again")
+    assert "run the same command again" in last
     assert last.rfind("\x1b[2K") < last.index("manyheads: stopped"), "nothing is erased after it"
 
 

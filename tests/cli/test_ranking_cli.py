@@ -27,6 +27,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_ideas_from_runs_and_texts_beside_a_targets_file(home: Path) -> None:
     run = manyheads_command("run", "rebuttal", "--background", TARGET, "--out", "idea", "--quiet", cwd=home)
     assert run.code == 0, run.err

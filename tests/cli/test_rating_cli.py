@@ -66,6 +66,7 @@ def test_runs_without_an_abstract_and_texts_that_stand_there_twice_are_left_out(
     assert "runs/gone" in gone.message
 
 
+@pytest.mark.slow
 def test_ratings_are_held_against_scores(made: Done, home: Path) -> None:
     assert made.code == 0
     flags = ("--scores", "measures.jsonl", "--key", "form.key.csv", "--plot", "agreement.png")
@@ -109,12 +110,12 @@ def test_a_bad_rating_stops_with_its_place(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("form.csv", "--on", "novelty"), "name them with --scores"),
-        (("form.csv", "--plot", "a.png"), "name them with --scores"),
-        ((".", "--key", "form.key.csv"), "not for reviews"),
-        ((".", "--exclude", "3"), "not for reviews"),
-        ((".", "--columns", "id=a"), "not for reviews"),
-        (("form.csv", "--scores", "runs/1", "."), "with a --scores of its own"),
+        (("form.csv", "--on", "novelty"), "need --scores"),
+        (("form.csv", "--plot", "a.png"), "need --scores"),
+        ((".", "--key", "form.key.csv"), "with filled-in forms only"),
+        ((".", "--exclude", "3"), "with filled-in forms only"),
+        ((".", "--columns", "id=a"), "with filled-in forms only"),
+        (("form.csv", "--scores", "runs/1", "."), "give each with --scores"),
         (("form.csv", "--seed", "-1"), "--seed"),
     ],
 )

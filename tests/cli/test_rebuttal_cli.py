@@ -68,10 +68,10 @@ def test_a_killed_run_goes_on_from_its_folder_alone(home: Path, host: str) -> No
         (("run", "rebuttal"), "needs a background"),
         (("run", "rebuttal", "--background", " "), "--background: empty"),
         (("run", "rebuttal", "--background", "nowhere.bib"), "nowhere.bib: no such file"),
-        (("run", "virsci", "--background", "papers.bib"), "--background: virsci takes none"),
+        (("run", "virsci", "--background", "papers.bib"), "--background: virsci has no such input"),
         (
             ("run", "rebuttal", "--topic", "Owls", "--background", "papers.bib"),
-            "--topic: rebuttal takes none",
+            "--topic: rebuttal has no such input",
         ),
         (("check", "rebuttal", "--set", "rebuttal.indicator=charm", "--set", "background=Owls."), "charm"),
     ],

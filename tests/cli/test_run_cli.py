@@ -80,7 +80,7 @@ def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Pa
     assert events[0]["kind"] == "began"
     assert "topic" not in {event["stage"] for event in events}
     result: dict[str, Any] = {**events[-1]["data"], **events[-1]["data"]["result"]}
-    [folder] = (home / "runs").iterdir()
+    [folder] = (home / "runs").glob("*/")
     assert result == result_of(folder)
     assert folder.name.endswith("-virsci")
     assert result["topic"] == {"topic": topic, "rationale": None, "fixed": True}
@@ -133,13 +133,6 @@ def test_a_run_on_a_model_server(served: Done, llm: LLM, tmp_path: Path) -> None
     assert {request.headers["authorization"] for request in llm.requests} == {f"Bearer {SECRET}"}
     kept = [path for path in (tmp_path / "run").iterdir() if SECRET.encode() in path.read_bytes()]
     assert kept == []
-
-
-@pytest.mark.parametrize("command", ["run rebuttal", "run ranking", "resume", "search", "corpus build"])
-def test_help_says_what_options_take_in_words_of_users(command: str, tmp_path: Path) -> None:
-    shown = manyheads_command(*command.split(), "--help", cwd=tmp_path).out
-    assert "--path PATH" in shown or "--source TEXT" in shown
-    assert not any(word in shown for word in ("<list", "<str", "<int", "<path"))
 
 
 @pytest.mark.parametrize(

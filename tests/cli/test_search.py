@@ -58,9 +58,9 @@ def test_a_source_that_is_down_is_no_empty_result(tmp_path: Path) -> None:
     assert told.startswith("semantic_scholar: failed, 0 in ")
     assert message.startswith("manyheads: no literature source could be asked")
     assert "503" in message
-    assert alone.code == 2
+    assert alone.code == 4
     assert beside.code == 0
-    assert "not everything was asked: semantic_scholar" in beside.err
+    assert "not searched: semantic_scholar" in beside.err
 
 
 def test_an_id_is_shown_whole_and_no_text_of_a_service_commands_the_terminal(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def test_datasets_become_cases(tmp_path: Path) -> None:
     [case] = cases(tmp_path)
     assert case["ranking.target"].startswith("A new study\n\nWe study ")
     assert [text.partition("\n")[0] for text in case["background"]] == ["An old study, number 2"]
-    assert "cases.jsonl: 1 of 1 papers that can be targets" in done.out
-    assert "papers passed over: 5 without references" in done.err
+    assert "cases.jsonl: 1 of 1 suitable papers" in done.out
+    assert "papers not used: 5 without references" in done.err
     [(name, keys)] = read_cases(tmp_path / "cases.jsonl").items()
     assert (name, keys.keys()) == ("p9", {"background", "ranking.target"})
     again = targets(tmp_path, "old.jsonl", "new.jsonl", "--least", "1")
@@ -115,9 +115,9 @@ def test_a_source_that_is_down_never_means_no_references(tmp_path: Path) -> None
         first = ("--source", "openalex", "--source", "semantic_scholar")
         beside = targets(tmp_path, "--paper", "Tactile a", *first, **services)
     assert "503" in alone.err
-    assert alone.code == 2
-    assert "too few references came, but not everything was asked: semantic_scholar" in beside.err
-    assert beside.code == 2
+    assert alone.code == 4
+    assert "too few references came, but some sources failed: semantic_scholar" in beside.err
+    assert beside.code == 4
     assert not (tmp_path / "cases.jsonl").exists()
 
 
@@ -133,8 +133,8 @@ def test_a_paper_that_nobody_knows_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "name datasets, or a --corpus, or a --paper"),
-        (("a.jsonl", "--corpus", "sample"), "name datasets, or a --corpus, or a --paper"),
+        ((), "name datasets, or --corpus, or --paper"),
+        (("a.jsonl", "--corpus", "sample"), "name datasets, or --corpus, or --paper"),
         (("a.jsonl", "--least", "30"), "is more than --most"),
         (("nowhere.jsonl",), "no such file or folder"),
         (("nowhere.jsonl", "--out", "nowhere/cases.jsonl"), "nowhere/cases.jsonl: nowhere is no folder"),
@@ -149,11 +149,13 @@ def test_mistakes_are_told(tmp_path: Path, arguments: tuple[str, ...], said: str
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize(("kept", "said"), [(True, "what is done is kept"), (False, "nothing is kept")])
+@pytest.mark.parametrize(
+    ("kept", "said"), [(True, "run the same command again"), (False, "nothing was written")]
+)
 def test_an_interrupt_says_whether_anything_is_kept(
     kept: bool, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(typer.Exit) as ended, going_on_later(kept=kept):
         raise KeyboardInterrupt
     assert ended.value.exit_code == 130
-    assert capsys.readouterr().err == f"manyheads: stopped; {said}: run the same command again\n"
+    assert said in capsys.readouterr().err

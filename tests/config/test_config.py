@@ -108,7 +108,12 @@ def test_a_model_is_named_by_provider_and_name(text: str, provider: str, name: s
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("gpt-4o", "unknown provider 'gpt-4o'"), ("openai", "no name"), ("replay/", "no name"), ("", "unknown")],
+    [
+        ("gpt-4o", "'gpt-4o'"),
+        ("openai", "the name is missing"),
+        ("replay/", "the name is missing"),
+        ("", "no such provider"),
+    ],
 )
 def test_a_model_that_is_not_named_so(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
@@ -137,7 +142,6 @@ def test_folders_in_a_file_are_relative_to_it(tmp_path: Path, monkeypatch: pytes
         ("models: {default: {key: sk-1}}", r"models\.default\.key: no such key"),
         ("models: {default: {temperature: 3}}", r"models\.default\.temperature: "),
         ("roles: {leader: {model: big}}", r"roles\.leader\.model: no model 'big' among default"),
-        ("budget: {money: 5}", r"budget\.money needs models\.default\.price"),
         ("topic: 'a: [", "not valid YAML"),
         ("- a\n- b", "a config is a mapping"),
         ("1: 2", "keys should be strings"),
@@ -153,8 +157,8 @@ def test_a_mistake_in_a_file_is_named_with_file_and_key(tmp_path: Path, text: st
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("team.size", "write it as key=value"),
-        ("=8", "write it as key=value"),
+        ("team.size", "not of the form key=value"),
+        ("=8", "not of the form key=value"),
         ("topic=[a", "not valid YAML"),
         ("team.sise=8", r"team\.sise=8: virsci\.team\.sise: no such key"),
         ("team=8", "team: should be a mapping"),
@@ -253,9 +257,9 @@ def test_a_corpus_folder_is_named_in_full(tmp_path: Path, monkeypatch: pytest.Mo
     "address", ["127.0.0.1:80", "http://", "http://host:99999", "ftp://host", "http://[x"]
 )
 def test_an_address_is_whole(address: str) -> None:
-    with pytest.raises(ConfigError, match=r"literature\.endpoints\.openalex: write it with http"):
+    with pytest.raises(ConfigError, match=r"literature\.endpoints\.openalex: must begin with http"):
         validate({"literature": {"endpoints": {"openalex": address}}}, "test")
-    with pytest.raises(ConfigError, match="write it with http"):
+    with pytest.raises(ConfigError, match="must begin with http"):
         validate({"models": {"default": {"base_url": address}}}, "test")
 
 

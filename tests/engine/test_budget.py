@@ -75,7 +75,7 @@ async def test_what_was_spent_is_known() -> None:
 
 async def test_questions_under_way_count_as_calls() -> None:
     ledger = Ledger(BudgetConfig(calls=2))
-    with ledger.asking(), ledger.asking(), pytest.raises(BudgetError, match="used are 2"), ledger.asking():
+    with ledger.asking(), ledger.asking(), pytest.raises(BudgetError, match="used: 2"), ledger.asking():
         raise AssertionError("asked although two were under way")
     with ledger.asking():
         pass
@@ -84,7 +84,7 @@ async def test_questions_under_way_count_as_calls() -> None:
 async def test_a_reply_that_is_asked_for_anew_is_paid_and_counted(llm: LLM, tmp_path: Path) -> None:
     llm.reply = nonsense
     config = config_for(llm, "budget.calls=2", "attempts=5")
-    with pytest.raises(BudgetError, match=r"budget\.calls is 2, used are 2"):
+    with pytest.raises(BudgetError, match=r"budget\.calls is 2, used: 2"):
         await play(config, tmp_path / "run", llm)
     assert llm.calls == 2
 
@@ -94,7 +94,7 @@ async def test_what_was_paid_for_nothing_is_remembered_by_the_run(llm: LLM, tmp_
     with pytest.raises(ReplyError):
         await play(config_for(llm, "budget.calls=4"), tmp_path / "run", llm)
     assert llm.calls == 3
-    with pytest.raises(BudgetError, match="used are 4"):
+    with pytest.raises(BudgetError, match="used: 4"):
         await play(config_for(llm, "budget.calls=4"), tmp_path / "run", llm)
     assert llm.calls == 4
 

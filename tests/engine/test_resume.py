@@ -171,7 +171,7 @@ def test_killed_over_and_over(llm: LLM, home: Path, undisturbed: Undisturbed) ->
 def test_interrupted_from_the_keyboard(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
     stopped = stop_after(llm, 7, begin(llm, home, "host=autogen", BY_TOOL), signal.SIGINT)
     assert stopped.code == 130
-    assert stopped.err == "manyheads: stopped; what was said is kept: manyheads resume run\n"
+    assert stopped.err == "manyheads: stopped; finished turns are kept; to resume: manyheads resume run\n"
     assert_goes_on(llm, home, undisturbed(BY_TOOL))
     assert_repeats_nothing(llm, home)
 
@@ -193,7 +193,7 @@ def assert_repeats_nothing(llm: LLM, home: Path) -> None:
 def test_out_of_budget(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
     sets = flags(settings(llm, "host=agentscope", BY_FIELD, "budget.calls=10"))
     said = manyheads_command("run", "small.yaml", *sets, "--out", "run", cwd=home).message
-    assert "budget.calls is 10, used are 10" in said
+    assert "budget.calls is 10, used: 10" in said
     assert "manyheads resume run --set budget.calls=<larger>" in said
     assert llm.calls == 10
     assert_goes_on(llm, home, undisturbed(BY_FIELD), "--set", "budget.calls=1000")

@@ -43,6 +43,7 @@ async def test_a_stopped_run_leaves_a_report_of_what_was_said(llm: LLM, tmp_path
     assert unfinished(tmp_path / "run")
 
 
+@pytest.mark.slow
 async def test_a_finished_run_leaves_everything(llm: LLM, tmp_path: Path):
     played = await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
     names = {path.name for path in played.folder.iterdir()}
@@ -131,6 +132,7 @@ async def test_an_accepted_change_goes_on_and_the_way_back_says_so(llm: LLM, tmp
     assert "seed: 9" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 async def test_a_finished_run_that_goes_on_elsewhere_keeps_no_stale_result(llm: LLM, tmp_path: Path):
     await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)
     half_done(llm)

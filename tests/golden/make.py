@@ -73,7 +73,7 @@ def keep_folders(runs: Runs) -> None:
         _keep(runs.folder(name, "autogen"), FOLDERS / f"{name}-finished")
     for name, calls in STOPPED.items():
         done = runs.run(name, "agentscope", "--set", f"budget.calls={calls}", out="stopped")
-        assert done.code == 2, done
+        assert done.code == 3, done
         _keep(runs.home("agentscope") / "stopped", FOLDERS / f"{name}-stopped")
         shutil.rmtree(runs.home("agentscope") / "stopped")
 

@@ -16,6 +16,12 @@ from support.command import Done
 
 FINISHED = sorted(path.name for path in FOLDERS.glob("*-finished"))
 STOPPED = sorted(path.name for path in FOLDERS.glob("*-stopped"))
+ON_HOSTS = [
+    pytest.param(name, host, marks=[pytest.mark.slow] if name in FINISHED and host != HOSTS[0] else [])
+    for name in (*FINISHED, *STOPPED)
+    for host in HOSTS
+]
+"""Of a finished run, nothing is asked on any host."""
 
 
 @pytest.fixture
@@ -45,8 +51,7 @@ def resume(home: Path, *more: str) -> Done:
     return command("resume", "run", "--quiet", *more, cwd=home)
 
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("name", [*FINISHED, *STOPPED])
+@pytest.mark.parametrize(("name", "host"), ON_HOSTS)
 def test_a_run_goes_on_to_the_frozen_result(home: Path, name: str, host: str) -> None:
     run, result = copied(name, home), frozen(name)
     before, calls = turns(run), result["usage"]["calls"]

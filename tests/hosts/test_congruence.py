@@ -109,6 +109,7 @@ async def test_with_guests_wished_for_in_replies(tmp_path: Path) -> None:
     assert len({event.stage for event in played[0].of(Invited)}) > 1
 
 
+@pytest.mark.slow
 async def test_with_guests_called_by_tools(tmp_path: Path) -> None:
     def wish(request: Request) -> dict[str, Any]:
         return {"name": guest(request) or "Nobody", "question": "What would you measure?"}

@@ -95,7 +95,9 @@ async def test_half_a_character_in_a_tool_call_is_kept_as_a_mark(host: Hosting, 
 
 
 @pytest.mark.parametrize("wire", ["ollama", "anthropic"])
-@pytest.mark.parametrize("usage", [None, {}, -5, "many", 1.5, 10**18])
+@pytest.mark.parametrize(
+    "usage", [None, *(pytest.param(odd, marks=pytest.mark.slow) for odd in ({}, -5, 1.5, 10**18)), "many"]
+)
 async def test_tokens_that_a_server_does_not_count_are_estimated(
     host: Hosting, server: Misbehaving, wire: str, usage: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

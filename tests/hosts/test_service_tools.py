@@ -26,6 +26,7 @@ from manyheads.literature.documents import picture_in
 from manyheads.models import sight
 from support.faults import Fault
 from support.llm import LLM
+from support.native import quick_on
 from support.requests import Request
 from support.sight import SEEING
 from support.turns import model
@@ -98,6 +99,7 @@ def results(request: Request) -> str:
     return "\n".join(said.text for said in request.messages if said.role == "tool")
 
 
+@quick_on("agentscope")
 async def test_an_agent_has_a_figure_criticised(seeing: LLM, name: str, figure: Path) -> None:
     seeing.tool_calls = [("critique_figure", {"image": str(figure), "caption": CAPTION, **PAPER})]
     async with editor(name, seeing, "critique_figure") as ask:
@@ -124,6 +126,7 @@ async def test_an_agent_has_a_figure_criticised(seeing: LLM, name: str, figure: 
         ),
     ],
 )  # fmt: skip
+@quick_on("autogen")
 async def test_a_model_that_sees_nothing_says_so(
     name: str, figure: Path, served: dict[str, Any], answered: bool
 ) -> None:
@@ -154,6 +157,7 @@ def png_of(wide: int, high: int) -> bytes:
 @pytest.mark.parametrize(
     ("size", "why"), [((20_000, 20_000), "more pixels"), ((0, 0), "cannot be read"), (None, "no picture")]
 )
+@quick_on("autogen")
 async def test_what_is_no_picture_is_told(
     make: Callable[..., Any], seeing: LLM, name: str, tmp_path: Path, size: tuple[int, int] | None, why: str
 ) -> None:
@@ -185,6 +189,7 @@ async def called(name: str, tool: Any, **arguments: Any) -> str:
         return str(error)
 
 
+@quick_on("autogen")
 async def test_novelty_is_assessed_against_a_corpus(make: Callable[..., Any], llm: LLM, name: str) -> None:
     llm.answers.update({"verdict": "RELEVANT", "decision": "NOT NOVEL", "summary": "NOT NOVEL: it is known."})
     config = {**OFFLINE, "mamorx": {"novelty": {"papers": 3, "phrases": 1}}}
@@ -193,6 +198,7 @@ async def test_novelty_is_assessed_against_a_corpus(make: Callable[..., Any], ll
     assert told.count("not novel beside it") == told.count("<title>") == 3
 
 
+@quick_on("autogen")
 async def test_what_could_not_be_looked_up_is_no_verdict(
     make: Callable[..., Any], llm: LLM, name: str
 ) -> None:
@@ -209,6 +215,7 @@ async def test_what_could_not_be_looked_up_is_no_verdict(
     assert "NOVEL:" not in told
 
 
+@quick_on("agentscope")
 async def test_a_call_is_held_to_the_configs_budget(
     make: Callable[..., Any], seeing: LLM, name: str, figure: Path
 ) -> None:

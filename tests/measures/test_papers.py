@@ -98,6 +98,7 @@ def test_a_damaged_copy_is_made_anew(corpus: Path, caplog: pytest.LogCaptureFixt
     assert str(corpus / FOLDER) in caplog.text
 
 
+@pytest.mark.slow
 def test_damaged_files_without_checksums_are_named(corpus: Path) -> None:
     meta = read_meta(corpus)
     load_papers(corpus, meta, MODEL)

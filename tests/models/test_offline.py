@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.config import ModelConfig, Price
-from manyheads.core import Message
+from manyheads.config import ModelConfig
+from manyheads.core import Message, Price
 from manyheads.engine.replying import parse
 from manyheads.errors import ConfigError
 from manyheads.forms import form

@@ -288,6 +288,7 @@ async def test_a_turn_goes_by_what_is_known(llm: LLM, host: str) -> None:
     assert request.body["response_format"]["type"] == "json_object"
 
 
+@pytest.mark.slow
 def test_a_run_asks_for_guests_by_a_field_where_tools_are_not_called(tmp_path: Path, llm: LLM) -> None:
     keep(small("virsci", llm).models["default"], Abilities(tools=False))
     server = (f"models.default={{provider: openai, name: test, base_url: {llm.base_url}}}",)

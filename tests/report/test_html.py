@@ -168,8 +168,13 @@ def test_costs_are_shown_where_they_are_known(run: Write, read: Read, told: dict
     assert "Cost" not in read(run()).words
     told["usage"]["cost"] = 0.01234
     words = read(run(outcome=told)).words
-    assert "Cost 0.0123 (in your prices’ currency)" in words
-    assert "at a cost of 0.0123 in the currency of your prices" in words
+    assert "Cost 0.0123 (in the currency of your prices)" in words
+    told["prices"] = {
+        "default": {"input": 1, "output": 2, "currency": "EUR", "as_of": "2026-01-02", "listed": "x"}
+    }
+    words = read(run(outcome=told)).words
+    assert "Cost 0.0123 EUR (list prices of 2026-01-02)" in words
+    assert "at a cost of 0.0123 EUR" in words
 
 
 def test_votes_of_several_turns_are_explained(run: Write, read: Read, told: dict[str, Any]) -> None:

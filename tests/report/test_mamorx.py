@@ -217,6 +217,7 @@ def test_nothing_that_a_paper_or_a_model_writes_is_markup(page: Callable[..., st
     assert "| safe" not in template
 
 
+@pytest.mark.slow
 def test_a_picture_outside_the_run_folder_is_not_shown(
     page: Callable[..., str], paper: Path, tmp_path: Path
 ) -> None:

@@ -146,6 +146,7 @@ def test_lines_lead_from_the_papers_that_an_idea_names(usual: Played) -> None:
         assert numbers == sorted(shown[each] for each in idea["references"])
 
 
+@pytest.mark.slow
 async def test_a_run_that_was_stopped_has_a_report_of_what_there_is(
     run: Play, llm: LLM, tmp_path: Path
 ) -> None:
@@ -171,6 +172,7 @@ def test_a_run_in_words(usual: Played) -> None:
     assert "Selection" in closing_lines(usual.folder)
 
 
+@pytest.mark.slow
 async def test_papers_of_one_cluster_are_shown_with_the_first(run: Play, tmp_path: Path) -> None:
     result = (await run("literature.retrieval.threshold=-1")).result
     [cluster] = result["clusters"]

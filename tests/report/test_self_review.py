@@ -195,7 +195,7 @@ def test_the_last_lines_tell_of_both(run: Write, told: dict[str, Any]) -> None:
     assert "Degraded" not in plain
     lines = closing_lines(run(outcome={**told, "self_review": reviewed(), "degraded": ["openalex"]}))
     assert "Review    passed: similarity to published papers at most 40 of 100, after 1 revision" in lines
-    assert "Degraded  openalex could not be asked everything" in lines
+    assert "Degraded  openalex failed at times" in lines
     failed = closing_lines(run(outcome={**told, "self_review": reviewed(passed=False)}))
     assert (
         "Review    not passed: similarity to published papers up to 40 of 100, the limit is 70, after 1 revision"

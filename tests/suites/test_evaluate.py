@@ -120,6 +120,7 @@ def test_all_cells_go_by_what_was_known_of_a_server_when_the_first_began(tmp_pat
     assert yaml.safe_load(path.read_text())["models"]["default"]["tools"] is False, "another suite learns"
 
 
+@pytest.mark.slow
 def test_what_has_changed_is_named_and_goes_on_only_when_told_to(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, repeats=1)
     run(suite, tmp_path / "out")
@@ -167,6 +168,7 @@ def test_a_prompt_that_has_changed_is_named(tmp_path: Path, monkeypatch: pytest.
         run(suite, tmp_path / "out", repeats=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "why"),
     [("{", "not valid JSON"), pytest.param("5", "not a JSON object", marks=pytest.mark.slow)],
@@ -186,6 +188,7 @@ def test_a_cell_whose_result_is_damaged_has_failed_and_the_others_are_told(
     assert [(entry.n, entry.left_out) for entry in found.results.entries] == [(0, 1), (0, 1), (1, 0), (1, 0)]
 
 
+@pytest.mark.slow
 def test_warnings_of_cells_come_with_their_rows(tmp_path: Path) -> None:
     keys = {"turns": 1, "embedding": "lexical", "team.size": 3, "team.max_invitations": 1}
     write_suite(tmp_path, "mine", measures=["usage.calls"], plot=None, grid={}, repeats=1, set=keys)
@@ -212,6 +215,7 @@ def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path)
     assert found.results.lacking == [row]
 
 
+@pytest.mark.slow
 def test_what_is_null_is_unknown_and_no_failure(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, "mine", measures=["usage.calls", "usage.cost"], plot=None, repeats=1)
     done = manyheads_command("eval", suite, "--out", "out", cwd=tmp_path)

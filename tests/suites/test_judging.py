@@ -191,6 +191,7 @@ def test_a_judge_that_fails_leaves_the_runs_and_is_asked_again(tmp_path: Path) -
     assert runs["FirstIdea"] == 4
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_fails_the_cells_that_need_it_once(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, grid={"ranking.round": [0, 1, 2]}, cases=TARGETS[:1], ideas=1)
     with judging(faults=[Fault("status", when=lambda r: r.title == "RevisedProposal", status=403)]) as llm:
@@ -278,6 +279,7 @@ def test_a_misspelt_measure_ends_a_suite_before_all_is_paid(tmp_path: Path) -> N
     assert "is it position_bias?" in done.err
 
 
+@pytest.mark.slow
 def test_a_measure_of_runs_is_given_up_when_no_condition_has_it(tmp_path: Path) -> None:
     keys: dict[str, Any] = {"begin_with": {}, "grid": {}, "ideas": 1, "repeats": 3, "cases": TARGETS[:1]}
     suite = write_ranking(tmp_path, **keys, measures=["usage.callz", "rounds.1.improved"])
@@ -305,13 +307,14 @@ def test_what_is_asked_beside_a_question_that_a_budget_refuses_is_kept(tmp_path:
         assert llm.calls == sum(turns_in(tmp_path).values())
 
 
+@pytest.mark.slow
 def test_a_suites_budget_is_one_for_all_and_over_all_starts(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path)
     with judging() as llm:
         done = evaluated(llm, suite, "--budget", "calls=10")
         assert done.code == 1
         assert llm.calls == 10
-        assert "the suite's budget is spent: calls 10, used are 10" in done.err
+        assert "the suite's budget is spent: calls 10, used: 10" in done.err
         assert done.err.count("/16 failed: ") <= 2, "no more than were under way"
         assert "--budget calls=<larger>" in done.err
         assert evaluated(llm, suite, "--budget", "calls=10").code == 1
@@ -352,6 +355,7 @@ def test_a_budget_that_is_none_is_refused(tmp_path: Path, budget: Sequence[str],
     assert not list(tmp_path.glob("runs/*/cells/*"))
 
 
+@pytest.mark.slow
 def test_money_that_nobody_counted_is_not_taken_for_none(tmp_path: Path) -> None:
     suite = write_ranking(
         tmp_path, cases=TARGETS[:1], ideas=1, grid={}, measures=["usage.calls", "usage.cost"]

@@ -78,6 +78,7 @@ def test_a_suite_counts_what_the_model_does_wrong(tmp_path: Path) -> None:
     assert "| scientist.vote | 2 | 1 (50%) | 1 (50%) | 0 (0%) |" in report
 
 
+@pytest.mark.slow
 def test_what_is_given_up_counts_though_the_run_fails(tmp_path: Path) -> None:
     write_suite(tmp_path / "evals", "mine", **(SMALL | {"repeats": 1}))
     with LLM(faults=[Fault("prose", times=None, when=asks_for("Vote"))]) as llm:
@@ -142,6 +143,7 @@ def test_invitations_are_counted_by_tool_and_by_field(tmp_path: Path, tools: boo
     assert counts["scientist.advise"].invited == 0
 
 
+@pytest.mark.slow
 def test_any_run_is_counted_by_the_command(tmp_path: Path) -> None:
     with LLM(faults=[Fault("empty", when=asks_for("Vote"))]) as llm:
         folder = play_now(tmp_path / "run", llm, "topic=Robots").folder

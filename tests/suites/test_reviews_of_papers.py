@@ -81,6 +81,7 @@ def perfect(document: Document) -> str:
     return "\n\n".join([PRAISE, *([told(document.faults[0])] if document.planted else [])])
 
 
+@pytest.mark.slow
 def test_a_plain_reviewer_who_names_each_error_finds_all(llm: LLM, tmp_path: Path) -> None:
     found = reviewed(tmp_path, llm, perfect, "kiln")
     assert (found["found"], found["false_alarms"], found["alarms"], found["failed"]) == (1, 0, 0, 0)

@@ -130,6 +130,7 @@ async def test_topology(run: Run, whole: Played):
     assert order != [member["name"] for member in played.result["team"]] * 6
 
 
+@pytest.mark.slow
 async def test_exploration(run: Run, whole: Played, llm: LLM, tmp_path: Path):
     invited = {"uniform": [event.candidate for event in whole.of(Recruited)]}
     for exploration in ("normal", "none"):

@@ -269,7 +269,7 @@ def test_a_settled_run_is_not_read_again() -> None:
 
 
 def test_a_run_to_be_like_that_is_not_there_is_told_by_check() -> None:
-    config = validate({"system": "single", "topic": "bats", "like": "/no/such/run"})
+    config = validate({"system": "single", "topic": "bats", "like": "/no/such/run", "embedding": "lexical"})
     with pytest.raises(ConfigError, match="like"):
         prepare(config)
     assert [each.subject for each in findings(config) if not each.ok] == ["single"]

@@ -361,6 +361,7 @@ def test_a_corpus_is_opened_where_a_team_would_look_papers_up_in_it(
     assert systems()["single"].corpus(validate({"system": "single", **data}, "test")) is needed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "system",
     ["discussion", *(pytest.param(each, marks=pytest.mark.slow) for each in ("self-reflection", "single"))],

@@ -49,7 +49,7 @@ def subject(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture(params=FRAMEWORKS)
+@pytest.fixture(params=["autogen", pytest.param("agentscope", marks=pytest.mark.slow)])
 def review(request: pytest.FixtureRequest, llm: LLM, subject: Path, tmp_path: Path) -> Play:
     """Plays a review of the subject, on each host."""
 

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from manyheads.core.events import Searched
 from manyheads.resources import shipped
 from support.llm import LLM
@@ -36,6 +38,7 @@ async def test_a_listed_tool_searches_the_corpus_and_is_noted(tmp_path: Path) ->
     assert {json.loads(line)["query"] for line in lines} == {QUERY["query"]}
 
 
+@pytest.mark.slow
 async def test_without_invitations_look_ups_stay(tmp_path: Path) -> None:
     paths = f"paths=[{own_scientist(tmp_path / 'mine')}]"
     with LLM() as llm:

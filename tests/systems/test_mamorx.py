@@ -85,7 +85,12 @@ def who(played: Played) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("tools", "host"), [(BY_TOOL, "autogen"), (BY_TOOL, "agentscope"), (BY_FIELD, "autogen")]
+    ("tools", "host"),
+    [
+        (BY_TOOL, "autogen"),
+        pytest.param(BY_TOOL, "agentscope", marks=pytest.mark.slow),
+        (BY_FIELD, "autogen"),
+    ],
 )
 async def test_the_leader_plans_once_asks_and_writes(run: Play, llm: LLM, tools: str, host: str) -> None:
     llm.tool_calls = [question("clarity"), question("impact")]
@@ -143,7 +148,12 @@ async def test_the_leader_writes_from_what_experts_have_said(run: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tools", "host"), [(BY_TOOL, "autogen"), (BY_TOOL, "agentscope"), (BY_FIELD, "autogen")]
+    ("tools", "host"),
+    [
+        (BY_TOOL, "autogen"),
+        pytest.param(BY_TOOL, "agentscope", marks=pytest.mark.slow),
+        (BY_FIELD, "autogen"),
+    ],
 )
 async def test_experts_who_are_asked_at_once_answer_at_once(
     run: Play, llm: LLM, host: str, tools: str

@@ -175,6 +175,7 @@ async def test_a_figure_without_a_picture_or_a_caption(
     assert all("And Figure 12" not in request.text for request in played.requests)
 
 
+@pytest.mark.slow
 async def test_a_reply_that_failed_stays_so_when_the_run_is_resumed(
     paper: Manuscript, tmp_path: Path
 ) -> None:
@@ -210,6 +211,7 @@ async def test_pictures_beside_a_source_are_shown(seeing: LLM, tmp_path: Path) -
     assert "whole page" not in request.asking
 
 
+@pytest.mark.slow
 async def test_a_replayed_run_sees_what_was_seen(paper: Manuscript, seeing: LLM, tmp_path: Path) -> None:
     first = await play(alone(seeing, paper), tmp_path / "first", seeing)
     calls = seeing.calls
@@ -260,6 +262,7 @@ async def test_a_reply_that_fails_is_told(
     assert len(played.run.warnings) >= 2
 
 
+@pytest.mark.slow
 async def test_a_spent_budget_keeps_what_is_done_and_resume_shows_the_same_bytes(
     paper: Manuscript, seeing: LLM, tmp_path: Path
 ) -> None:

@@ -114,7 +114,7 @@ async def test_each_phrase_is_named_after_those_before_it(assess: Review) -> Non
     ("wrong", "told"),
     [
         ("one two three four five six seven eight nine ten eleven", "11 words"),
-        ("??", "no words"),
+        pytest.param("??", "no words", marks=pytest.mark.slow),
         ("the fruit, soft and tactile, of fingers that pick", "Name a broader one"),
     ],
 )
@@ -182,6 +182,7 @@ KEPT = (
 )
 
 
+@pytest.mark.slow
 async def test_the_paper_itself_and_what_it_cites_are_dropped(assess: Review, scholar: Scholar) -> None:
     itself = held(50, TITLE.replace("fingers", "finger"))
     scholar.papers = [itself, *DROPPED.values(), held(51, "Harvest withheld by its publisher", None), *KEPT]
@@ -213,7 +214,7 @@ async def test_what_is_dropped_does_not_count(assess: Review, scholar: Scholar) 
     ("known", "before"),
     [
         ({"source": "/papers/1507.01234v2.pdf"}, "2015-07-01"),
-        ({"numbers": ("1507.01234",)}, "2015-07-01"),
+        pytest.param({"numbers": ("1507.01234",)}, "2015-07-01", marks=pytest.mark.slow),
         ({"numbers": ("10.1234/Harvest",)}, "2016-01-01"),
     ],
 )
@@ -235,8 +236,8 @@ async def test_the_paper_is_known_by_its_numbers_and_that_on_arxiv_tells_its_mon
     ("year", "before", "window"),
     [
         (2015, "bound", ":2014-12-31"),
-        (None, "bound", None),
-        (2015, "any", None),
+        pytest.param(None, "bound", None, marks=pytest.mark.slow),
+        pytest.param(2015, "any", None, marks=pytest.mark.slow),
         (2015, "2020-06-02", ":2020-06-01"),
     ],
 )
@@ -290,7 +291,9 @@ async def test_where_nothing_found_is_close_no_summary_is_asked_for(assess: Revi
     assert not played.asked("The novelty of the paper")
 
 
-@pytest.mark.parametrize("wrong", ["NOVEL: see {}.", "NOT NOVEL: there is another."])
+@pytest.mark.parametrize(
+    "wrong", ["NOVEL: see {}.", pytest.param("NOT NOVEL: there is another.", marks=pytest.mark.slow)]
+)
 async def test_a_summary_begins_with_the_verdict_and_names_the_conflicts(
     assess: Review, llm: LLM, wrong: str
 ) -> None:
@@ -341,7 +344,7 @@ TASKS = {
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("decision", ["NOVEL", "NOT NOVEL"])
+@pytest.mark.parametrize("decision", ["NOVEL", pytest.param("NOT NOVEL", marks=pytest.mark.slow)])
 async def test_an_answer_that_fails_is_a_gap(assess: Review, llm: LLM, task: str, decision: str) -> None:
     def fails(request: Request) -> bool:
         return TASKS[task] in request.asking and (task == "phrase" or not rival(request))
@@ -413,6 +416,7 @@ async def test_every_search_stands_in_the_ledger_and_every_paper_in_the_evidence
     assert played.result["turns"] == {"novelty": 3 + 3 + 3 + 1}
 
 
+@pytest.mark.slow
 async def test_a_stopped_run_goes_on_to_the_same_result(
     assess: Review, llm: LLM, scholar: Scholar, tmp_path: Path
 ) -> None:
@@ -474,6 +478,7 @@ async def test_a_title_and_an_abstract_are_assessed_by_themselves(assess: Review
     assert all("Another" not in request.asking for request in played.requests)
 
 
+@pytest.mark.slow
 async def test_a_local_corpus_is_asked_through_its_literature_database(assess: Review, llm: LLM) -> None:
     llm.answers["phrase"] = lambda request: f"xylophone{len(request.asking)}"
     read = paper(title="Tactile sensing for grasping", abstract="Robots learn to grasp by touch.")

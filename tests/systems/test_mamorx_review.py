@@ -249,6 +249,22 @@ async def test_points_that_cannot_be_mended_are_set_apart(run: Play, llm: LLM) -
     assert played.result["partial"] == ""
 
 
+async def test_what_a_text_quotes_is_looked_up_too(run: Play) -> None:
+    absent = "robots have never picked a single berry"
+    there = "We trained a network on 300 recordings"
+    played = await run(summary=f"It says “{there}”, «{absent}» and calls them “soft”.")
+    review = played.result["review"]
+    [entry] = [each for each in review["entries"] if each["name"] == "summary"]
+    assert [(each["quote"], each["state"]) for each in entry["quotes"]] == [
+        (there, "exact"),
+        (absent, "absent"),
+    ]
+    assert absent in review["text"].partition("## Quotes that were not found")[2]
+    assert any("1 quote" in line for line in played.result["warnings"])
+    report = (played.folder / "report.html").read_text("utf-8")
+    assert re.search(f"Not found in the paper:</strong> “{absent}”", report)
+
+
 async def test_nothing_is_mended_where_nothing_is_absent(run: Play) -> None:
     played = await run(weaknesses=[point("Good.", ("Section 3", "91 percent of strikes"))], strengths=[])
     assert "Mending" not in [each.title for each in played.requests]

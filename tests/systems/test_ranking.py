@@ -319,6 +319,7 @@ async def test_where_all_orders_fail_there_is_no_result(rank: Play, llm: LLM, tm
     assert llm.calls == calls + 4, "what was condensed is not condensed again"
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_in_the_middle_costs_no_finished_order(
     rank: Play, llm: LLM, tmp_path: Path
 ) -> None:
@@ -543,6 +544,7 @@ async def test_what_a_run_of_another_kind_records_does_not_hang_on_the_ranking(l
     assert "ranking" in config_for(llm, "system=ranking").course()
 
 
+@pytest.mark.slow
 async def test_both_hosts_give_the_same_result(rank: Play, tmp_path: Path) -> None:
     for host in FRAMEWORKS:
         await rank(f"host={host}", folder=host)

@@ -391,6 +391,7 @@ async def test_a_given_idea_is_where_it_begins(run: Play) -> None:
     assert played.result["rounds"][0]["idea"]["idea"] == "Owls plan best."
 
 
+@pytest.mark.slow
 async def test_a_teams_idea_is_refined_and_written_up(run: Play, llm: LLM, tmp_path: Path) -> None:
     """The voted idea is the initial one, its references the background; the abstract feeds the measures."""
     sets = ("team.size=2", "turns=1", "ideas.references=2", "embedding=lexical", "corpus=sample")
@@ -484,6 +485,7 @@ async def test_texts_cannot_leave_their_fence(run: Play) -> None:
     assert "{{ area }}" in played.requests[0].asking
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sets",
     [
@@ -506,6 +508,7 @@ async def test_both_hosts_give_the_same_result(
     assert first == second
 
 
+@pytest.mark.slow
 async def test_a_stopped_run_goes_on_from_its_folder(run: Play, llm: LLM, tmp_path: Path) -> None:
     answer = verdicts(True, True, False)
     whole = await run(improved=answer)

@@ -108,6 +108,7 @@ def test_its_options_are_those_of_every_retrieval(llm: LLM) -> None:
     assert own.course()["literature"]["retrieval"]["semantic"] == 7
 
 
+@pytest.mark.slow
 async def test_the_references_of_a_paper_under_test_tell_nothing(tested: Any, alone: Path) -> None:
     """Its own list of references cites near0 and far0 together: were it counted, co-citation would find all of them."""
     played = await tested(alone)
@@ -239,6 +240,7 @@ async def test_chance_is_what_a_random_order_would_find(tested: Any, alone: Path
     assert any("hold it against chance" in one for one in played.result["warnings"])
 
 
+@pytest.mark.slow
 async def test_papers_are_drawn_by_the_seed_and_intervals_are_over_papers(
     tested: Any, tmp_path: Path
 ) -> None:

@@ -131,7 +131,11 @@ def channels(played: Played, reason: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("path", "brainstorms", "indexed"),
-    [pytest.param("A", 0, 1, marks=pytest.mark.slow), ("B", 1, 1), ("C", 1, 2)],
+    [
+        pytest.param("A", 0, 1, marks=pytest.mark.slow),
+        pytest.param("B", 1, 1, marks=pytest.mark.slow),
+        ("C", 1, 2),
+    ],
 )
 async def test_a_path_asks_what_it_must_and_no_more(
     run: Play, path: str, brainstorms: int, indexed: int
@@ -213,6 +217,7 @@ async def test_how_papers_are_found_is_not_changed_within_a_run(run: Play, llm: 
     assert "retrieval" not in config_for(llm, "system=virsci").course()["literature"]
 
 
+@pytest.mark.slow
 async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(12)])
     with build_corpus(
@@ -237,6 +242,7 @@ def test_the_shipped_background_belongs_to_the_shipped_corpus(llm: LLM) -> None:
     prepare(load(["scipip"], ["corpus=corpora/mine", f"inputs.background={BACKGROUND}"]))
 
 
+@pytest.mark.slow
 async def test_check_tells_whose_the_records_are(llm: LLM, tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(12)])
     config = config_for(
@@ -358,6 +364,7 @@ async def test_the_share_that_is_kept_is_the_users(run: Play) -> None:
     assert kept == {0.2: 3, 1: 8}, "at least as many as there are final ideas"
 
 
+@pytest.mark.slow
 async def test_ideas_that_are_one_are_merged_and_the_result_says_so(run: Play, script: Script) -> None:
     script.rough[1] = idea("three", aim="The same.")
     script.literature[4] = {**idea("three"), "papers": [3], "inspiration": "Again."}
@@ -495,6 +502,7 @@ async def test_about_as_many_ideas_are_asked_for_as_are_wanted(run: Play) -> Non
     assert list(part["items"]["properties"]) == ["papers", "inspiration", "title", "idea"]
 
 
+@pytest.mark.slow
 async def test_no_abstract_is_written_where_none_is_wanted(run: Play) -> None:
     played = await run("scipip.abstract=false")
     assert "Abstract" not in titles(played)
@@ -504,6 +512,7 @@ async def test_no_abstract_is_written_where_none_is_wanted(run: Play) -> None:
 # What goes wrong.
 
 
+@pytest.mark.slow
 async def test_a_budget_that_ends_keeps_what_there_is(run: Play, llm: LLM, tmp_path: Path) -> None:
     with pytest.raises(BudgetError):
         await run("budget.calls=7")
@@ -518,6 +527,7 @@ async def test_a_budget_that_ends_keeps_what_there_is(run: Play, llm: LLM, tmp_p
     assert llm.calls - before == 16 - before
 
 
+@pytest.mark.slow
 async def test_a_run_that_was_stopped_asks_nothing_again(run: Play, llm: LLM) -> None:
     whole = await run(folder="whole")
     llm.faults.append(Fault("status", when=lambda request: request.title == "Refinement", status=403))

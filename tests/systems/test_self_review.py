@@ -51,6 +51,7 @@ def outcomes(played: Played) -> list[str]:
     return [event.outcome for event in played.of(Judged) if event.subject == "self-review"]
 
 
+@pytest.mark.slow
 async def test_without_it_nothing_is_asked_and_nothing_told(llm: LLM, tmp_path: Path):
     played = await play(config_for(llm, "turns=1"), tmp_path / "run", llm)
     assert not played.asked(REVIEW)
@@ -231,6 +232,7 @@ async def test_papers_may_be_given_in_any_order(run: Run):
     assert played.run.cited([review["overlaps"][1]["evidence"]])[0].title in listed.split("[3]")[0]
 
 
+@pytest.mark.slow
 async def test_inference_cost_leaves_out_what_self_review_causes(run: Run, llm: LLM, tmp_path: Path):
     played = await run("turns=2", "turns.topic=1", "team.size=2", alike=(90, 90, 90, 20))
     assert played.result["turns"] == {"topic": 1, "idea": 4, "novelty": 4, "abstract": 8}

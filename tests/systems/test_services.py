@@ -193,6 +193,7 @@ async def test_a_source_that_fails_marks_the_result(run: Run, scholar: Scholar):
     assert "Degraded: not every literature source could be asked." in page
 
 
+@pytest.mark.slow
 async def test_without_any_source_the_run_stops_and_goes_on_when_there_is_one(
     run: Run, scholar: Scholar, llm: LLM
 ):
@@ -208,6 +209,7 @@ async def test_without_any_source_the_run_stops_and_goes_on_when_there_is_one(
     assert llm.calls > before
 
 
+@pytest.mark.slow
 async def test_a_resumed_run_sees_what_it_saw(run: Run, scholar: Scholar):
     first = await run()
     asked, kept = len(scholar.requests), (first.folder / "result.json").read_bytes()

@@ -425,6 +425,7 @@ async def test_adaptive_turns_end_when_the_leader_says_so(run: Play):
     assert len(played.said("progress")) == 8
 
 
+@pytest.mark.slow
 async def test_adaptive_turns_never_pass_their_cap(run: Play):
     played = await run("turns.default=2", "turns.adaptive=true", another_turn=True)
     assert set(played.result["turns"].values()) == {2}
@@ -467,7 +468,9 @@ def test_a_guest_answers_once_into_the_discussion_and_does_not_join(advised: Cal
     assert played.asked("A team asks for your advice")[0].system.startswith("You are Scientist9")
 
 
-@pytest.mark.parametrize("stage", HEADINGS)
+@pytest.mark.parametrize(
+    "stage", [pytest.param(stage, marks=[] if stage == "idea" else [pytest.mark.slow]) for stage in HEADINGS]
+)
 def test_guests_can_be_invited_in_every_stage(advised: Callable[[str], Played], stage: str):
     guests = [event for event in advised(stage).of(Invited) if event.guest == "Scientist9"]
     assert {event.stage for event in guests} == {stage}
@@ -638,6 +641,7 @@ async def test_who_can_ask_nobody_is_not_shown_whom(llm: LLM, tmp_path: Path):
     assert not any("## Whom you may ask" in request.text for request in played.requests)
 
 
+@pytest.mark.slow
 async def test_the_same_seed_gives_the_same_team_and_another_seed_another(llm: LLM, tmp_path: Path):
     async def team(seed: int, name: str) -> list[str]:
         played = await play(

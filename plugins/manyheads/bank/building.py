@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import shutil
 import time
 from collections import deque
@@ -41,7 +42,7 @@ from manyheads.bank.scientists import (
 )
 from manyheads.bank.selection import SPOOL, Selection, Spool, select
 from manyheads.bank.store import lock_folder
-from manyheads.bank.vectors import CachedEmbedder, Embedder, unit_rows
+from manyheads.bank.vectors import MINILM, QUICK, CachedEmbedder, Embedder, cached, unit_rows
 from manyheads.disk import CHECKSUMS, record_checksums
 from manyheads.errors import CorpusError, EmbeddingError, UserError
 from manyheads.papers import Paper, Period, Scientist
@@ -128,7 +129,8 @@ def fill_papers(
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
     if file is not None:
         _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
-    count = _counter(tell, "storing papers", sum(years.total() for years in spool.years.values()))
+    step = "embedding papers" if file is None else "storing papers"
+    count = _counter(tell, step, sum(years.total() for years in spool.years.values()))
     imported = 0
     with KnowledgeBank.create(folder, model) as bank:
         for period in spool.years:
@@ -140,6 +142,41 @@ def fill_papers(
                 rest = [one for one in some if not file or one.id not in file]
                 bank.add(rest, None, count, period=period)
     return imported
+
+
+SAMPLE, TIMED = 256, 24
+"""Texts of which it is seen how many were embedded before, and of those that were not, how many are timed."""
+
+
+def forecast(spool: Spool, model: Embedder) -> str:
+    """How long embedding the papers will take, and with which model it is quicker; nothing where it is under a minute."""
+    total = sum(years.total() for years in spool.years.values())
+    every = max(1, total // SAMPLE)
+    records = chain.from_iterable(spool.records("raw", period) for period in spool.years)
+    sample = [RawPaper.model_validate_json(one) for one in islice(records, 0, None, every)]
+    texts = [paper.abstract.strip() or paper.title for paper in sample]
+    new = [text for text, known in zip(texts, cached(model, texts), strict=True) if not known]
+    if not new:
+        return ""
+    model.embed([""])  # loads it
+    timed = new[:: math.ceil(len(new) / TIMED)]
+    started = time.monotonic()
+    model.embed(timed)
+    left = total * len(new) / len(texts)
+    seconds = (time.monotonic() - started) / len(timed) * left
+    own = QUICK.get(model.name, 1.0)
+    quicker = [
+        f"--embedding {name}: {_about(seconds * own / factor)}"
+        for name, factor in QUICK.items()
+        if factor > own and model.name in (MINILM, *QUICK)
+    ]
+    said = f"embedding {left:,.0f} texts with {model.name}: about {_about(seconds)}"
+    return "; ".join([said, *quicker]) if seconds >= 60 else ""
+
+
+def _about(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
 def _need_same_model(file: VectorFile, papers: Iterable[Paper], model: Embedder) -> None:
@@ -197,7 +234,7 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
 
 def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedder, tell: Progress) -> None:
     """Write the author knowledge bank."""
-    count = _counter(tell, "storing scientists", len(scientists))
+    count = _counter(tell, "embedding scientists", len(scientists))
     items = [
         Item(one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
         for one in scientists
@@ -247,6 +284,7 @@ def build_corpus(
     vectors: tuple[Path, Path] | None = None,
     interests: Condense | None = None,
     progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Ecosystem:
     """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
 
@@ -258,6 +296,7 @@ def build_corpus(
         vectors: a `.npy` file (n, dim) and a file of its n ids, instead of embedding those papers.
         interests: a model that condenses keywords into interests, for scientists of whom the dataset has none.
         progress: told the step, how much of it is done and, where known, of how many.
+        note: told how long the embedding will take, where that is more than a minute, and what is quicker.
 
     Raises:
         CorpusError: the source is no corpus, it has no past papers, a filter left nothing, or `target` is there or unwritable.
@@ -282,11 +321,13 @@ def build_corpus(
             (partial / file).unlink(missing_ok=True)
         rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
         selection = _read(reader, partial, options, rejects, spool, tell)
-        profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
-        graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
         model = embedder
         if not isinstance(embedder, CachedEmbedder) and not embedder.name.startswith(LEXICAL):
             model = held.enter_context(CachedEmbedder(embedder))  # word hashing is quicker than looking up
+        if note is not None and vectors is None and (advice := forecast(spool, model)):
+            note(advice)
+        profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
+        graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
         imported = fill_papers(partial, spool, model, vectors, tell)
         fill_scientists(partial, profiles.scientists, model, tell)
         with (partial / SCIENTISTS).open("w", encoding="utf-8") as lines:

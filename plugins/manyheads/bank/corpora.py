@@ -29,7 +29,7 @@ from manyheads.disk import (
     set_aside,
     unwritable,
 )
-from manyheads.errors import CorpusError, describe
+from manyheads.errors import CorpusError, describe, did_you_mean
 from manyheads.papers import Paper, Scientist
 from manyheads.pool import Pool
 from manyheads.resources import data_file
@@ -122,7 +122,11 @@ def resolve_corpus(
     raise CorpusError(
         f"corpus {name_or_path!r}: no such corpus",
         tried=", ".join(str(folder / META) for folder in _places(name_or_path)),
-        hint=f"one of {', '.join(SHIPPED)}, or a folder made by: manyheads corpus build papers.jsonl.gz --bound YEAR",
+        hint=did_you_mean(
+            name_or_path,
+            [*SHIPPED, *(path.parent.name for path in CORPORA.glob(f"*/{META}"))],
+            f"name one of {', '.join(SHIPPED)}, or build one: manyheads corpus build papers.jsonl.gz --bound YEAR",
+        ),
     )
 
 
@@ -143,7 +147,7 @@ def need_sound(folder: Path, *, whole: bool = False) -> None:
         more = f" and {len(damaged) - NAMED:,} more" if len(damaged) > NAMED else ""
         raise CorpusError(
             f"{folder}: damaged since it was built: {', '.join(damaged[:NAMED])}{more}",
-            hint="build the corpus anew, or bring back the files",
+            hint="build the corpus again, or restore the files",
         )
 
 

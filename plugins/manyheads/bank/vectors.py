@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Vectors: TypeAlias = NDArray[np.float32]
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+INT8, STATIC = "minilm-int8", "minilm-static"
+QUICK = {INT8: 5.0, STATIC: 100.0}
+"""Models made from it, and how many times quicker each is at least; see `make bench`."""
 
 
 class Embedder(Protocol):
@@ -105,8 +108,29 @@ class CachedEmbedder(Closing):
 
         if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
+        keys = self._keys(texts)
+        known = self._known(keys)
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if new:
+            fresh = dict(zip(new, self._embedder.embed(list(new.values())), strict=True))
+            stored = [(key, _summed(key, vector.astype("<f4").tobytes())) for key, vector in fresh.items()]
+            with self._errors():
+                self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
+            known |= fresh
+        return np.stack([known[key] for key in keys])
+
+    def known(self, texts: Sequence[str]) -> list[bool]:
+        """Whether each text was embedded before."""
+        keys = self._keys(texts)
+        return [*map(self._known(keys).__contains__, keys)]
+
+    def _keys(self, texts: Sequence[str]) -> list[bytes]:
         salted = (f"{self.name}\0{text}".encode(errors="surrogatepass") for text in texts)
-        keys = [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
+        return [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
+
+    def _known(self, keys: Sequence[bytes]) -> "dict[bytes, NDArray[Any]]":
+        import numpy as np
+
         unique, rows = list(dict.fromkeys(keys)), list[tuple[bytes, bytes]]()
         with self._errors():
             for start in range(0, len(unique), _MOST_KEYS):
@@ -116,20 +140,12 @@ class CachedEmbedder(Closing):
                     f"SELECT key, CAST(vector AS BLOB) FROM vectors WHERE key IN ({marks})", *some
                 )
         size = 4 * self.dim
-        known: dict[bytes, NDArray[Any]] = {
+        return {
             key: np.frombuffer(stored[:size], dtype="<f4")
             for key, stored in rows
             # earlier versions kept no sums
             if stored and (len(stored) == size or stored == _summed(key, stored[:size]))
         }
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if new:
-            fresh = dict(zip(new, self._embedder.embed(list(new.values())), strict=True))
-            stored = [(key, _summed(key, vector.astype("<f4").tobytes())) for key, vector in fresh.items()]
-            with self._errors():
-                self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
-            known |= fresh
-        return np.stack([known[key] for key in keys])
 
     def close(self) -> None:
         """Close the file."""
@@ -144,6 +160,11 @@ class CachedEmbedder(Closing):
                 f"the vector cache {self._path} failed: {error}",
                 hint="set MANYHEADS_CACHE to a folder that can be written, or remove the file",
             ) from error
+
+
+def cached(embedder: Embedder, texts: Sequence[str]) -> list[bool]:
+    """Whether an embedder remembers the vector of each text."""
+    return embedder.known(texts) if isinstance(embedder, CachedEmbedder) else [False] * len(texts)
 
 
 def _summed(key: bytes, vector: bytes) -> bytes:

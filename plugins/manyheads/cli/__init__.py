@@ -8,19 +8,22 @@ import typer
 
 from manyheads import __version__, objects
 from manyheads.cli import corpus, evaluate, forms, inspect, measure, project, review, run, show
-from manyheads.cli.options import Command, SystemCommand, with_groups
+from manyheads.cli.examples import EXAMPLES
+from manyheads.cli.options import with_groups
+from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
-from manyheads.errors import ConfigError, UserError
+from manyheads.errors import EXIT_CODES, ConfigError, ExitCode, UserError
 
 USAGE = cast(
     type[Exception],
     next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException"),
 )
-"""What the parser refuses; some versions of Typer bring a Click of their own."""
+"""Errors of the parser; some versions of Typer bring a Click of their own."""
 
 
 def main() -> None:
-    """Run `manyheads`; a user's mistake ends with a message and exit code 2, Ctrl-C with 130."""
+    """Run `manyheads`; errors for the user end with a message and one of `EXIT_CODES`."""
+    code = ExitCode.INPUT
     try:
         for number, word in enumerate(sys.argv[1:], 1):
             if "\0" in word or word != objects.printable(word):
@@ -29,9 +32,10 @@ def main() -> None:
                     hint="files and folders need names in UTF-8",
                 )
         project.read_keys()
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(prog_name="manyheads", standalone_mode=False))
     except UserError as error:
         fail(error)
+        code = error.exit_code
     except USAGE as error:
         fail_usage(error)
     except OSError as error:
@@ -40,19 +44,32 @@ def main() -> None:
         fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
     except KeyboardInterrupt:
         say("manyheads: stopped", err=True)
-        sys.exit(130)
-    sys.exit(2)
+        code = ExitCode.STOPPED
+    sys.exit(code)
 
 
 # The commands of `manyheads`, put together.
 
 
+HELP = "Research teams and review committees of language-model agents, on AutoGen or AgentScope."
+START = {
+    "run virsci": "run a research team: offline, in seconds",
+    "run virsci --estimate": "print the calls, tokens and cost to expect",
+    "init my-project": "make a folder with a config, papers and prompts of your own",
+    "list": "list systems, configs, suites, corpora and runs",
+    "--help": "list all commands",
+}
+"""What `manyheads` without a command suggests."""
+
 app = typer.Typer(
     name="manyheads",
-    help="Research teams and review committees for AgentScope and AutoGen.",
-    no_args_is_help=True,
+    cls=Group,
+    help=HELP,
+    epilog="\n".join(f"{code:>3}  {meaning}" for code, meaning in EXIT_CODES.items()),
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("init")(project.init)
 app.command("run", cls=SystemCommand)(run.run)
@@ -73,10 +90,17 @@ app.add_typer(inspect.app, name="prompts")
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(forms.ratings, name="rating")
 app.add_typer(forms.rankings, name="ranking")
-for part in (app, inspect.app, corpus.app, forms.ratings, forms.rankings):
+for path, part in {
+    "": app, "prompts ": inspect.app, "corpus ": corpus.app, "rating ": forms.ratings, "ranking ": forms.rankings,
+}.items():  # fmt: skip
     for each in part.registered_commands:
+        assert each.callback
+        words = f"{path}{each.name or each.callback.__name__}"
         each.cls = SystemCommand if each.cls is SystemCommand else Command
-        each.callback = each.callback and with_groups(each.callback)
+        each.epilog = "\n".join(EXAMPLES.get(words, ())) or None
+        each.callback = with_groups(each.callback)
+    for group in part.registered_groups:
+        group.cls = Group
 
 
 def _version(wanted: bool) -> None:
@@ -85,10 +109,15 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=HELP)
 def top(
+    context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Research teams and review committees for AgentScope and AutoGen."""
+    """Suggests how to start where no command is named."""
+    if context.invoked_subcommand is None:
+        width = max(map(len, START))
+        lines = (f"  manyheads {words:<{width}}  {what}" for words, what in START.items())
+        say("\n".join([HELP, "", "New here?", *lines]))

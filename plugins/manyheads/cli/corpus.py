@@ -1,17 +1,21 @@
-"""`manyheads corpus`: build an ecosystem from papers, and say what is in one."""
+"""`manyheads corpus`: build a corpus from papers, look into it, check it."""
 
 import asyncio
 import shlex
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli import completion
 from manyheads.cli.extraction import extract
 from manyheads.cli.options import (
     Changes,
+    Corpus,
+    Embedding,
     Sets,
     building,
     configured,
@@ -32,14 +36,21 @@ if TYPE_CHECKING:
 
 
 Columns = Annotated[
-    str | None, typer.Option(metavar="FIELD=COLUMN,...", help="Of a table, such as title=Title,year=Year.")
+    str | None,
+    typer.Option(metavar="FIELD=COLUMN,…", help="Column names of a table, such as title=Title,year=Year."),
 ]
-Corpus = Annotated[
-    str, typer.Argument(help="A corpus's folder, or the name of a shipped one or of one in corpora/.")
-]
-Count = Annotated[int | None, typer.Option(min=0, show_default=False)]
-Embedding = Annotated[str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")]
-Format = Annotated[str, typer.Option("--format", help="One that `manyheads corpus formats` lists.")]
+FORMAT_NAMES = (
+    "auto", "jsonl", "aminer", "oag", "semantic-scholar", "semantic-scholar-api", "unarxive", "anthology", "tei", "pdf",
+    "bibtex", "csv", "json", "parquet",
+)  # fmt: skip
+"""The formats by name; here, so that completion need not load their readers."""
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="NAME", autocompletion=completion.one_of(*FORMAT_NAMES),
+        help="Format of the papers; `manyheads corpus formats` lists them.",
+    ),
+]  # fmt: skip
 
 
 # `manyheads corpus targets`: real papers as the targets of a ranking, written as the cases of a suite.
@@ -49,42 +60,66 @@ def targets(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SOURCE...]", help="Datasets that tell references, and those that hold them."
+            metavar="SOURCE…", help="Datasets with reference lists, and datasets with the cited papers."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The file to make: the cases of a suite.")] = Path("cases.jsonl"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="New file for the cases, for `eval --cases`.")
+    ] = Path("cases.jsonl"),
     corpus: Annotated[
         str | None,
-        typer.Option(help="A built corpus instead: contemporary papers, with the past ones nearest to each."),
+        typer.Option(
+            metavar="CORPUS",
+            autocompletion=completion.corpora,
+            help="Sample from a corpus instead: contemporary papers, each with the most similar past ones.",
+        ),
     ] = None,
     paper: Annotated[
         list[str] | None,
         typer.Option(
-            help="This paper instead, by DOI, arXiv number, id or title, from the services. Repeatable."
+            metavar="ID|TITLE",
+            help="Look up this paper instead, by DOI, arXiv number, id or title. Repeatable.",
         ),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="Targets to draw.")] = 10,
-    least: Annotated[int, typer.Option(min=1, help="References with an abstract that each must have.")] = 5,
-    most: Annotated[int, typer.Option(min=1, help="References that are told of each.")] = 20,
+    count: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Number of targets to sample.")] = 10,
+    least: Annotated[
+        int,
+        typer.Option(metavar="NUMBER", min=1, help="Minimum number of references with abstracts per paper."),
+    ] = 5,
+    most: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="Maximum number of references per paper.")
+    ] = 20,
     after: Annotated[
-        int | None, typer.Option(metavar="YEAR", help="Only papers of later years.", show_default=False)
+        int | None,
+        typer.Option(metavar="YEAR", help="Only papers published after this year.", show_default=False),
     ] = None,
     citations: Annotated[
-        int | None, typer.Option(min=0, help="Only papers cited so often.", show_default=False)
+        int | None,
+        typer.Option(metavar="NUMBER", min=0, help="Minimum citation count.", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed of the sample.")] = 0,
     format: Format = "auto",  # noqa: A002
     columns: Columns = None,
     embedding: Embedding = "auto",
     config: Annotated[
-        str, typer.Option(help="The config whose `literature` section tells the services.")
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            autocompletion=completion.configs,
+            help="Config whose `literature` section sets up the services.",
+        ),
     ] = "virsci",
     source: Annotated[
-        list[str] | None, typer.Option(help="semantic_scholar or openalex, asked in this order. Repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=completion.one_of("semantic_scholar", "openalex"),
+            help="Service to ask: semantic_scholar or openalex, in this order. Repeatable.",
+        ),
     ] = None,
     sets: Sets = None,
 ) -> None:
-    """Draw papers that were really written, with the abstracts of what they cite, as targets of a ranking."""
+    """Sample published papers, with the abstracts they cite, as ranking targets."""
     from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.ecosystem import Ecosystem
     from manyheads.literature.readers.table import column_option
@@ -100,9 +135,11 @@ def targets(
     )  # fmt: skip
 
     if sum(map(bool, (sources, corpus, paper))) != 1:
-        raise typer.BadParameter("name datasets, or a --corpus, or a --paper", param_hint="SOURCE")
+        raise typer.BadParameter(
+            "name datasets, or --corpus, or --paper, but only one of these", param_hint="SOURCE"
+        )
     if most < least:
-        raise typer.BadParameter("is more than --most", param_hint="--least")
+        raise typer.BadParameter(f"{least} is more than --most {most}", param_hint="--least")
     need_new(out)
     wish = Wish(count, least, most, after, citations, seed)
     with going_on_later(kept=not sources), building() as tell:
@@ -124,13 +161,14 @@ def targets(
             drawn = targets_of(datasets, wish, tell)
     write_cases(out, drawn.cases)
     if passed := reasons(drawn.passed):
-        say(f"papers passed over: {passed}", err=True)
+        say(f"papers not used: {passed}", err=True)
     show_silent(drawn.silent)
-    say(f"{out}: {len(drawn.cases)} of {drawn.fit:,} papers that can be targets")
+    say(f"{out}: {len(drawn.cases)} of {drawn.fit:,} suitable papers")
 
 
 app = typer.Typer(
-    help="Research ecosystems: build one from papers, say what is in one.", no_args_is_help=True
+    help="Build, inspect and check corpora, the papers and scientists that teams work with.",
+    no_args_is_help=True,
 )
 app.command("targets")(targets)
 app.command("extract")(extract)
@@ -141,25 +179,40 @@ class Filters:
     """Which papers and authors a corpus takes."""
 
     bound: Annotated[
-        int | None, typer.Option(help="Papers before this year are past, the others contemporary.")
+        int | None,
+        typer.Option(metavar="YEAR", help="Papers before this year are past, the others contemporary."),
     ] = None
-    start: Annotated[int | None, typer.Option(help="First year.")] = None
-    end: Annotated[int | None, typer.Option(help="Last year.")] = None
-    min_past_citations: Count = None
-    min_contemporary_citations: Count = None
-    min_papers: Count = None
-    min_coauthors: Count = None
+    start: Annotated[int | None, typer.Option(metavar="YEAR", help="First year of papers to include.")] = None
+    end: Annotated[int | None, typer.Option(metavar="YEAR", help="Last year of papers to include.")] = None
+    min_past_citations: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=0, help="Minimum citations of a past paper.")
+    ] = None
+    min_contemporary_citations: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=0, help="Minimum citations of a contemporary paper.")
+    ] = None
+    min_papers: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=0, help="Minimum papers of an author.")
+    ] = None
+    min_coauthors: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=0, help="Minimum co-authors of an author.")
+    ] = None
     author_counts: Annotated[
         str | None,
         typer.Option(
-            help="Count an author's papers and co-authors in the past papers (past), or take the dataset's own (dataset)."
+            metavar="[past|dataset]",
+            autocompletion=completion.one_of("past", "dataset"),
+            help="Count an author's papers and co-authors in the past papers, or use the dataset's own counts.",
         ),
     ] = None
-    max_scientists: Count = None
+    max_scientists: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=0, help="Maximum number of scientists.")
+    ] = None
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Filters of the paper: aminer-cs or oag-3.1. Its model: --embedding mixedbread-ai/mxbai-embed-large-v1"
+            metavar="[aminer-cs|oag-3.1]",
+            autocompletion=completion.one_of("aminer-cs", "oag-3.1"),
+            help="Use the filters of the VirSci paper; it embeds with --embedding mixedbread-ai/mxbai-embed-large-v1.",
         ),
     ] = None
 
@@ -168,36 +221,61 @@ class Filters:
 def build(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="SOURCE...", help="Files or folders of papers, or s2:WORDS, a search."),
+        typer.Argument(
+            metavar="SOURCE…", help="Files or folders of papers, or s2:WORDS for a Semantic Scholar search."
+        ),
     ],
     changes: Changes,
     filters: Filters,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The folder to make. [default: corpora/ and the corpus's name]", show_default=False
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="New corpus folder. [default: corpora/NAME]",
+            show_default=False,
         ),
     ] = None,
     name: Annotated[
         str | None,
         typer.Option(
-            help="What it is called. [default: the name of --out, else of the source]", show_default=False
+            metavar="NAME",
+            show_default=False,
+            help="Name of the corpus. [default: the name of --out, else of the first source]",
         ),
     ] = None,
     format: Format = "auto",  # noqa: A002
     columns: Columns = None,
     interests: Annotated[
-        str, typer.Option(help="Where a dataset has none: keywords, or a model condenses them: model.")
+        str,
+        typer.Option(
+            metavar="[keywords|model]",
+            autocompletion=completion.one_of("keywords", "model"),
+            help="Research interests for datasets without them: keywords, or keywords summarised by --model.",
+        ),
     ] = "keywords",
     embedding: Embedding = "auto",
-    vectors: Annotated[Path | None, typer.Option(help="Ready-made vectors, .npy; with --ids.")] = None,
-    ids: Annotated[Path | None, typer.Option(help="The papers of the vectors' rows, an id a line.")] = None,
+    vectors: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Use these vectors (.npy); needs --ids.")
+    ] = None,
+    ids: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Paper ids of the rows of --vectors, one per line.")
+    ] = None,
     limit: Annotated[
-        int, typer.Option(min=1, max=1000, help="Papers of a year that a search gives, at most.")
+        int,
+        typer.Option(
+            metavar="NUMBER", min=1, max=1000, help="Maximum number of papers per year of a search."
+        ),
     ] = 1000,
-    seed: Annotated[int | None, typer.Option(help="Decides who is Scientist0, Scientist1, …")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Random seed: numbers the scientists.")
+    ] = None,
 ) -> None:
-    """Build a corpus. Run again after a kill, it goes on where it was."""
+    """Build a corpus from papers: files, datasets, or a search.
+
+    Run the same command again to resume an interrupted build.
+    """
     from manyheads.bank.building import build_corpus
     from manyheads.bank.embedding import load_embedder
     from manyheads.bank.meta import PRESET_FORMATS, BuildOptions
@@ -225,7 +303,7 @@ def build(
         librarian = _librarian(interests, changes.model, config, tell, held)
         made = build_corpus(
             reader, target, options, load_embedder(embedding),
-            name=name, vectors=pair, interests=librarian, progress=tell,
+            name=name, vectors=pair, interests=librarian, progress=tell, note=partial(say, err=True),
         )  # fmt: skip
     with made:
         _show(made.meta, target)
@@ -240,7 +318,7 @@ def _librarian(
     """Who condenses keywords into interests, if a model is to."""
     if interests not in ("keywords", "model") or (interests == "model") != (model is not None):
         raise typer.BadParameter(
-            "keywords, or model together with --model PROVIDER/NAME", param_hint="--interests"
+            "must be keywords, or model together with --model PROVIDER/NAME", param_hint="--interests"
         )
     if interests == "keywords":
         return None
@@ -258,11 +336,11 @@ def _librarian(
 
 @app.command()
 def formats() -> None:
-    """List the formats that a corpus can be built from."""
+    """List the formats of papers that a corpus can be built from."""
     from manyheads.literature.readers.formats import FORMATS
 
     for one in FORMATS.values():
-        say(f"{one.name:<22}{one.about}\n{'':<22}such as {one.example}")
+        say(f"{one.name:<22}{one.about}\n{'':<22}example: {one.example}")
 
 
 @app.command()
@@ -270,7 +348,7 @@ def info(
     corpus: Corpus = "sample",
     embedding: Embedding = "auto",
 ) -> None:
-    """Say what is in a corpus. A shipped one is built on first use, with an embedding model of your choice."""
+    """Show what a corpus contains. A shipped corpus is built on first use."""
     from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.meta import read_meta
 
@@ -284,7 +362,7 @@ def verify(
     corpus: Corpus = "sample",
     embedding: Embedding = "auto",
 ) -> None:
-    """Read all of a corpus, and say whether it is as it was built."""
+    """Check every file of a corpus for damage."""
     from manyheads.bank.corpora import SHIPPED, folder_of, resolve_corpus, verify_corpus
 
     with building() as tell:

@@ -1,4 +1,4 @@
-"""`manyheads eval`: a suite of runs, and what they come to; `manyheads plant`: papers with known errors for one."""
+"""`manyheads eval`: a suite of runs with its results; `manyheads plant`: papers with known errors for one."""
 
 import asyncio
 from pathlib import Path
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.cli.options import Budget, Changes, configured, going_on_later
+from manyheads.cli import completion
+from manyheads.cli.cost import Yes, confirm, print_estimate
+from manyheads.cli.options import Budget, Changes, Estimated, configured, going_on_later
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
+from manyheads.errors import ConfigError, ExitCode, did_you_mean
 from manyheads.escaping import plain
 
 if TYPE_CHECKING:
@@ -22,36 +25,60 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    name: Annotated[str, typer.Argument(help="A shipped suite such as team-size, or a suite's folder.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SUITE",
+            help="A shipped suite, such as team-size, or the folder of your own.",
+            autocompletion=completion.suites,
+        ),
+    ],
     changes: Changes,
     repeats: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Runs of each condition and case. [default: the suite's]", show_default=False
+            metavar="NUMBER",
+            min=1,
+            show_default=False,
+            help="Runs per condition and case, each with another seed. [default: the suite's]",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The suite's folder. [default: runs/eval-<name>]", show_default=False),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="Folder of the results. [default: runs/eval-SUITE]",
+            show_default=False,
+        ),
     ] = None,
     cases: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE|FOLDER",
-            help="Other cases: JSON Lines like the suite's own; of suites about papers, a folder of these too.",
+            help="Use these cases instead of the suite's: JSON Lines, or a folder of papers for a suite on papers.",
             show_default=False,
         ),
     ] = None,
     budget: Budget = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 4,
+    estimate: Estimated = False,
+    yes: Yes = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Runs in parallel.")] = 4,
     accept_changes: Annotated[
-        bool, typer.Option("--accept-changes", help="Go on although suite, config or prompts have changed.")
+        bool,
+        typer.Option("--accept-changes", help="Resume although suite, config or prompts have changed."),
     ] = False,
 ) -> None:
-    """Run a suite: every condition, case and seed; measured, averaged, drawn. The same command again goes on."""
+    """Run an evaluation suite, measure every run, and write tables, plots and a report.
+
+    A suite runs each condition on each case with several seeds. Run the same command again to resume it. Exits with 5 if
+    runs failed or lack a measure, and with 3 if the budget is spent; the results of the others are reported.
+    """
     from manyheads.engine.budget import JobsBudget
+    from manyheads.engine.jobs import finished_jobs
     from manyheads.resources import Resources
-    from manyheads.suites.cells import cells_of, jobs_of
+    from manyheads.suites.cells import RUN, cells_of, jobs_of
     from manyheads.suites.evaluate import evaluate
     from manyheads.suites.spec import read_suite
 
@@ -64,9 +91,17 @@ def evaluate(
 
     folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
     cells = cells_of(suite, times, load, folder, changes.settings())
+    graph = jobs_of(cells)
+    left = [graph[key] for key, finished in finished_jobs(graph).items() if not finished]
+    runs = [job.config for job in left if job.kind == RUN]
+    if estimate:
+        kinds = sorted({job.kind for job in left if job.kind != RUN})
+        print_estimate(runs, as_json=False, without=[f"each {kind} of a run" for kind in kinds])
+        return
+    confirm(runs, yes=yes)
     with (
         going_on_later(),
-        jobs_progress("runs", len(jobs_of(cells))) as listener,
+        jobs_progress("runs", len(graph)) as listener,
     ):
         work = evaluate(
             suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,
@@ -75,7 +110,7 @@ def evaluate(
         evaluation = asyncio.run(work)
     _show(suite, evaluation)
     if evaluation.results.failed or evaluation.results.lacking:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.BUDGET if limits.stopped else ExitCode.PARTIAL)
 
 
 def _show(suite: "Suite", evaluation: "Evaluation") -> None:
@@ -87,7 +122,7 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
     console.print(suite_table(console, results))
     _explain(results)
     if warned := sum(bool(row.warnings) for row in results.rows):
-        say(f"{warned} of {len(results.rows)} cells finished with warnings, which the report names", err=True)
+        say(f"{warned} of {len(results.rows)} runs finished with warnings; see the report", err=True)
     if suite.spec.plot and not evaluation.pictures:
         say(f"warning: {WITHOUT}", err=True)
     if results.offline:
@@ -95,12 +130,12 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
     for picture in evaluation.pictures:
         say(f"Plot      {picture}")
     if evaluation.arena:
-        say(f"Arena     {evaluation.arena}  (its key.csv is not for those who compare)")
+        say(f"Arena     {evaluation.arena}  (keep its key.csv from the raters)")
     say(f"Report    {evaluation.report}")
 
 
 def _explain(results: "Results") -> None:
-    """What is not in the means, and why; the same reason once."""
+    """What the means leave out, and why; each reason once."""
     from manyheads.suites.report import cells_by
 
     failed = [(row.error or "", row.cell) for row in results.failed]
@@ -112,12 +147,12 @@ def _explain(results: "Results") -> None:
             more = f" and {len(cells) - 1} more" if cells[1:] else ""
             say(f"{what}: {cells[0]}{more}: {why}", err=True)
     if bad := len(results.failed) + len(results.lacking):
-        say(f"{bad} of {len(results.rows)} cells are left out of means, see above", err=True)
+        say(f"{bad} of {len(results.rows)} runs are left out of the means, see above", err=True)
     if failed:
-        say("The same command goes on, with what has failed and what was not tried.", err=True)
+        say("To retry failed runs, run the same command again.", err=True)
     for name in results.spec.measures:
         if unknown := sum(name in row.unknown for row in results.rows):
-            say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} cells", err=True)
+            say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} runs", err=True)
 
 
 # A suite's means as a table: a column for each measure where the terminal is wide enough, else a line.
@@ -172,30 +207,47 @@ def _table(results: "Results", *, wide: bool, narrow: bool, fold: bool = False) 
     return table
 
 
+PLANTED = ("wrong-number", "caption", "missing-baseline", "broken-reference", "swapped-columns")
+"""The kinds of errors, as `systems.planted_error.planted` plants them; here, so that help need not load it."""
+
+
 def plant(
     papers: Annotated[
         list[Path],
-        typer.Argument(metavar="PAPER|FOLDER…", help="Papers of any form that is read, or folders of them."),
+        typer.Argument(metavar="PAPER|FOLDER…", help="Papers in a supported format, or folders of papers."),
     ],
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            help="wrong-number, caption, missing-baseline, broken-reference or swapped-columns. Repeatable. [default: all]",
+            metavar="KIND",
             show_default=False,
+            autocompletion=completion.one_of(*PLANTED),
+            help=f"Kind of error: {', '.join(PLANTED)}. Repeatable. [default: all]",
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Of which number, caption, row, citation and columns are taken.")
+        int,
+        typer.Option(metavar="NUMBER", help="Random seed: chooses the numbers, captions and rows to change."),
     ] = 0,
-    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("planted"),
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder to write to.")] = Path(
+        "planted"
+    ),
 ) -> None:
-    """Plant a known error of each kind into papers, a copy each, for `manyheads eval review-planted-errors`."""
+    """Plant known errors into copies of papers, to test reviewers.
+
+    Each copy gets one error. `manyheads eval review-planted-errors` then measures how many of them reviewers find.
+    """
     from manyheads.systems.planted_error.key import CASES, KEY, plant_all
     from manyheads.systems.planted_error.planted import KINDS
     from manyheads.texts import count
 
     if strange := set(kind or ()) - {*KINDS}:
-        raise typer.BadParameter(f"--kind {', '.join(sorted(strange))}: there are {', '.join(KINDS)}")
+        word = min(strange)
+        raise ConfigError(
+            f"--kind {', '.join(sorted(strange))}: no such kind of error",
+            tried=f"kinds: {', '.join(KINDS)}",
+            hint=did_you_mean(word, KINDS, "name one of these"),
+        )
     files = [
         file
         for path in papers
@@ -207,6 +259,6 @@ def plant(
     clean = sum(each.planted is None for each in key.documents)
     say(f"{count(clean, 'paper')}, {count(len(key.documents) - clean, 'planted error')}")
     for paper, kinds in key.without.items():
-        say(f"{paper}: nothing in it would prove {', '.join(kinds)}")
+        say(f"{paper}: no place for these errors: {', '.join(kinds)}")
     say(f"Key       {out / KEY}  (keep it from reviewers)")
     say(f"Cases     {out / CASES}  (manyheads eval review-planted-errors --cases {out / CASES})")

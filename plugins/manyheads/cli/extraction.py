@@ -1,14 +1,15 @@
-"""`manyheads corpus extract`: records of a corpus's papers, which its literature database finds them by."""
+"""`manyheads corpus extract`: the records by which a corpus's literature database finds papers."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from manyheads.cli.options import Budget, Changes, building, going_on_later
+from manyheads.cli import completion
+from manyheads.cli.options import Budget, Changes, Corpus, Embedding, building, going_on_later
 from manyheads.cli.printing import say
-from manyheads.errors import ConfigError
+from manyheads.errors import PartialError
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
@@ -19,41 +20,43 @@ if TYPE_CHECKING:
     from manyheads.engine.extraction import Extractor
 
 NOTES = 5
-"""What was left out of papers: so many are told, the others counted."""
+"""Messages about single papers that are printed; the others are counted."""
 
 
 def extract(
-    corpus: Annotated[str, typer.Argument(help="A built corpus's folder, or a shipped corpus's name.")],
+    corpus: Corpus,
     changes: Changes,
     extractor: Annotated[
-        str | None,
+        Literal["lexical", "model"] | None,
         typer.Option(
-            metavar="lexical|model",
-            help="By rules, or by a model. [default: model, where --model or the config names one]",
+            help="Extract by rules (lexical), or with a language model. [default: model if --model or --config names one]",
             show_default=False,
         ),
     ] = None,
     config: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME|FILE", help="A config whose model is asked. Repeatable.", show_default=False
+            metavar="NAME|FILE",
+            help="Config whose model to use. Repeatable.",
+            autocompletion=completion.configs,
         ),
     ] = None,
     budget: Budget = None,
     vectors: Annotated[
-        str | None,
+        Literal["texts", "abstract"] | None,
         typer.Option(
-            metavar="texts|abstract",
-            help="What papers are found by: texts embeds background, summary and main ideas; abstract takes the vector that "
-            "the corpus has of each paper for all three; earlier records are changed too. [default: texts of a model, else abstract]",
+            help="Find papers by embeddings of their extracted texts, or by the corpus's own vector of each abstract; applies to "
+            "existing records, too. [default: texts for records of a model, else abstract]",
             show_default=False,
         ),
     ] = None,
-    embedding: Annotated[
-        str, typer.Option(help="auto, lexical, a fastembed model, or a model's folder.")
-    ] = "auto",
+    embedding: Embedding = "auto",
 ) -> None:
-    """Extract each paper's entities, background, summary and main ideas. Run again, it goes on with those that have none."""
+    """Extract entities, background, summary and main ideas of each paper of a corpus.
+
+    Searches of the literature database use these records. Run the command again to resume: only papers without a record are
+    extracted.
+    """
     from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.database import LiteratureDatabase
     from manyheads.bank.digest import extracting
@@ -61,13 +64,9 @@ def extract(
     from manyheads.bank.embedding import load_embedder
     from manyheads.models.offline import OFFLINE
 
-    if extractor not in (None, "lexical", "model"):
-        raise typer.BadParameter("lexical or model", param_hint="--extractor")
-    if vectors not in (None, "texts", "abstract"):
-        raise typer.BadParameter("texts or abstract", param_hint="--vectors")
     if extractor == "lexical" and (changes.model or budget):
         raise typer.BadParameter(
-            "lexical asks no model; leave out --model, --budget", param_hint="--extractor"
+            "lexical uses no language model; leave out --model and --budget", param_hint="--extractor"
         )
     settings = changes.config(config or [])
     with ExitStack() as held, going_on_later(), building() as tell:
@@ -88,7 +87,7 @@ def extract(
         if surveyor:
             line = _by_model(database, surveyor, vectors or "texts")
         else:
-            line = _by_rules(database, tell, vectors or "abstract", anew=extractor == "lexical")
+            line = _by_rules(database, tell, vectors or "abstract", again=extractor == "lexical")
         if vectors:
             line += _found_by(database, vectors, tell)
         about = database.about()
@@ -100,20 +99,20 @@ def extract(
 
 
 def _found_by(database: "LiteratureDatabase", vectors: "Source", tell: "Progress") -> str:
-    """Have the records that were there before be found by what is asked for now."""
+    """Have earlier records found by the vectors that are now asked for."""
     papers = database.found_by("abstract" if vectors == "texts" else "texts")
     _embed(database, papers, vectors, tell)
-    return f"; {len(papers):,} of before are found by {vectors} from now on" if papers else ""
+    return f"; {len(papers):,} earlier ones are now found by {vectors}" if papers else ""
 
 
 def _restore(database: "LiteratureDatabase", vectors: "Source | None", tell: "Progress") -> None:
-    """Make vectors of records that have lost theirs: as is asked for, else as is usual for who has made the records."""
+    """Recompute missing vectors of records: of the kind asked for, else the usual kind for the records' extractor."""
     from manyheads.bank.extraction import LEXICAL
 
     if papers := database.without_vectors():
         lexical = {*database.graph.makers().values()} == {LEXICAL}
         _embed(database, papers, vectors or ("abstract" if lexical else "texts"), tell)
-        say(f"the vectors of {len(papers):,} records were gone, and are made anew")
+        say(f"the vectors of {len(papers):,} records were missing and have been recomputed")
 
 
 def _embed(
@@ -164,23 +163,25 @@ def _by_model(database: "LiteratureDatabase", extractor: "Extractor", vectors: "
                 say(f"{name}: {len(notes) - NOTES:,} more", err=True)
         say(extractor.summary(), err=True)
     if passed:
-        raise ConfigError(
+        raise PartialError(
             f"{len(passed):,} of {len(papers):,} papers have no record by {extractor.name}, see above",
             hint="run the same command again, or choose another model: --model PROVIDER/NAME",
         )
     had = database.ecosystem.papers.count() - len(papers)
-    return f"{extractor.done:,} papers extracted by {extractor.name}; {had:,} had such a record before"
+    return f"{extractor.done:,} papers extracted by {extractor.name}; {had:,} already had such a record"
 
 
-def _by_rules(database: "LiteratureDatabase", tell: "Progress", vectors: "Source", *, anew: bool) -> str:
-    """Records by rules of the papers that have none; `anew`: of those that a model has made records of as well."""
+def _by_rules(database: "LiteratureDatabase", tell: "Progress", vectors: "Source", *, again: bool) -> str:
+    """Records by rules for the papers without one; `again`: also for those with a record by a model."""
     from manyheads.bank.digest import RECIPE, extract_papers
 
-    papers = database.missing(RECIPE if anew else None)
+    papers = database.missing(RECIPE if again else None)
     kept = sum(count for recipe, count in database.graph.recipes().items() if recipe != RECIPE)
     done = extract_papers(database, papers, tell, vectors)
     had = database.ecosystem.papers.count() - done
-    line = f"{done:,} papers extracted without a model; {had:,} had {'such a' if anew else 'a'} record before"
+    line = (
+        f"{done:,} papers extracted without a model; {had:,} already had {'such a' if again else 'a'} record"
+    )
     return (
-        f"{line}, {kept:,} of them by a model or by earlier rules, which stay" if kept and not anew else line
+        f"{line}, {kept:,} of them by a model or by earlier rules, which stay" if kept and not again else line
     )

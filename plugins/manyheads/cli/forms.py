@@ -1,4 +1,4 @@
-"""`manyheads rating` and `manyheads ranking`: forms for people to fill in, and what comes of them."""
+"""`manyheads rating` and `manyheads ranking`: forms for human raters, and agreement with them."""
 
 from dataclasses import asdict, dataclass
 from functools import wraps
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manyheads.cli import review
+from manyheads.cli import completion, review
 from manyheads.cli.options import Json
 from manyheads.cli.printing import say, say_json
 from manyheads.escaping import plain
@@ -21,16 +21,22 @@ if TYPE_CHECKING:
 class Forms:
     """Options of blind forms."""
 
-    out: Annotated[Path, typer.Option(help="The table to write; several raters get one each.")] = Path(
-        "form.csv"
-    )
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Table to write; with several raters, one numbered table each.",
+        ),
+    ] = Path("form.csv")
     raters: Annotated[
-        int, typer.Option(min=1, max=1000, help="How many people rate each text, or rank each set.")
+        int, typer.Option(metavar="NUMBER", min=1, max=1000, help="Number of people who fill in the form.")
     ] = 3
-    seed: Annotated[int, typer.Option(help="Of the order in which texts, sets and ideas are shown.")] = 0
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed of the order of items.")] = 0
 
     def write(self, form: "Form", number: int, thing: str) -> None:
-        """Write a form on so many things, and list its files: a table for each rater, the guideline and the key."""
+        """Write a form on a number of things, and list its files: a table for each rater, the guideline and the key."""
         from manyheads.texts import count
 
         *tables, guide, key = form.write(self.out)
@@ -42,7 +48,7 @@ class Forms:
 
 
 ratings = typer.Typer(
-    help="Ratings of texts by people: blind forms, and how far a measure agrees with them.",
+    help="Have people rate texts blind, and compare measures with their ratings.",
     no_args_is_help=True,
 )
 
@@ -51,11 +57,15 @@ ratings = typer.Typer(
 def rating_form(
     texts: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN|FILE…", help="Run folders, text files, or .jsonl of abstracts."),
+        typer.Argument(
+            metavar="RUN|FILE…",
+            help="Run folders, text files, or .jsonl files of abstracts.",
+            autocompletion=completion.texts,
+        ),
     ],
     forms: Forms,
 ) -> None:
-    """Write blind rating forms: a table for each rater, a guideline, and the key, which is not for raters."""
+    """Write blind rating forms: a table for each rater, a guideline, and a key that raters must not see."""
     from manyheads.measures.ratings import rating_form as blind_form
     from manyheads.texts import read_each
 
@@ -68,35 +78,50 @@ def rating_form(
 def rating_agreement(
     ratings: Annotated[
         list[Path],
-        typer.Argument(metavar="RATINGS…", help="Filled-in forms, or run folders of manyheads review."),
+        typer.Argument(metavar="FORM|RUN…", help="Filled-in forms, or run folders of `manyheads review`."),
     ],
     scores: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Scores of the texts: measures.jsonl, a CSV, or run folders of manyheads review. Repeatable."
+            metavar="FILE|RUN",
+            help="Scores to compare with: measures.jsonl, a CSV file, or run folders of `manyheads review`. Repeatable.",
         ),
     ] = None,
-    by: Annotated[str, typer.Option(help="The score's name.")] = "on",
+    by: Annotated[str, typer.Option(metavar="NAME", help="Name of the score in --scores.")] = "on",
     on: Annotated[
         str | None,
-        typer.Option(help="The criterion. [default: novelty, else what was scored]", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            help="Rating criterion to compare with. [default: novelty, else the one of the scores]",
+        ),
     ] = None,
-    key: Annotated[Path | None, typer.Option(help="The key of the form: what its ids stand for.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Key of the form, which maps its ids to texts.")
+    ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option(metavar="[FILE:]ROW", help="Leave a row out. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="[FILE:]ROW", help="Exclude a row; row 1 is the header. Repeatable."),
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME=COLUMN,...",
-            help="What a table of yours calls rater, id and the criteria, such as rater=who,id=paper.",
+            metavar="NAME=COLUMN,…",
+            help="Column names of your own table, such as rater=who,id=paper,novelty=new.",
         ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw a scatter plot: .png, .svg or .pdf.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw a scatter plot (.png, .svg or .pdf).")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
+    ] = 0,
     json: Json = False,
 ) -> None:
-    """Say how far raters agree with each other, and a measure with the raters: correlations with intervals."""
+    """Report how well raters agree with each other, and a measure with the raters.
+
+    Prints correlations with confidence intervals.
+    """
     from manyheads.measures.forms import Key, columns_named
     from manyheads.measures.ratings import (
         COLUMNS,
@@ -112,14 +137,15 @@ def rating_agreement(
 
     folders = [path for path in ratings if path.is_dir()]
     if not scores and (on or plot):
-        raise typer.BadParameter("--on and --plot are about scores: name them with --scores")
+        raise typer.BadParameter("--on and --plot need --scores")
     if folders and len(folders) < len(ratings):
         raise typer.BadParameter(
-            f"{folders[0]}: forms and run folders are not taken together; "
-            "if these are scores, name each of them with a --scores of its own"
+            f"{folders[0]}: forms and run folders cannot be mixed; if the run folders hold scores, give each with --scores"
         )
     if folders and (key or exclude or columns):
-        raise typer.BadParameter("--key, --exclude and --columns are for filled-in forms, not for reviews")
+        raise typer.BadParameter(
+            "--key, --exclude and --columns work with filled-in forms only, not with run folders"
+        )
     if plot:
         needs_plots(plot)
     if folders:
@@ -142,30 +168,42 @@ def rating_agreement(
 @ratings.command("calibration")
 def rating_calibration(
     people: Annotated[
-        Path, typer.Argument(metavar="PEOPLE.csv", help="A row a rating: paper,rater,score[,accepted].")
+        Path,
+        typer.Argument(metavar="CSV", help="People's ratings, one per row: paper,rater,score[,accepted]."),
     ],
     scores: Annotated[
         list[Path],
         typer.Option(
-            help="Scores of the same papers: run folders of reviews, a CSV, or JSON Lines. Repeatable."
+            metavar="FILE|RUN",
+            help="Scores of the same papers: run folders of reviews, a CSV file, or JSON Lines. Repeatable.",
         ),
     ],
-    by: Annotated[str, typer.Option(help="The score's name.")] = "overall",
-    on: Annotated[str, typer.Option(help="The column with people's ratings.")] = "score",
+    by: Annotated[str, typer.Option(metavar="NAME", help="Name of the score in --scores.")] = "overall",
+    on: Annotated[str, typer.Option(metavar="COLUMN", help="Column with people's ratings.")] = "score",
     threshold: Annotated[
         float | None,
-        typer.Option(help="Mean rating from which on a paper is good, where no column `accepted` tells."),
+        typer.Option(
+            metavar="NUMBER",
+            help="Minimum mean rating of a good paper, if there is no column `accepted`.",
+        ),
     ] = None,
     score_threshold: Annotated[
         float | None,
         typer.Option(
-            help="Score from which on a paper is called good. [default: --threshold]", show_default=False
+            metavar="NUMBER",
+            show_default=False,
+            help="Minimum score of a good paper. [default: --threshold]",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
+    ] = 0,
     json: Json = False,
 ) -> None:
-    """Hold scores of reviews against people's ratings of the papers, beside one person against the others."""
+    """Compare review scores with people's ratings of the papers.
+
+    The baseline is how well one person agrees with the others.
+    """
     from manyheads.measures.calibration import as_data, as_lines, calibrate, read_people
     from manyheads.measures.ratings import pair, read_scores
 
@@ -190,14 +228,14 @@ def _leave_out(reasons: list[str]) -> None:
 
 
 rankings = typer.Typer(
-    help="Relative quality ranking: ideas beside a target idea, ranked blind.", no_args_is_help=True
+    help="Rank ideas against a target idea, by a model or by people.", no_args_is_help=True
 )
 
 
 @rankings.command("judge")
 @wraps(review.judge)
 def judge(ideas: list[str], **options: Any) -> None:
-    """Folders that hold no idea are left out first."""
+    """Leaves out folders without an idea first."""
     from manyheads.systems.ideas import with_ideas
 
     kept, left = with_ideas(ideas)
@@ -208,11 +246,14 @@ def judge(ideas: list[str], **options: Any) -> None:
 @rankings.command("form")
 def ranking_form(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RANKING_RUN…", help="Folders of finished runs of ranking.")
+        list[Path],
+        typer.Argument(
+            metavar="RUN…", help="Run folders of finished rankings.", autocompletion=completion.runs
+        ),
     ],
     forms: Forms,
 ) -> None:
-    """Write blind forms for people to rank the same ideas by hand: a table each, a guideline, and the key."""
+    """Write blind forms for people to rank the same ideas: a table each, a guideline and a key."""
     from manyheads.measures.ranking import doubts, read_ranked_set
     from manyheads.measures.ranking import ranking_form as blind_form
 
@@ -225,16 +266,21 @@ def ranking_form(
 @rankings.command("agreement")
 def ranking_agreement(
     forms: Annotated[list[Path], typer.Argument(metavar="FORM…", help="Filled-in forms.")],
-    key: Annotated[Path, typer.Option(help="The key of the form: what its letters stand for.")],
+    key: Annotated[
+        Path, typer.Option(metavar="FILE", help="Key of the form, which maps its letters to ideas.")
+    ],
     exclude: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[FILE:]ROW", help="Leave out the set in which a row stands, of that rater. Repeatable."
+            metavar="[FILE:]ROW", help="Exclude the rater's set that this row belongs to. Repeatable."
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say how far the judge ranks as people do: D(S), whole rankings, first places; and people among themselves."""
+    """Compare the judge's rankings with people's: D(S), whole rankings, first places.
+
+    The baselines are agreement among people, and guessing.
+    """
     from manyheads.measures.alignment import alignments, as_data, as_lines
     from manyheads.measures.forms import Key
     from manyheads.measures.ranking import LAYOUT, read_rankings

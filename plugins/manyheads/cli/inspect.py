@@ -1,4 +1,4 @@
-"""`manyheads check`."""
+"""`manyheads check`, `roles`, `prompts export`, `export`, `search`."""
 
 import asyncio
 from contextlib import ExitStack
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli import completion
 from manyheads.cli.options import Changes, Configs, Paths, Sets, configured, library, settings, show_silent
 from manyheads.cli.printing import safe_console, say, say_json
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
     from manyheads.bank.retrieval import Inspirations
@@ -26,12 +27,16 @@ def check(
         bool | None,
         typer.Option(
             "--probe/--no-probe",
-            help="Ask each model what it can do: tools, schemas, images, context; some 7 small requests, about 1,000 tokens."
-            " By default only those at servers of your own (base_url, ollama). Runs go by the answers for a day.",
+            help="Ask each model what it supports: tools, schemas, images, context; about 7 requests and 1,000 tokens. "
+            "Runs use the answers for a day. [default: only models on your own servers (base_url, ollama)]",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Validate a config, its roles and prompts, its model and its corpus; say what is missing and how to get it."""
+    """Check that a config can run: keys, roles, prompts, models and corpus.
+
+    Says what is missing and how to get it. Exits with 4 if only servers or services fail, with 2 for anything else.
+    """
     from manyheads.engine.readiness import findings
 
     config = changes.config(configs)
@@ -39,66 +44,91 @@ def check(
     for finding in found:
         say(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject}: {finding.message}")
     if not all(finding.ok for finding in found):
-        raise typer.Exit(2)
+        raise typer.Exit(min(finding.error.exit_code for finding in found if finding.error))
 
 
 # `manyheads roles`.
 
 
-Prompts = Annotated[bool, typer.Option("--prompts", help="List the prompt file of each task instead.")]
+Prompts = Annotated[bool, typer.Option("--prompts", help="Print the prompt file of each task instead.")]
 
 
-def roles(path: Paths = None, prompts: Prompts = False) -> None:
-    """List the roles with their tasks and variables, or with --prompts the files that their prompts come from."""
+def roles(
+    role: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ROLE…", help="Show these roles in detail. [default: all, in short]", show_default=False,
+            autocompletion=completion.roles,
+        ),
+    ] = None,
+    path: Paths = None,
+    prompts: Prompts = False,
+) -> None:  # fmt: skip
+    """List the roles of agents, with their tasks and variables."""
     from manyheads.resources import Resources
     from manyheads.roles import Roles
 
     resources = Resources.of(path or ())
-    cards = Roles(resources).cards.values()
-    if prompts:
-        for number, card in enumerate(cards):
-            say(f"{chr(10) if number else ''}{card.name}")
+    every = Roles(resources)
+    cards = [every.card(name) for name in role] if role else [*every.cards.values()]
+    for number, card in enumerate(cards):
+        say(f"{chr(10) if number else ''}{card.name}")
+        if prompts:
             files = {"(system)": card.system_prompt(), **{task: card.prompt_of(task) for task in card.tasks}}
             width = max(map(len, files))
             for task, prompt in files.items():
                 file = resources.find("prompts", prompt) or f"prompts/{prompt}: not found"
                 say(f"  {task:<{width}}  {file}")
-        return
-    from rich.table import Table
+            continue
+        _say_wrapped(card.description, "  ")
+        if role:
+            for name, task in card.tasks.items():
+                _say_wrapped(f"{name}: {task.description}", "  task      ")
+                _say_wrapped(
+                    f"given {', '.join(task.variables) or 'nothing'}; replies {task.reply}", " " * 14
+                )
+        else:
+            _say_wrapped(", ".join(card.tasks) or "none", "  tasks     ")
+        for name, value in card.variables.items():
+            _say_wrapped(f"{name} (required)" if value is None else f"{name}: {value}", "  variable  ")
+    if not role:
+        say("\nDetails: manyheads roles ROLE")
 
-    table = Table("role", "what it does", "tasks", "variables")
-    for card in cards:
-        variables = (
-            f"{name} (needed)" if value is None else f"{name}: {value}"
-            for name, value in card.variables.items()
-        )
-        table.add_row(card.name, card.description, ", ".join(card.tasks), "\n".join(variables))
-    safe_console().print(table, markup=False)
+
+def _say_wrapped(text: str, margin: str) -> None:
+    """A paragraph of a list, its first line after a label, as wide as the terminal."""
+    from shutil import get_terminal_size
+    from textwrap import fill
+
+    from manyheads.escaping import plain
+
+    width = max(40, min(get_terminal_size().columns, 100))
+    say(fill(plain(text), width, initial_indent=margin, subsequent_indent=" " * len(margin)))
 
 
 # `manyheads prompts export`.
 
 
-app = typer.Typer(help="The prompt files.", no_args_is_help=True)
+app = typer.Typer(help="Copy prompts and roles, to edit them.", no_args_is_help=True)
 
 
 @app.callback()
 def _group() -> None:
-    """The prompt files."""
+    """Copy prompts and roles, to edit them."""
 
 
 @app.command("export")
 def export_prompts(
     folder: Annotated[
-        Path, typer.Argument(help="Folder for your copies; files that are there stay as they are.")
+        Path, typer.Argument(metavar="FOLDER", help="Folder for your copies; existing files are kept.")
     ],
     path: Paths = None,
 ) -> None:
-    """Copy roles and prompts into a folder of yours, to edit them there and use them with --path."""
+    """Copy roles and prompts into a folder, to edit them and use them with --path."""
     from manyheads.resources import Resources, copy_out
 
     written = copy_out(Resources.of(path or ()), folder, ("roles", "prompts"))
-    say(f"{len(written)} files in {folder}; use them with: manyheads run virsci --path {folder}")
+    say(f"{len(written)} files copied to {folder}; use them with: manyheads run virsci --path {folder}")
 
 
 # `manyheads export`.
@@ -108,10 +138,17 @@ def export(
     configs: Configs,
     changes: Changes,
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write; standard output if left out.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write. [default: standard output]",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Write a config as the component JSON that AutoGen's own loader and Studio take."""
+    """Write a config as component JSON, for AutoGen's loader and AutoGen Studio."""
     from manyheads.hosts import component
 
     text = component(changes.config(configs))
@@ -131,36 +168,68 @@ def export(
 
 def search(
     query: Annotated[
-        str, typer.Argument(help="A few keywords; with --how, a research background of any length.")
+        str,
+        typer.Argument(
+            metavar="QUERY", help="A few keywords; with --how, a research background of any length."
+        ),
     ],
-    config: Annotated[str, typer.Option(help="The config whose `literature` section is used.")] = "virsci",
+    config: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            autocompletion=completion.configs,
+            help="Config whose `literature` section to use.",
+        ),
+    ] = "virsci",
     source: Annotated[
         list[str] | None,
-        typer.Option(help="local, semantic_scholar, openalex or arxiv, asked in this order. Repeatable."),
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            autocompletion=completion.one_of("local", "semantic_scholar", "openalex", "arxiv"),
+            help="Source to search: local (the corpus), semantic_scholar, openalex or arxiv. Repeatable: each is asked if those "
+            "before it find too little. [default: the config's]",
+        ),
     ] = None,
     corpus: Annotated[
         str | None,
-        typer.Option(help="A shipped corpus by name, or a built one's folder. [default: the config's]"),
+        typer.Option(
+            metavar="CORPUS",
+            autocompletion=completion.corpora,
+            show_default=False,
+            help="A corpus by name, or a corpus folder. [default: the config's]",
+        ),
     ] = None,
     how: Annotated[
         str | None,
         typer.Option(
-            help="Ask the corpus's literature database instead, in these ways: semantic,entity,cocitation,bm25, or some of them;"
-            " each paper with its reasons.",
+            metavar="WAY,…",
+            autocompletion=completion.one_of("semantic", "entity", "cocitation", "bm25"),
+            help="Search the corpus's literature database instead: semantic, entity, cocitation, bm25, or several, separated by "
+            "commas. Shows why each paper was found.",
         ),
     ] = None,
     before: Annotated[
         str | None,
-        typer.Option(help="A year or date that all papers are older than, or any. [default: the config's]"),
+        typer.Option(
+            metavar="DATE",
+            show_default=False,
+            help="Only papers published before this year or date; any for no limit. [default: the config's]",
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many papers.")] = 10,
+    limit: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, max=200, help="Maximum number of papers.")
+    ] = 10,
     sets: Sets = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one paper a line as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, one paper per line.")] = False,
 ) -> None:
-    """Search the literature as a run would; what each source was asked goes to standard error."""
+    """Search the literature as agents do.
+
+    Standard error shows how each source answered. Exits with 4 if nothing was found and a source failed.
+    """
     if how is not None and source:
         raise ConfigError(
-            "--how asks the corpus alone, --source the literature", hint="leave one of them out"
+            "--how searches the corpus only, --source the literature services", hint="leave one of them out"
         )
     flags = settings({"before": before, "cascade": source or None}, "literature")
     flags += settings({"corpus": corpus, "literature.retrieval.how": how and how.replace(" ", "").split(",")})
@@ -170,6 +239,9 @@ def search(
         return
     findings = asyncio.run(_look(loaded, query, limit))
     show_silent(findings.degraded)
+    if findings.degraded and not findings.papers:
+        say("no paper found in the sources that could be searched", err=True)
+        raise typer.Exit(ExitCode.SERVER)
     if json:
         for paper in findings.papers:
             say_json(paper.model_dump_json())
@@ -184,8 +256,7 @@ def search(
         year, cited = (str(value) if value is not None else "–" for value in (paper.year, paper.citations))
         # in a column of its own a long id would be cut short, and could not be asked for
         table.add_row(year, cited, Text(plain(paper.title)).append(f"\n{plain(paper.id)}", "dim"))
-    where = " in the sources that could be asked" if findings.degraded else ""
-    safe_console().print(table if findings.papers else f"No paper found{where}.")
+    safe_console().print(table if findings.papers else "No paper found.")
 
 
 async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":

@@ -1,4 +1,4 @@
-"""`manyheads measure`: how new texts are, by the papers nearest to them."""
+"""`manyheads measure`: the novelty of texts, from their nearest papers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from manyheads.cli import completion
 from manyheads.cli.printing import safe_console, say, say_json
 
 if TYPE_CHECKING:
@@ -18,66 +19,105 @@ if TYPE_CHECKING:
 def measure(
     texts: Annotated[
         list[Path],
-        typer.Argument(metavar="TEXT|RUN…", help="Text files, .jsonl files of abstracts, folders of runs."),
+        typer.Argument(
+            metavar="TEXT|RUN…",
+            help="Text files, .jsonl files of abstracts, or run folders.",
+            autocompletion=completion.texts,
+        ),
     ],
     against: Annotated[
         Literal["corpus", "services"],
-        typer.Option(help="services: CD and CI by what Semantic Scholar or others know of each idea."),
+        typer.Option(
+            help="Compare with the papers of a corpus, or with those that literature services find."
+        ),
     ] = "corpus",
     corpus: Annotated[
         str | None,
-        typer.Option(help="A built corpus's folder, or a shipped one's name. [default: the runs' own]"),
+        typer.Option(
+            metavar="CORPUS",
+            autocompletion=completion.corpora,
+            help="A corpus by name, or a corpus folder. [default: the one of the runs]",
+            show_default=False,
+        ),
     ] = None,
     normalise: Annotated[
         Literal["year", "database", "none"] | None,
         typer.Option(
-            help="Divide by the mean of the neighbour's year, of all papers, or not at all. "
-            "[default: the runs' own, else year; of services database]"
+            show_default=False,
+            help="Normalise distances by the mean of the neighbour's year, by the mean of all papers, or not at all. "
+            "[default: as in the runs, else year; with services: database]",
         ),
     ] = None,
-    neighbours: Annotated[int, typer.Option(min=1, help="Nearest papers of each period.")] = 5,
+    neighbours: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="Number of nearest papers per period.")
+    ] = 5,
     retrieve: Annotated[
-        int | None, typer.Option(min=1, help="Papers to find for each text in services. [default: 50]")
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            show_default=False,
+            help="With services: number of papers to find for each text. [default: 50]",
+        ),
     ] = None,
     sets: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
+            "-s",
             metavar="KEY=VALUE",
-            help="How services are asked, such as literature.before=2015. Repeatable.",
+            help="With services: set a key of the config, such as literature.before=2015. Repeatable.",
         ),
     ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Leave a paper out. Repeatable.")
+        list[str] | None, typer.Option(metavar="ID", help="Ignore this paper of the corpus. Repeatable.")
     ] = None,
     exclude_same_title: Annotated[
-        bool, typer.Option("--exclude-same-title", help="Leave papers out that bear a text's own title.")
+        bool, typer.Option("--exclude-same-title", help="Ignore papers with the same title as a text.")
     ] = False,
-    rnd: Annotated[bool, typer.Option("--rnd", help="Relative neighbour density too.")] = False,
-    rnd_papers: Annotated[int, typer.Option(min=1, help="P of RND: papers around the text.")] = 100,
-    rnd_neighbours: Annotated[int, typer.Option(min=1, help="Q of RND: papers around each of these.")] = 50,
+    rnd: Annotated[
+        bool,
+        typer.Option(
+            "--rnd", help="Measure RND (relative neighbour density), too. Needs hundreds of papers."
+        ),
+    ] = False,
+    rnd_papers: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="P of RND: papers around the text.")
+    ] = 100,
+    rnd_neighbours: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="Q of RND: papers around each of these.")
+    ] = 50,
     show_neighbours: Annotated[
-        bool, typer.Option("--show-neighbours", help="Name the nearest papers.")
+        bool, typer.Option("--show-neighbours", help="List the nearest papers.")
     ] = False,
     search: Annotated[
-        Literal["exact", "approximate"], typer.Option(help="approximate asks the bank's index.")
+        Literal["exact", "approximate"],
+        typer.Option(help="How to find the nearest papers; approximate is quicker."),
     ] = "exact",
     embedding: Annotated[
         str | None,
-        typer.Option(help="Where the corpus's model is, if not found by its name; of services, the model."),
+        typer.Option(
+            metavar="MODEL",
+            help="Embedding model: the folder of the corpus's model, if it is not found by name; with services, any model.",
+        ),
     ] = None,
     replies: Annotated[
         bool,
         typer.Option(
-            "--replies", help="Count by role and task instead how many replies of RUN… were valid at once."
+            "--replies",
+            help="Instead, count by role and task how many replies of the runs were valid at the first attempt.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one text a line as JSON.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write the same JSON Lines to a file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, one text per line.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write JSON Lines to a file.")
+    ] = None,
 ) -> None:
-    """Measure texts: HD, CD, CI, ON (VirSci), and on request RND; for several texts their means too.
+    """Measure the novelty of texts: HD, CD, CI and ON.
 
-    Against services, CD and CI alone, by papers of any time unless literature.before is set.
+    HD and CD are the distances to past and contemporary papers, CI is the citations of the nearest contemporary papers, ON
+    combines all three (VirSci). Several texts get means with confidence intervals. With --against services, only CD and CI
+    are computed, using papers from any year unless literature.before is set.
     """
     if replies:
         return _replies(texts, json, out)
@@ -89,7 +129,7 @@ def measure(
     )
     if any(unused.values()):
         names = ", ".join(name for name, given in unused.items() if given)
-        raise typer.BadParameter(f"{names} goes with --against {'corpus' if services else 'services'}")
+        raise typer.BadParameter(f"{names} works only with --against {'corpus' if services else 'services'}")
     how: dict[str, Any] = {
         "neighbours": neighbours, "exclude": exclude or (), "exclude_same_title": exclude_same_title,
     }  # fmt: skip
@@ -128,7 +168,7 @@ def _by_corpus(
     scale: "Normalise | None",
     how: dict[str, Any],
 ) -> "list[Score]":
-    """Texts by the papers of a corpus."""
+    """Scores by the papers of a corpus."""
     from manyheads.cli.options import building
     from manyheads.measures.corpus import measuring_corpus, normalisation
     from manyheads.measures.scores import scores
@@ -148,7 +188,7 @@ def _by_services(
     scale: "Normalise | None",
     how: dict[str, Any],
 ) -> "list[Score]":
-    """Texts by the papers that services find for each."""
+    """Scores by the papers that services find for each text."""
     from manyheads.cli.options import building, library
     from manyheads.measures.corpus import measuring_services
     from manyheads.measures.scores import RETRIEVED, service_scores
@@ -185,7 +225,7 @@ def _report(results: "Sequence[Score]", json: bool, out: Path | None, neighbours
 
 
 def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
-    """Print what the models of runs, finished or not, made of the forms: a line for each role and task."""
+    """Print how often the models of runs filled in the forms well: a line for each role and task."""
     from rich.table import Table
 
     from manyheads.engine.folder import JOURNAL, writing
@@ -194,7 +234,8 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
 
     if missing := [run for run in runs if not (run / JOURNAL).is_file()]:
         raise JournalError(
-            f"{missing[0]}: no run folder (it has no {JOURNAL})", hint="name the folder of a run"
+            f"{missing[0]}: not a run folder (it has no {JOURNAL})",
+            hint="name a run folder, such as runs/TIME-NAME",
         )
     rows = [{"task": task, **table_row(count)} for task, count in reply_counts(runs).items()]
     lines = [dumps(row, ensure_ascii=False) for row in rows]

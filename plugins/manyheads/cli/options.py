@@ -1,27 +1,27 @@
 """Options that several commands share, those that a system brings, and how they become settings."""
 
 import json
-import re
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import math
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand
 
+from manyheads.cli import completion
 from manyheads.cli.printing import safe_console, say
-from manyheads.errors import ConfigError, UserError
+from manyheads.errors import ConfigError, ExitCode, UserError
 
 if TYPE_CHECKING:
     from manyheads.bank.building import Progress
     from manyheads.config import LiteratureConfig, RunConfig
     from manyheads.core.events import Searched
-    from manyheads.engine.system import System
     from manyheads.literature.library import Library
 
 
@@ -49,51 +49,81 @@ Configs = Annotated[
     list[str],
     typer.Argument(
         metavar="NAME|FILE…",
-        help="Systems or other shipped configs by name, or config files, merged in order.",
+        help="A system or shipped config by name, or a config file of your own; several are merged in this order.",
+        autocompletion=completion.configs,
     ),
 ]
 Paths = Annotated[
-    list[Path] | None, typer.Option("--path", help="Folder with your own roles/ and prompts/. Repeatable.")
+    list[Path] | None,
+    typer.Option("--path", metavar="FOLDER", help="Use the roles/ and prompts/ in this folder. Repeatable."),
 ]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as team.size=8. Repeatable."),
+    typer.Option(
+        "--set", "-s", metavar="KEY=VALUE", help="Set a key of the config, such as team.size=8. Repeatable."
+    ),
 ]
 Budget = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="KEY=VALUE",
-        help="What it may cost in all: calls, tokens, money, or minutes of this start. Repeatable.",
+        metavar="LIMIT=NUMBER",
+        help="Stop at this many calls, tokens or minutes, or this much money. Repeatable.",
+        autocompletion=completion.limits,
     ),
 ]
 Estimated = Annotated[
     bool,
     typer.Option(
         "--estimate",
-        help="Only print what it would come to: calls and tokens by stage, cost where prices are set. Nobody is asked.",
+        help="Print the expected calls, tokens and cost of each stage, and stop. No model is asked.",
     ),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the run's one random generator.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+Corpus = Annotated[
+    str,
+    typer.Argument(
+        metavar="CORPUS",
+        help="A shipped corpus or one in corpora/ by name, or a corpus folder.",
+        autocompletion=completion.corpora,
+    ),
+]
+Embedding = Annotated[
+    str,
+    typer.Option(
+        metavar="MODEL", autocompletion=completion.one_of("auto", "minilm-int8", "static", "lexical"),
+        help="Embedding model: auto, minilm-int8 (5 times faster), static (100 times faster, coarser), lexical (word "
+        "counts, no model), a fastembed model, or a model folder.",
+    ),
+]  # fmt: skip
+Seed = Annotated[int | None, typer.Option("--seed", metavar="NUMBER", help="Random seed.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What changes a config: the options of all commands that take one."""
+    """The options that change a config, of all commands that take one."""
 
     host: Annotated[
-        str | None,
-        typer.Option("--host", help="autogen or agentscope; autogen, where the config names none."),
+        Literal["autogen", "agentscope"] | None,
+        typer.Option(
+            "--host", help="Agent framework. [default: the config's, else autogen]", show_default=False
+        ),
     ] = None
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="PROVIDER/NAME", help="Such as openai/gpt-4o-mini or ollama/llama3."),
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="PROVIDER/NAME",
+            help="Language model, such as openai/gpt-4o-mini or ollama/llama3.1. [default: the config's, else offline]",
+            show_default=False,
+            autocompletion=completion.one_of("openai/", "ollama/", "anthropic/", "offline"),
+        ),
     ] = None
     sets: Sets = None
     path: Paths = None
 
     def settings(self, seed: int | None = None) -> tuple[str, ...]:
-        """As `key=value` settings; `--set` comes last and wins. Raises `ConfigError` for a model that is none."""
+        """As `key=value` settings; `--set` comes last and wins. Raises `ConfigError` for an invalid model."""
         flags: dict[str, object] = {"host": self.host, "seed": seed}
         if self.model is not None:
             from manyheads.config import ModelConfig
@@ -105,9 +135,11 @@ class Changes:
     def config(
         self, names: Sequence[str] | None, flags: Iterable[str] = (), seed: int | None = None
     ) -> "RunConfig":
-        """The run's config, with settings that the command's own options come to."""
+        """The run's config, with the settings of the command's own options."""
         if names is None:  # of `-- --` the command line makes None
-            raise ConfigError("no config is named", hint="name a config that ships, or a file of yours")
+            raise ConfigError(
+                "no config is named", hint="name a shipped config, or a config file of your own"
+            )
         return configured(names, (*flags, *self.settings(seed)), self.path)
 
 
@@ -142,23 +174,29 @@ def with_folders(config: "RunConfig", paths: Sequence[Path] | None) -> "RunConfi
     return config.model_copy(update={"paths": tuple(dict.fromkeys(folders))})
 
 
-# What commands that may build a corpus share: bars of progress, and hints that name their option.
+# Shared by commands that may build a corpus: progress bars, and hints that name the command's option.
 
 
 @contextmanager
 def going_on_later(*, kept: bool = True) -> Generator[None]:
-    """An interrupt says how to go on, and whether what was done serves the next time, and exits with 130."""
+    """After Ctrl-C, says how to resume and whether finished work is kept, and exits with 130."""
     try:
         yield
     except KeyboardInterrupt:
-        what = "what is done is kept" if kept else "nothing is kept"
-        say(f"manyheads: stopped; {what}: run the same command again", err=True)
-        raise typer.Exit(130) from None
+        what = (
+            "finished work is kept; run the same command again to resume" if kept else "nothing was written"
+        )
+        say(f"manyheads: stopped; {what}", err=True)
+        raise typer.Exit(ExitCode.STOPPED) from None
+
+
+LINE_EVERY = 60
+"""Seconds between two lines on progress where there is no terminal."""
 
 
 @contextmanager
 def building() -> "Generator[Progress]":
-    """Shows a bar on standard error, one line a step, where that is a terminal.
+    """Shows a bar on standard error, one line a step; where that is no terminal, a line a minute.
 
     Hints name the embedding model as a config's key; here it is an option.
     """
@@ -167,12 +205,22 @@ def building() -> "Generator[Progress]":
     console = safe_console(stderr=True)
     columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     tasks: dict[str, Any] = {}
+    started: dict[str, tuple[float, int]] = {}
+    last = time.monotonic()
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
 
         def tell(step: str, done: int, total: int | None) -> None:
             if step not in tasks:
                 tasks[step] = bars.add_task(step, total=total)
             bars.update(tasks[step], completed=done, total=total)
+            nonlocal last
+            now = time.monotonic()
+            began, before = started.setdefault(step, (now, done))
+            if not console.is_terminal and now - last >= LINE_EVERY:
+                last = now
+                left = (now - began) / max(done - before, 1) * ((total or done) - done)
+                rest = f" of {total:,}, about {math.ceil(left / 60)} min left" if total else ""
+                say(f"{step}: {done:,}{rest}", err=True)
 
         try:
             yield tell
@@ -206,118 +254,6 @@ def show_look_up(entry: "Searched") -> None:
 
 
 def show_silent(sources: Collection[str]) -> None:
-    """The sources that could not be asked, if there are any."""
+    """The sources that could not be searched, if there are any."""
     if sources:
-        say(f"not everything was asked: {', '.join(sources)}; there may be more papers", err=True)
-
-
-TYPE = re.compile(r" <(?:list\[)?(\w+)(?: range)?\]?>")
-TYPES = {"int": "NUMBER", "float": "NUMBER", "path": "PATH", "Path": "PATH"}
-
-
-class Command(TyperCommand):
-    """A command whose help says in a user's word, not by a type of Python, what an option takes."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        def write_rows(rows: Iterable[tuple[str, str]]) -> None:
-            write([(TYPE.sub(word if name.startswith("-") else "", name), text) for name, text in rows])
-
-        def word(type_: re.Match[str]) -> str:
-            return f" {TYPES.get(type_[1], 'TEXT')}"
-
-        write, formatter.write_dl = formatter.write_dl, write_rows
-        super().format_options(ctx, formatter)
-        formatter.write_dl = write
-
-
-class SystemCommand(Command):
-    """A command on a config that takes an option for each input of the config's system."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        ctx.ignore_unknown_options = True
-        values: dict[str, Any] = self.make_parser(ctx).parse_args(args=[*args])[0]
-        names, unknown = list[str](), list[tuple[str, str]]()
-        words: Iterator[str] = iter(values["configs"] or [])
-        for word in words:
-            option, equals, value = word.partition("=")
-            if not word.startswith("-"):
-                names.append(word)
-            else:  # an option of a system always has a value
-                unknown.append((option, value if equals else next(words, "")))
-        own = self._own_settings(ctx, names, unknown, values)
-        left = super().parse_args(ctx, args)
-        ctx.params |= {"configs": names, "sets": [*own, *(ctx.params["sets"] or ())]}
-        return left
-
-    def _own_settings(
-        self, ctx: Any, names: list[str], unknown: list[tuple[str, str]], values: Mapping[str, Any]
-    ) -> list[str]:
-        """The system's options as settings; those of no system are refused by the parser."""
-        from pydantic import ValidationError
-
-        from manyheads.resources import Resources
-        from manyheads.systems import system_of
-        from manyheads.systems.loading import name_of
-
-        system = None
-        try:
-            if names:
-                resources = Resources.of(values.get("path") or ())
-                system = system_of(name_of(names, values.get("sets") or (), resources))
-        except UserError:
-            if unknown:
-                raise  # else said when the config is read
-        ctx.meta[SystemCommand] = system
-        inputs: dict[str, list[str]] = {}
-        for option, value in unknown:
-            name = option.removeprefix("--").replace("-", "_")
-            if system is None or name not in system.slots:
-                if system:
-                    _refuse(option, name, system)
-                ctx.ignore_unknown_options = False
-                self.make_parser(ctx).parse_args(args=[option])
-            elif not value.strip():
-                raise ConfigError(f"{option}: empty", hint="give it a value, or leave it out")
-            inputs.setdefault(name, []).append(value)
-        told: dict[str, str | list[str]] = {**inputs}
-        for name, texts in inputs.items():
-            if system and len(texts) == 1:
-                with suppress(ValidationError):  # an input that takes lists alone
-                    system.inputs.model_validate({name: texts[0]})
-                    told[name] = texts[0]
-        return settings(told, "inputs")
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        super().format_options(ctx, formatter)
-        from manyheads.systems import systems
-
-        if (system := ctx.meta.get(SystemCommand)) is None:
-            with formatter.section("Systems"):
-                formatter.write_text(
-                    f"{', '.join(systems())}. Each has options of its own: {ctx.command_path} NAME --help"
-                )
-        elif system.slots:
-            from manyheads.config import documented
-
-            rows: list[tuple[str, str]] = []
-            for name, slot in system.slots.items():
-                text = f"{documented(system.inputs).get(name, '')}{' Repeatable.' if slot.many else ''}"
-                rows.append((f"{_option(name)} {slot.metavar}", " ".join(text.split())))
-            with formatter.section(f"Options of {system.name}"):
-                formatter.write_dl(rows)
-
-
-def _refuse(option: str, name: str, system: "System") -> None:
-    """Raises `ConfigError` for an option that other systems take."""
-    from manyheads.systems import systems
-
-    if takers := [other for other, each in systems().items() if name in each.slots]:
-        own = ", ".join(_option(each) for each in system.slots) or "none"
-        raise ConfigError(
-            f"{option}: {system.name} takes none; its inputs are {own}",
-            hint=f"leave it out, or: {' or '.join(f'manyheads run {other}' for other in takers)}",
-        )
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+        say(f"not searched: {', '.join(sources)}; there may be more papers", err=True)

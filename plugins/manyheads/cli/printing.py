@@ -1,16 +1,21 @@
 """All that commands print: nothing that a paper, a model or a file name holds commands the terminal."""
 
-import io
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from manyheads.errors import closest
 from manyheads.escaping import printable, printable_json, scrubbed, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+MEANT = re.compile(r"\(Possible options: ([^)]*)\)")
+CHOICE, QUOTED = re.compile(r"'([^']*)' is not one of (.*)\.$"), re.compile(r"'([^']*)'")
+"""How parsers name options and choices."""
 
 
 def say(text: object = "", *, err: bool = False) -> None:
@@ -24,16 +29,25 @@ def say_json(text: str) -> None:
 
 
 def fail(error: object) -> None:
-    """Print what a user can mend: without keys, and no longer than one reads."""
+    """Print an error for the user: without secrets, and of readable length."""
     parts = re.split(r"(\n  (?:tried|next): )", f"manyheads: {error}")
     say("".join(shortened(scrubbed(part)) for part in parts), err=True)
 
 
 def fail_usage(error: Any) -> None:
-    """Print what the parser refuses, as it would itself."""
-    shown = io.StringIO()
-    error.show(shown)
-    say("\n".join(shortened(scrubbed(line)) for line in shown.getvalue().rstrip().split("\n")), err=True)
+    """Print what the parser refuses, with the closest choice, and where the help is."""
+    message, context = str(error.format_message()), getattr(error, "ctx", None)
+    if "\n\n" in message and context and message == context.get_help():  # a group without a command
+        return say(message, err=True)
+    message = MEANT.sub(r"Did you mean \1?", message.replace("Value error, ", ""))
+    if (choice := CHOICE.search(message)) and (near := closest(choice[1], QUOTED.findall(choice[2]))):
+        message += f" Did you mean {near}?"
+    hint = f"{context.command_path if context else 'manyheads'} --help"
+    say(
+        "\n".join(shortened(scrubbed(line)) for line in f"manyheads: {message}\n  next: {hint}".split("\n")),
+        err=True,
+    )
+    return None
 
 
 def safe_console(*, stderr: bool = False) -> "Console":

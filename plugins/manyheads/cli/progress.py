@@ -19,10 +19,11 @@ from rich.table import Table
 from rich.text import Text
 
 from manyheads.cli.printing import safe_console, say
-from manyheads.core import NOTHING, Usage
+from manyheads.core import NOTHING, Usage, money
 from manyheads.core.events import (
     AnyEvent,
     Asked,
+    Began,
     Emit,
     Invited,
     Judged,
@@ -36,6 +37,7 @@ from manyheads.core.events import (
     Words,
     words,
 )
+from manyheads.core.results import currency_of
 from manyheads.escaping import plain
 
 if TYPE_CHECKING:
@@ -109,6 +111,7 @@ class Standing:
     total: int = 0
     turn: int = 0
     usage: Usage = NOTHING
+    currency: str | None = None
     thinking: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     """Since when each speaker is asked, in seconds of the clock; one entry a question."""
 
@@ -116,6 +119,8 @@ class Standing:
         """Count an event that happened at `now`."""
         self.turn = event.turn or self.turn
         match event:
+            case Began():
+                self.currency = currency_of(event.prices)
             case Stage():
                 self.stage, self.turns, self.turn = event.title, event.turns, 0
                 self.number, self.total = event.number, event.total
@@ -195,7 +200,7 @@ class LiveView:
         minutes, seconds = divmod(int(now - self._began), 60)
         usage = at.usage
         calls = f"{usage.calls:,} call{'' if usage.calls == 1 else 's'}"
-        cost = f" · cost {usage.cost:.4f}" if usage.cost is not None else ""
+        cost = f" · cost {money(usage.cost, at.currency)}" if usage.cost is not None else ""
         tokens = f"{usage.input_tokens:,} tokens in · {usage.output_tokens:,} out"
         figures = f" {minutes}:{seconds:02d} · {tokens} · {calls}{cost}"
         return Group(Text(), head, rows, Text(figures, style="dim"))
@@ -271,10 +276,12 @@ def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[List
     if hidden or not console.is_terminal or console.is_dumb_terminal:
         yield None
         return
-    whole = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    costs = TextColumn("{task.fields[cost]}", markup=False)
+    whole = Progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), costs)
     text = TextColumn("{task.description}", markup=False)
     jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
-    all_jobs, under_way = whole.add_task("", total=total), dict[str, Any]()
+    all_jobs, under_way = whole.add_task("", total=total, cost=""), dict[str, Any]()
+    spent = Standing()
 
     def listener(news: "JobNews") -> None:
         key, label = news.job.key, plain(news.job.label)
@@ -283,6 +290,10 @@ def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[List
         if news.state == "began":
             under_way[key] = jobs.add_task(label, total=None)
         elif news.state == "goes on":
+            if isinstance(news.event, Began | Said):
+                spent.note(news.event, 0)
+                if spent.usage.cost is not None:
+                    whole.update(all_jobs, cost=f"cost {money(spent.usage.cost, spent.currency)}")
             if news.text:
                 jobs.update(under_way[key], description=f"{label}: {plain(news.text)}")
         elif news.state != "lacks":

@@ -30,11 +30,13 @@ EDITED = ("scientist", "leader")
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder; made when missing.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder of the project; created if missing.")
+    ] = Path(),
 ) -> None:
-    """Make a folder to begin with: a config, papers, prompts to edit, a notebook, an example of .env.
+    """Make a project folder: a config, papers, prompts to edit, a notebook and an example of .env.
 
-    Files that are there already stay as they are.
+    Existing files are kept.
     """
     from manyheads.resources import Resources
 
@@ -63,7 +65,7 @@ def init(
         ) from error
     say(f"{folder}: {written} files written")
     if kept:
-        say(f"{len(kept)} files were there already and stay as they are: {', '.join(kept[:8])}")
+        say(f"{len(kept)} existing files were kept: {', '.join(kept[:8])}")
     enter = "" if folder == Path() else f"cd {folder}\n"
     say(
         f"\nNext:\n{enter}manyheads run my.yaml --open                  # as it stands: offline, no key\n"
@@ -120,13 +122,17 @@ MOST_RUNS = 20
 def list_all(
     kind: Annotated[
         Kind | None,
-        typer.Argument(metavar="[KIND]", help="configs, systems, suites, corpora, runs or roles."),
+        typer.Argument(
+            metavar="KIND",
+            help="systems, configs, suites, corpora, roles or runs. [default: all]",
+            show_default=False,
+        ),
     ] = None,
     path: Paths = None,
 ) -> None:
-    """List what there is, a line each: what ships, what other packages bring, what is in your folders.
+    """List systems, configs, suites, corpora, roles and runs, one per line.
 
-    Runs are those in runs/, newest first.
+    Lists what is shipped, what installed packages add and what is in your folders. Runs are those in runs/, newest first.
     """
     from manyheads.escaping import plain
     from manyheads.resources import Resources

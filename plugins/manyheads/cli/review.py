@@ -1,4 +1,4 @@
-"""Judging what is written: `manyheads review`, many texts side by side, and `manyheads ranking judge`."""
+"""`manyheads review`, of one text or many in parallel, and `manyheads ranking judge`."""
 
 import asyncio
 from collections.abc import Generator, Sequence
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.cli import completion
+from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Budget, Changes, Estimated, Seed, going_on_later, settings
 from manyheads.cli.printing import safe_console, say
-from manyheads.cli.run import Out, Show, begin, closing, go, print_estimate, with_budget
+from manyheads.cli.run import Out, Show, begin, closing, go, with_budget
 from manyheads.cli.show import browse
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,7 +30,8 @@ def review(
         list[Path],
         typer.Argument(
             metavar="PAPER|TEXT|RUN…",
-            help="Papers (PDF, TEI, LaTeX, HTML), text, Markdown or JSON files, .jsonl of many texts, or run folders.",
+            help="Papers (PDF, TEI, LaTeX, HTML), text, Markdown or JSON files, .jsonl files of many texts, or run folders.",
+            autocompletion=completion.texts,
         ),
     ],
     changes: Changes,
@@ -36,25 +39,35 @@ def review(
     form: Annotated[
         str | None,
         typer.Option(
-            help="The form of the review: mamorx, neurips, iclr, outline, or one of yours, for papers; conference, or rating, "
-            "which people fill in too, for abstracts. [default: mamorx for a paper, conference for an abstract]",
+            metavar="NAME",
             show_default=False,
+            autocompletion=completion.forms,
+            help="Review form. For papers: mamorx, neurips, iclr, outline or your own. For abstracts: conference, or rating "
+            "(the form for human raters). [default: mamorx for papers, conference for abstracts]",
         ),
     ] = None,
     repeats: Annotated[
         int | None,
-        typer.Option(min=1, help="Independent reviews of each abstract. [default: 3]", show_default=False),
+        typer.Option(
+            metavar="NUMBER", min=1, help="Reviews of each abstract. [default: 3]", show_default=False
+        ),
     ] = None,
     seed: Seed = None,
-    out: Annotated[Path, typer.Option(help="Where the run folders go, one for each text.")] = Path("runs"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the run folders, one per text.")
+    ] = Path("runs"),
     budget: Budget = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Texts at a time.")] = 4,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Texts reviewed in parallel.")
+    ] = 4,
     estimate: Estimated = False,
+    yes: Yes = False,
 ) -> None:
-    """Review papers by a committee that looks at figures, cited work and what others have published; or abstracts, each
-    several times over, with scores from 1 to 10.
+    """Review papers or abstracts.
 
-    The same command again goes on with what was stopped or has failed of several; `manyheads resume` with one.
+    A committee of agents reviews each paper: text, figures, cited work and related literature. Each abstract gets several
+    independent reviews with scores from 1 to 10. To resume an interrupted review of several texts, run the same command
+    again; of a single text, use `manyheads resume`. Exits with 5 if some of several texts could not be reviewed.
     """
     from manyheads.engine.budget import JobsBudget
     from manyheads.engine.session import Session, new_folder
@@ -70,15 +83,17 @@ def review(
     _need_system(config, system.name, "review")
     if given := [name for name in system.slots if getattr(config.inputs, name)]:
         raise ConfigError(
-            f"{given[0]}: {getattr(config.inputs, given[0])} would be passed over",
-            hint="name texts after manyheads review",
+            f"{given[0]}: {getattr(config.inputs, given[0])} would be ignored",
+            hint="name the texts as arguments of manyheads review",
         )
     if estimate:
         print_estimate([review_of(config, each) for each in named], as_json=show.json)
     elif len(named) == 1:
         config = with_budget(review_of(config, named[0]), budget)
+        confirm([config], yes=yes, as_json=show.json)
         go(Session(config, new_folder(config, out)), show)
     else:
+        confirm([review_of(config, each) for each in named], yes=yes, as_json=show.json)
         with going_on_later(), _outcomes(len(named), show) as listener:
             work = review_all(config, named, out, at_once=jobs, budget=limits, listener=listener)
             done = asyncio.run(work)
@@ -88,20 +103,20 @@ def review(
             browse(page)
         if failed := sum(failure is not None for _, failure in done):
             say(f"manyheads: {failed} of {len(done)} texts have no review, see above", err=True)
-            raise typer.Exit(2)
+            raise typer.Exit(ExitCode.BUDGET if limits.stopped else ExitCode.PARTIAL)
 
 
 def _need_system(config: "RunConfig", system: str, what: str) -> None:
     """Raises `ConfigError` where the settings ask for another system than the command's."""
     if config.system != system:
-        raise ConfigError(f"system: {config.system} is no {what}", hint="manyheads run takes every system")
+        raise ConfigError(f"system: {config.system} is not a {what}", hint=f"manyheads run {config.system}")
 
 
 @contextmanager
 def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
-    """Prints what came of texts in their order, with `json` the events of one after those of another.
+    """Prints the outcome of each text, in order; with `json`, all events of a text before those of the next.
 
-    Below a bar where that is shown, else as they end; warnings at once.
+    Printed below a progress bar if there is one, else as texts finish; warnings at once.
     """
     from manyheads.cli.progress import jobs_bars, show_json, show_warning
 
@@ -184,8 +199,8 @@ def _costs(records: "Sequence[Record]") -> "Table":
         "seconds": [record.seconds for record in records],
         "cost": [usage.cost for usage in usages],
     }
-    table = Table(title=f"What one of these {len(records)} reviews took", title_justify="left")
-    for heading in ("", "mean", "standard deviation", "standard error", "least", "most"):
+    table = Table(title=f"Per review (n = {len(records)})", title_justify="left")
+    for heading in ("", "mean", "standard deviation", "standard error", "min", "max"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, values in rows.items():
         if numbers := [value for value in values if value is not None]:
@@ -201,39 +216,59 @@ def _costs(records: "Sequence[Record]") -> "Table":
 
 def judge(
     ideas: Annotated[
-        list[str], typer.Argument(metavar="IDEA…", help="Folders of runs, text files, or texts in quotes.")
+        list[str],
+        typer.Argument(
+            metavar="IDEA…",
+            help="Run folders, text files, or texts in quotes.",
+            autocompletion=completion.texts,
+        ),
     ],
     target: Annotated[
         str,
-        typer.Option(help="The abstract to hold them against: a file, a run's folder, or a text in quotes."),
+        typer.Option(
+            metavar="TEXT|FILE|RUN",
+            autocompletion=completion.texts,
+            help="Abstract to compare with: a file, a run folder, or a text in quotes.",
+        ),
     ],
     changes: Changes,
     show: Show,
     indicator: Annotated[
         str | None,
-        typer.Option(help="The quality that is judged. [default: novelty]", show_default=False),
+        typer.Option(metavar="NAME", help="Quality to judge. [default: novelty]", show_default=False),
     ] = None,
     area: Annotated[
         str | None,
-        typer.Option(help="The judge's field. [default: computer science]", show_default=False),
+        typer.Option(
+            metavar="FIELD",
+            help="The judge's research field. [default: computer science]",
+            show_default=False,
+        ),
     ] = None,
     orders: Annotated[
         int | None,
-        typer.Option(min=1, help="In how many orders the ideas are shown. [default: 4]", show_default=False),
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            show_default=False,
+            help="Number of orders in which the judge sees the ideas. [default: 4]",
+        ),
     ] = None,
     after: Annotated[
         int | None,
         typer.Option(
             "--round",
+            metavar="N",
             min=0,
-            help="Of runs that revised: the idea after so many revisions. [default: the final one]",
             show_default=False,
+            help="Use the idea after N revisions. [default: the final idea]",
         ),
     ] = None,
     seed: Seed = None,
     out: Out = None,
+    yes: Yes = False,
 ) -> None:
-    """Rank ideas beside a target idea, blind and in several orders; S is the share that is better than it."""
+    """Rank ideas against a target idea, blind and in several orders. S is the share of ideas ranked above the target."""
     given = {
         "target": target, "ideas": ideas, "indicator": indicator, "area": area, "orders": orders,
         "round": after,
@@ -241,4 +276,4 @@ def judge(
     flags = settings(given, "ranking")
     config = changes.config(["ranking"], flags, seed)
     _need_system(config, "ranking", "ranking")
-    begin(config, out, show)
+    begin(config, out, show, yes=yes)

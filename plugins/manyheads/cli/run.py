@@ -1,7 +1,6 @@
 """`manyheads run` and `manyheads resume`."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from dataclasses import astuple, dataclass
@@ -10,23 +9,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from manyheads.cli import completion
+from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Budget, Changes, Configs, Estimated, Seed, with_folders
-from manyheads.cli.printing import safe_console, say, say_json
+from manyheads.cli.printing import say
 from manyheads.cli.show import browse
+from manyheads.errors import ExitCode
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
 
-Out = Annotated[Path | None, typer.Option("--out", help="The run folder; runs/<time>-<name> if left out.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FOLDER", help="New run folder. [default: runs/TIME-NAME]", show_default=False
+    ),
+]
+RunFolder = Annotated[
+    Path, typer.Argument(metavar="RUN", help="The run folder.", autocompletion=completion.runs)
+]
 
 
 @dataclass(frozen=True)
 class Show:
-    """What a run shows while it goes on; else a live view, where that can be shown."""
+    """What a run prints while it works, in place of the live view."""
 
     json: Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only warnings and the result.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and the result.")] = False
     open: Annotated[bool, typer.Option("--open", help="Open the report in the browser at the end.")] = False
 
 
@@ -38,13 +47,18 @@ def run(
     out: Out = None,
     budget: Budget = None,
     estimate: Estimated = False,
+    yes: Yes = False,
 ) -> None:
-    """Run a system by its name or config; the report's path is printed. NAME --help shows the options of its own."""
+    """Run a system, such as virsci, and write its report.
+
+    `manyheads run NAME --help` shows the system's own options. The run folder keeps everything; an interrupted run goes on
+    with `manyheads resume`.
+    """
     config = with_budget(changes.config(configs, seed=seed), budget)
     if estimate:
         print_estimate([config], as_json=show.json)
     else:
-        begin(config, out, show)
+        begin(config, out, show, yes=yes)
 
 
 def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConfig":
@@ -57,50 +71,6 @@ def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConf
     return config.model_copy(update={"budget": limits})
 
 
-def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool) -> None:
-    """Print what runs would come to, by stage; a model that is asked has to be named for that, a key or a server not."""
-    from rich.table import Table
-
-    from manyheads.core import Tally, Usage
-    from manyheads.engine.estimate import LONGER, estimate
-
-    spent = Tally()
-    for config in configs:
-        for stage, usage in asyncio.run(estimate(config)).items():
-            spent.pay(stage, usage)
-    if as_json:
-        shown = {"calls", "input_tokens", "output_tokens", "cost"}
-        stages = [{"stage": stage, **usage.model_dump(include=shown)} for stage, usage in spent.items()]
-        data = {"runs": len(configs), "stages": stages, "total": spent.total.model_dump(include=shown)}
-        say_json(json.dumps({**data, "longer": LONGER}))
-        return
-    priced = spent.total.cost is not None
-
-    def row(name: str, usage: Usage) -> list[str]:
-        figures = [f"{each:,}" for each in (usage.calls, usage.input_tokens, usage.output_tokens)]
-        return [name, *figures, *([f"{usage.cost or 0:.4f}"] * priced)]
-
-    runs = f" of {len(configs)} runs" if len(configs) > 1 else ""
-    table = Table(title=f"Estimate{runs}: nothing was asked", title_justify="left")
-    for heading in ("stage", "calls", "tokens in", "tokens out", *(["cost"] * priced)):
-        table.add_column(heading, justify="left" if heading == "stage" else "right", overflow="fold")
-    for stage, usage in spent.items():
-        table.add_row(*row(stage, usage))
-    table.add_section()
-    table.add_row(*row("in all", spent.total))
-    safe_console().print(table, markup=False)
-    say(
-        f"By a dry run of the offline model, its texts taken {LONGER} times as long, or as long as forms ask; look-ups find all "
-        "the papers that they ask for.\nA model that thinks at length, or is asked again, costs more."
-    )
-    if any(model.calls_tools for config in configs for model in config.models.values()):
-        say(
-            "The model calls tools: a turn in which it reads or asks takes a request more for each round of calls."
-        )
-    if not priced:
-        say("Cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens")
-
-
 def resume(
     folder: RunFolder,
     changes: Changes,
@@ -108,17 +78,18 @@ def resume(
     accept_changes: Annotated[
         bool,
         typer.Option(
-            "--accept-changes", help="Go on from the first turn whose prompt or config has changed."
+            "--accept-changes",
+            help="Resume although prompts or config have changed: ask again from the first changed turn on.",
         ),
     ] = False,
     again: Annotated[
         bool,
         typer.Option(
-            "--again", help="Ask once more for what a finished run went without, such as orders of a ranking."
+            "--again", help="Retry the parts of a finished run that failed, such as orders of a ranking."
         ),
     ] = False,
 ) -> None:
-    """Go on with a run that was stopped; finished turns are not asked again."""
+    """Resume a run that was stopped. Finished turns are not asked again."""
     from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
     from manyheads.core.results import result_data
@@ -134,28 +105,29 @@ def resume(
                 show_json(Result(data=result_data(folder)))
             else:
                 say(closing(folder))
-            say("finished, but for what has failed; manyheads resume RUN --again asks for that", err=True)
+            say("finished, but some parts failed; to retry them: manyheads resume RUN --again", err=True)
             return
     config = with_folders(reopen(folder, changes.settings()), changes.path)
     go(Session(config, folder, accept_changes), show)
 
 
-def begin(config: "RunConfig", out: Path | None, show: Show) -> None:
-    """Run a config in a new folder, see `go`."""
+def begin(config: "RunConfig", out: Path | None, show: Show, *, yes: bool) -> None:
+    """Run a config in a new folder, see `go`; an expensive one is asked for first, see `confirm`."""
     from manyheads.engine.session import Session, fresh, new_folder
 
+    confirm([config], yes=yes, as_json=show.json)
     folder = fresh(out) if out else new_folder(config, Path("runs"))
     go(Session(config, folder), show)
 
 
 def go(session: Any, show: Show) -> None:
-    """Drive a session to its end, showing what happens; an interrupt says how to go on and exits with 130."""
+    """Drive a session to its end, showing what happens; after Ctrl-C, says how to resume and exits with 130."""
     try:
         asyncio.run(_drive(session, show))
     except KeyboardInterrupt:
-        kept = f"; what was said is kept: {session.way_back}" if session.way_back else ""
-        say(f"manyheads: stopped{kept}", err=True)
-        raise typer.Exit(130) from None
+        resume = f"; finished turns are kept; to resume: {session.way_back}" if session.way_back else ""
+        say(f"manyheads: stopped{resume}", err=True)
+        raise typer.Exit(ExitCode.STOPPED) from None
     finally:
         with suppress(OSError):
             session.folder.rmdir()  # empty: the run never began
@@ -200,7 +172,7 @@ def closing(folder: Path) -> str:
 
 
 def report(folder: RunFolder) -> None:
-    """Write the report of a run anew, as far as the run has come; its path is printed."""
+    """Regenerate a run's report and print its path. Works for interrupted runs, too."""
     from manyheads.systems.results import write_report
 
     say(write_report(folder))

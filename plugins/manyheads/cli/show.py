@@ -5,28 +5,35 @@ from typing import Annotated, Literal
 
 import typer
 
+from manyheads.cli import completion
 from manyheads.cli.printing import say
 from manyheads.errors import ConfigError, SubjectError
 
 
 def show(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The run folder.", autocompletion=completion.runs)
+    ],
     form: Annotated[
         Literal["md", "tex", "bib", "json", "csv"],
         typer.Option(
             "--format",
-            help="md, or tex for a document: title, abstract, idea and references, of a review the review. bib: the references. "
-            "csv: all ideas with their scores. json: the whole result.",
+            help="md, tex: a document with title, abstract, idea and references, or the review. bib: the references. csv: all "
+            "ideas with their scores. json: the whole result.",
         ),
     ] = "md",
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write; standard output if left out.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write. [default: standard output]",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Print what a run wrote, for your notes, Overleaf, Zotero or a spreadsheet.
-
-    Example: manyheads show runs/2026… --format bib --out references.bib
-    """
+    """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
     from manyheads.cli.printing import say_json
     from manyheads.systems.formats import written
 
@@ -46,10 +53,15 @@ def show(
 def open_report(
     run: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN]", help="The run folder, or a folder of runs.", show_default="runs"),
+        typer.Argument(
+            metavar="RUN",
+            help="A run folder, or a folder of runs. [default: runs]",
+            show_default=False,
+            autocompletion=completion.runs,
+        ),
     ] = None,
 ) -> None:
-    """Open a run's report in the browser, or without RUN the list of all runs; the path is printed."""
+    """Open a run's report in the browser, or the list of all runs."""
     from manyheads.engine.folder import CONFIG, RUNS
     from manyheads.systems.results import write_report
 
@@ -66,7 +78,7 @@ def open_report(
 
     try:
         if not folder.is_dir() or not entries(folder):
-            raise SubjectError(f"{folder}: no runs in it", hint="name the folder of a run")
+            raise SubjectError(f"{folder}: no runs in it", hint="name a run folder; manyheads list runs")
         page = write_index(folder)
     except OSError as error:
         raise SubjectError(f"{folder}: {error.strerror}", hint="name the folder of a run") from error

@@ -8,20 +8,22 @@ import ast
 import inspect
 import os
 import re
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from textwrap import dedent
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from manyheads.core import Price
 from manyheads.disk import expanded
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, did_you_mean
 from manyheads.escaping import scrubbed
 from manyheads.papers import SourceName
 from manyheads.resources import data_file
@@ -148,11 +150,11 @@ def _address(text: str) -> str:
     except ValueError:
         whole = False
     if not whole:
-        raise ValueError("write it with http:// or https://")
+        raise ValueError("must begin with http:// or https://")
     if scrubbed(text) != text:
         raise ValueError(
-            "holds a login or key, and would be kept in the run folder; put that into an environment variable and "
-            "name it, such as https://${MY_LOGIN}@host/v1 (of a resumed run by --set)"
+            "contains a login or key, which would be stored in the run folder; put it into an environment variable and "
+            "write its name, such as https://${MY_LOGIN}@host/v1 (for a resumed run with --set)"
         )
     return text
 
@@ -160,8 +162,8 @@ def _address(text: str) -> str:
 def _variable_name(value: str) -> str:
     if value and (re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII) is None or KEY.fullmatch(value)):
         raise ValueError(
-            "this is no name of an environment variable; if it is the key itself, export it as one, and write "
-            "that variable's name here, such as MY_KEY"
+            "not the name of an environment variable; if this is the key itself, export it as a variable and write the "
+            "variable's name here, such as MY_KEY"
         )
     return value
 
@@ -175,13 +177,6 @@ VariableName = Annotated[str, AfterValidator(_variable_name)]
 
 USUAL_WINDOW = 128_000
 Provider = Literal["openai", "ollama", "anthropic", "offline", "replay"]
-
-
-class Price(Strict):
-    """Price of a million tokens, in a currency of your choice."""
-
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
 
 
 class ModelConfig(Strict):
@@ -225,7 +220,7 @@ class ModelConfig(Strict):
     schema), or `none`; a server that refuses it is an error. `true` takes the first of these that the server takes,
     `false` is `none`."""
     price: Price | None = None
-    """Lets the run count money."""
+    """What a million tokens cost, in a currency of your choice; when left out, what `models/prices.yaml` lists."""
 
     @property
     def address(self) -> str | None:
@@ -241,9 +236,13 @@ class ModelConfig(Strict):
         if known and name:
             return cls(provider=cast(Provider, provider), name=name)
         raise ConfigError(
-            f"model {text!r}: {'no name' if known else f'unknown provider {provider!r}'}",
+            f"model {text!r}: {'the name is missing' if known else f'no such provider {provider!r}'}",
             tried=f"providers: {', '.join(get_args(Provider))}",
-            hint="write it as provider/name, such as openai/gpt-4o-mini",
+            hint=did_you_mean(
+                provider,
+                () if known else get_args(Provider),
+                "write it as provider/name, such as openai/gpt-4o-mini",
+            ),
         )
 
     @property
@@ -373,11 +372,18 @@ class BudgetConfig(Strict):
     tokens: int | None = Field(default=None, gt=0)
     """Input and output tokens of all models together."""
     money: float | None = Field(default=None, gt=0)
-    """In the currency of the models' configured prices; needs a price for every model."""
+    """In the currency of the models' prices; needs a price for every model."""
     seconds: float | None = Field(default=None, gt=0)
     """Wall time of this process' share of the run."""
     calls: int | None = Field(default=None, gt=0)
     """Requests to models."""
+
+
+class ConfirmConfig(Strict):
+    """What is asked for on a terminal before it begins; `--yes` begins without a question."""
+
+    money: float | None = Field(default=1.0, gt=0)
+    """A run that is estimated to cost more is asked for, in the currency of the models' prices; null never asks."""
 
 
 class RunConfig(Strict):
@@ -398,7 +404,7 @@ class RunConfig(Strict):
     corpus: str = "sample"
     """A shipped corpus by name, one of the folder `corpora`, or the folder that `manyheads corpus build` made."""
     embedding: str = "auto"
-    """`auto`, `lexical`, a fastembed model's name, or a model folder."""
+    """`auto`, the quicker `minilm-int8` or `static`, `lexical`, a fastembed model's name, or a model folder."""
     normalise: Literal["year", "database", "none"] = "year"
     """How `manyheads measure` scales what the run wrote: by the mean of the neighbour's year (VirSci 2025), of all papers
     (2024), or not at all."""
@@ -412,6 +418,7 @@ class RunConfig(Strict):
     """How often a speaker is asked for a valid reply."""
     literature: LiteratureConfig = LiteratureConfig()
     budget: BudgetConfig = BudgetConfig()
+    confirm: ConfirmConfig = ConfirmConfig()
     settings: Any = None
     """The system's own section."""
     inputs: Any = None
@@ -438,15 +445,6 @@ class RunConfig(Strict):
                 )
         return self
 
-    @model_validator(mode="after")
-    def _money_needs_prices(self) -> "RunConfig":
-        unpriced = [alias for alias, model in self.models.items() if model.price is None]
-        if self.budget.money is not None and unpriced:
-            raise ValueError(
-                f"budget.money needs models.{unpriced[0]}.price (input and output per million tokens)"
-            )
-        return self
-
     def course(self) -> dict[str, Any]:
         """The keys that steer who is asked what; what only prompts or prices depend on is left out."""
         keys = {"references", "cascade", "before"}
@@ -465,16 +463,21 @@ FRAMEWORKS = {"agentscope": "agentscope", "autogen": "autogen_agentchat"}
 """The import package that each host needs."""
 
 
+@cache
+def _class_bodies(module: str) -> dict[str, list[ast.stmt]]:
+    """What stands in each class of a module, by its name."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
 def documented(model: type[BaseModel]) -> dict[str, str]:
     """The texts below a model's fields, those that it inherits too."""
     texts: dict[str, str] = {}
     for each in reversed(model.__mro__):
         if not issubclass(each, BaseModel) or each.__module__ in ("pydantic.main", "manyheads.engine.system"):
             continue
-        [tree] = ast.parse(
-            dedent(inspect.getsource(each.__pydantic_generic_metadata__["origin"] or each))
-        ).body
-        for above, below in pairwise(tree.body if isinstance(tree, ast.ClassDef) else ()):
+        kind = each.__pydantic_generic_metadata__["origin"] or each
+        for above, below in pairwise(_class_bodies(kind.__module__).get(kind.__name__, ())):
             match above, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                     texts[name] = inspect.cleandoc(text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.config import RunConfig
 from manyheads.disk import expanded, read_text
-from manyheads.errors import ConfigError, describe
+from manyheads.errors import ConfigError, closest, describe, did_you_mean
 from manyheads.escaping import is_secret, scrubbed, shortened
 from manyheads.resources import Resources, data_file, parse_json, parse_yaml
 
@@ -38,25 +39,48 @@ def common(names: Sequence[str], sets: Iterable[str] = ()) -> RunConfig:
     return validated(RunConfig, merged, " + ".join(names), sets)
 
 
-def validated(model: type[M], data: Mapping[str, Any], where: str, sets: Iterable[str] = ()) -> M:
-    """The model; raises a `ConfigError` that names each bad key, and the settings that may be to blame."""
+def validated(
+    model: type[M],
+    data: Mapping[str, Any],
+    where: str,
+    sets: Iterable[str] = (),
+    lifted: Sequence[str] = (),
+) -> M:
+    """The model; raises a `ConfigError` that names each wrong key, and the settings that may have caused it.
+
+    Args:
+        lifted: sections whose keys may also stand at the top of a config.
+    """
     try:
         return model.model_validate(data)
     except ValidationError as error:
         unknown = [
-            [*map(str, item["loc"][:-1])]
+            [*map(str, item["loc"])]
             for item in error.errors(include_url=False, include_context=False)
             if item["type"] == "extra_forbidden"
         ]
         tried = [
             f"the keys of {'.'.join(above) or 'a config'} are {', '.join(_keys(model, above))}"
-            for above in unknown
+            for *above, _ in unknown
         ]
+        near = ", ".join(dict.fromkeys(filter(None, (_suggested(model, path, lifted) for path in unknown))))
+        every = f"{data_file('configs/run.schema.json')} explains all keys"
         raise ConfigError(
             f"{' + '.join(filter(None, [where, *map(shown, sets)]))}: {describe(error)}",
             tried="; ".join(tried) or None,
-            hint=f"all keys, with what they mean, are in {data_file('configs/run.schema.json')}",
+            hint=f"did you mean {near}? If not, {every}" if near else every,
         ) from error
+
+
+def _suggested(model: type[BaseModel], path: Sequence[str], lifted: Sequence[str]) -> str | None:
+    """The key that a misspelt one most resembles, as one may write it."""
+    *above, key = path
+    names = {name: ".".join([*above, name]) for name in _keys(model, above)}
+    for section in lifted:
+        names |= {} if above else {name: name for name in _keys(model, [section])}
+    if (near := closest(key, names)) is None:
+        return None
+    return reduce(lambda name, section: name.removeprefix(f"{section}."), lifted, names[near])
 
 
 def _keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
@@ -80,11 +104,12 @@ def config_file(name: str, resources: Resources) -> Path:
     if not is_path and (shipped := resources.find("configs", f"{name}.yaml")):
         return shipped
     tried = [path.absolute(), *(() if is_path else (root / "configs" for root in resources.search_path))]
-    names = sorted(file.removesuffix(".yaml") for file in resources.names("configs", ".yaml"))
+    files = (file for file in resources.names("configs", ".yaml") if "/" not in file)
+    names = sorted(file.removesuffix(".yaml") for file in files)
     raise ConfigError(
         f"{name}: no such {'file' if is_path else 'config'}",
         tried=", ".join(map(str, tried)),
-        hint=f"name a file, or one of {', '.join(names)}",
+        hint=did_you_mean(name, names, f"name a file, or one of {', '.join(names)}"),
     )
 
 
@@ -131,7 +156,7 @@ def parse_set(setting: str) -> dict[str, Any]:
     """`team.size=8` as a mapping; the value is read as JSON where it is JSON, and else as YAML."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"--set {shown(setting)}: write it as key=value, such as team.size=8")
+        raise ConfigError(f"--set {shown(setting)}: not of the form key=value, such as team.size=8")
     try:
         nested: Any = _value(value)
     except yaml.YAMLError as error:

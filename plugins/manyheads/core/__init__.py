@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manyheads.errors import UserError, describe
 from manyheads.forms import Forms
@@ -101,8 +102,30 @@ class Tool:
     explain: Callable[[ValidationError], str] = describe
 
 
+class Price(BaseModel):
+    """Price of a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0)
+    """Of what the model reads."""
+    output: float = Field(ge=0)
+    """Of what it writes."""
+    currency: str | None = None
+    """Such as USD; all prices of a run are in one."""
+    as_of: date | None = None
+    """The day of the price list that it is from."""
+    listed: str | None = None
+    """The model that it was looked up for in a price list, as `provider/name`; left out of a price of your own."""
+
+
+def money(cost: float, currency: str | None) -> str:
+    """A sum in words, `0.0312 USD`."""
+    return f"{cost:.4f}{f' {currency}' if currency else ''}"
+
+
 class Usage(BaseModel):
-    """What a reply cost. `cost` is None where the price of the model is not configured."""
+    """What a reply cost. `cost` is None where the price of the model is not known."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from manyheads.core import ToolCall, Usage
+from manyheads.core import Price, ToolCall, Usage
 
 
 class Event(BaseModel):
@@ -44,6 +44,8 @@ class Began(Event):
 
     kind: Literal["began"] = "began"
     made_by: MadeBy
+    prices: dict[str, Price] = {}
+    """Of a million tokens, by the model's alias; a model whose price is not known is not there."""
 
 
 class Stage(Event):

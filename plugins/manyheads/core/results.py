@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manyheads import replies
-from manyheads.core import NOTHING, Usage
+from manyheads.core import NOTHING, Price, Usage, money
 from manyheads.core.events import MadeBy
 from manyheads.errors import SubjectError, describe
 from manyheads.papers import Paper
@@ -355,6 +355,8 @@ class RunResult(Part, Generic[R]):
     """The model of the corpus's vectors; left out where no corpus was opened."""
     models: dict[str, str]
     """Provider and name by alias."""
+    prices: dict[str, Price] = {}
+    """Of a million tokens, by alias; a model whose price is not known is not there."""
     written_by_language_model: bool
     """Whether one wrote in it, and not only the offline model."""
     finished: bool
@@ -382,6 +384,42 @@ class RunResult(Part, Generic[R]):
     def tokens(self) -> int:
         """Input and output together."""
         return self.usage.tokens
+
+    @property
+    def cost(self) -> str | None:
+        """What it cost, with its currency; None where no price is known."""
+        return None if self.usage.cost is None else money(self.usage.cost, currency_of(self.prices))
+
+    @property
+    def price_note(self) -> str:
+        """Whose prices the cost is made of, and which models are not in it; empty where nothing was to be paid."""
+        if self.cost and not self.prices:  # of a run of an earlier version
+            return "in the currency of your prices"
+        return price_note(self.prices, self.models) if self.usage.calls else ""
+
+
+def currency_of(prices: Mapping[str, Price]) -> str | None:
+    """The currency of prices by alias; None where they do not say."""
+    return next((price.currency for price in prices.values() if price.currency), None)
+
+
+def price_note(prices: Mapping[str, Price], models: Mapping[str, str]) -> str:
+    """Whose prices a cost is made of, and which models have none.
+
+    Args:
+        prices: by alias.
+        models: `provider/name` by alias.
+    """
+    dates = sorted({str(price.as_of) for price in prices.values() if price.listed and price.as_of})
+    notes = [f"list prices of {' and '.join(dates)}"] if dates else []
+    if any(price.listed is None for price in prices.values()):
+        notes.append("your own prices" if dates else "your prices")
+    served = {
+        alias: name for alias, name in models.items() if name.partition("/")[0] not in ("offline", "replay")
+    }
+    unknown = dict.fromkeys(name for alias, name in served.items() if alias not in prices)
+    missing = [f"no price is known for {', '.join(unknown)}"] if unknown else []
+    return "; ".join(filter(None, (" and ".join(notes), *missing)))
 
 
 def read_result(folder: Path, kind: type[R], *, unfinished: bool = False) -> RunResult[R]:

@@ -13,13 +13,14 @@ from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import Host, Meter, Reply, Turn, Usage
 from manyheads.engine.jobtable import JobTable
 from manyheads.engine.journal import spent_in
-from manyheads.errors import BudgetError, ConfigError, JournalError, describe
+from manyheads.errors import BudgetError, ConfigError, JournalError, describe, did_you_mean
+from manyheads.models.prices import need_prices
 from manyheads.replies import ReplyModel
 
 R = TypeVar("R", bound=ReplyModel)
 MINUTE = 60
 KEYS = ("calls", "tokens", "money", "minutes")
-EXAMPLE = "such as --budget calls=1000 --budget minutes=30; there are calls, tokens, money and minutes"
+EXAMPLE = "like --budget calls=1000 --budget minutes=30; the limits are calls, tokens, money and minutes"
 
 
 class Ledger:
@@ -59,8 +60,8 @@ class Ledger:
     def error(self, key: str, limit: float, used: float) -> BudgetError:
         """What is said where a limit is reached."""
         return BudgetError(
-            f"the budget is spent: budget.{key} is {limit}, used are {used:g}",
-            hint=f"go on with more: manyheads resume RUN --set budget.{key}=<larger>",
+            f"the budget is spent: budget.{key} is {limit}, used: {used:g}",
+            hint=f"resume with a larger one: manyheads resume RUN --set budget.{key}=<larger>",
         )
 
     def _used(self) -> dict[str, float]:
@@ -95,9 +96,11 @@ class CommandBudget(Ledger):
         for setting in settings:
             key, equals, value = (part.strip() for part in setting.partition("="))
             if not equals or key not in KEYS:
-                raise ConfigError(f"--budget {setting}: no limit", hint=EXAMPLE)
+                raise ConfigError(
+                    f"--budget {setting}: not a limit", hint=did_you_mean(key, KEYS, f"write it {EXAMPLE}")
+                )
             if key in limits:
-                raise ConfigError(f"--budget {setting}: there is a limit of {key} already")
+                raise ConfigError(f"--budget {setting}: {key} is limited twice")
             limits[key] = value
         minutes = limits.pop("minutes", None)
         try:
@@ -105,27 +108,24 @@ class CommandBudget(Ledger):
                 limits["seconds"] = str(float(minutes) * MINUTE)
             return cls(BudgetConfig.model_validate(limits), whose)
         except ValidationError as error:
-            raise ConfigError(f"--budget: {describe(error)}", hint=EXAMPLE) from error
+            raise ConfigError(f"--budget: {describe(error)}", hint=f"write it {EXAMPLE}") from error
         except ValueError as error:
-            raise ConfigError(f"--budget minutes={minutes}: no number", hint=EXAMPLE) from error
+            raise ConfigError(
+                f"--budget minutes={minutes}: not a number", hint=f"write it {EXAMPLE}"
+            ) from error
 
     def error(self, key: str, limit: float, used: float) -> BudgetError:
         if key == "seconds":
             key, limit, used = "minutes", limit / MINUTE, used / MINUTE
         return BudgetError(
-            f"{self._whose} budget is spent: {key} {limit:g}, used are {used:.6g}",
-            hint=f"go on with more: the same command with --budget {key}=<larger>",
+            f"{self._whose} budget is spent: {key} {limit:g}, used: {used:.6g}",
+            hint=f"run the same command again with --budget {key}=<larger>",
         )
 
     def need_prices(self, configs: Iterable[RunConfig]) -> None:
         """Raises `ConfigError` where money is limited, and a model has no price."""
-        models = ((alias, model) for config in configs for alias, model in config.models.items())
-        unpriced = next((alias for alias, model in models if model.price is None), None)
-        if self.limits.money is not None and unpriced:
-            raise ConfigError(
-                f"--budget money: models.{unpriced} has no price",
-                hint=f"--set 'models.{unpriced}.price={{input: 0.15, output: 0.6}}', per million tokens",
-            )
+        for config in configs if self.limits.money is not None else ():
+            need_prices(config, "--budget money")
 
 
 class JobsBudget(CommandBudget):
@@ -139,6 +139,8 @@ class JobsBudget(CommandBudget):
     def __init__(self, limits: BudgetConfig, whose: str = "the suite's") -> None:
         super().__init__(limits, whose)
         self.table: JobTable | None = None
+        self.stopped = False
+        """Whether a limit has stopped a job of this start."""
 
     def open(self, table: JobTable, journals: Mapping[str, Path], *, first: bool) -> None:
         """Count with a table, and what journals know that it does not: of runs gone on with by hand, or begun without it.
@@ -164,8 +166,14 @@ class JobsBudget(CommandBudget):
             if self.limits.money is not None and usage.calls and usage.cost is None:
                 raise BudgetError(
                     f"--budget money: {key}: was begun without prices, so that nobody knows what it has cost",
-                    hint="limit calls or tokens, or begin anew: --out FOLDER",
+                    hint="limit calls or tokens, or start again in a new folder: --out FOLDER",
                 )
+
+    def reached(self) -> tuple[str, float, float] | None:
+        """See `Ledger.reached`."""
+        reached = super().reached()
+        self.stopped |= reached is not None
+        return reached
 
     def _used(self) -> dict[str, float]:
         assert self.table

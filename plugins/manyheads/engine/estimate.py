@@ -8,17 +8,19 @@ import asyncio
 import datetime as dt
 import hashlib
 import json
+import math
 import textwrap
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any, cast
 
 from manyheads.bank.corpora import open_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.config import ModelConfig, RunConfig, SourceName
-from manyheads.core import Message, Raw, Recall, Tally, Turn
+from manyheads.core import NOTHING, Message, Raw, Recall, Tally, Turn
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.discussion.run import Run
 from manyheads.engine.readiness import need_team, prepare, roles_of
@@ -39,12 +41,47 @@ ABSTRACT = 1300
 """Letters of an abstract that a look-up is taken to find: some 200 words."""
 
 
-async def estimate(config: RunConfig) -> Tally:
-    """Calls, tokens and cost of a run by stage; the cost is None where a model that is asked has no price.
+@dataclass(frozen=True)
+class Estimate:
+    """What runs would cost.
+
+    Attributes:
+        spent: by stage; the cost is None where no model that is asked has a price.
+        runs: how many were estimated to their end; what of the next one was seen in time is counted too.
+        whole: whether these are all.
+    """
+
+    spent: Tally
+    runs: int
+    whole: bool
+
+
+async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Estimate:
+    """Calls, tokens and cost of runs; those that differ in their seeds alone are estimated once.
+
+    Args:
+        within: seconds after which no more of them is looked at.
 
     Raises:
-        UserError: the run could not begin, or a stage of the dry run cannot go on.
+        UserError: a run could not begin, or a stage of the dry run cannot go on.
     """
+    alike: dict[str, list[RunConfig]] = {}
+    for config in configs:
+        alike.setdefault(config.model_copy(update={"seed": 0}).model_dump_json(), []).append(config)
+    until, spent, runs = time.monotonic() + within, Tally(), 0
+    for each in alike.values():
+        stages, whole = await _dry_run(each[0], until)
+        times = len(each) if whole else 1
+        for stage, usage in stages.items():
+            spent.pay(stage, sum([usage] * times, NOTHING))
+        if not whole:
+            return Estimate(spent, runs, whole=False)
+        runs += times
+    return Estimate(spent, runs, whole=True)
+
+
+async def _dry_run(config: RunConfig, until: float) -> tuple[Tally, bool]:
+    """What one run would cost by stage, and whether that is all of it: `until` is in seconds of `time.monotonic`."""
     models = {alias: _offline(settled(model)) for alias, model in config.models.items()}
     config = prepare(config.model_copy(update={"models": models}))
     system, roles = system_of(config), roles_of(config)
@@ -66,17 +103,21 @@ async def estimate(config: RunConfig) -> Tally:
         library = await stack.enter_async_context(Library(config.literature, bound=bound, sources=sources))
         team = system.team(config)
         recall = AuthorRecall(literature, roles.prompts, team.invitation.suggestions if team else 0)
-        host = DryHost(models, config.seed, recall, config.attempts)
+        host = DryHost(models, config.seed, recall, config.attempts, until)
         shown = shown_with_ideas(config, literature, library, lambda line: None)
         run = Run(
             config, host, roles, shown, emit, system.result(), recall.insiders,
             library=library, material=material,
         )  # fmt: skip
-        await system.run(run)
+        try:
+            await system.run(run)
+            whole = True
+        except TimeoutError:
+            whole = False
     spent = Tally()
     for stage, usage in run.spent.items():
         spent.pay(titles.get(stage, stage), usage)
-    return spent
+    return spent, whole
 
 
 def _offline(model: ModelConfig) -> ModelConfig:
@@ -95,13 +136,22 @@ def _offline(model: ModelConfig) -> ModelConfig:
 class DryHost(StructuredHost):
     """Answers every turn by the offline model, its texts `LONGER` times over or as long as forms ask, at the models' prices."""
 
-    def __init__(self, models: Mapping[str, ModelConfig], seed: int, recall: Recall, attempts: int) -> None:
+    def __init__(
+        self,
+        models: Mapping[str, ModelConfig],
+        seed: int,
+        recall: Recall,
+        attempts: int,
+        until: float = math.inf,
+    ) -> None:
         super().__init__(attempts)
-        self._models, self._recall = models, recall
+        self._models, self._recall, self._until = models, recall, until
         self._model = OfflineModel(ModelConfig(seed=seed))
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """See `StructuredHost.native`."""
+        if time.monotonic() > self._until:
+            raise TimeoutError
         if turn.recall and (passage := await self._recall(turn)):
             *before, last = thread
             thread = (*before, replace(last, text=with_passage(turn, last.text, passage)))

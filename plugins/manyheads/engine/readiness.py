@@ -12,11 +12,13 @@ from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.records import records_in_short
 from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
+from manyheads.core import money
 from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
-from manyheads.errors import ConfigError, UserError
+from manyheads.errors import ConfigError, ModelError, UserError, closest
 from manyheads.literature.library import Library
+from manyheads.models.prices import need_one_currency, need_prices
 from manyheads.models.probe import in_short, probe
 from manyheads.models.requests import is_own, key_of, key_variable, server_address
 from manyheads.papers import Literature
@@ -61,7 +63,7 @@ def findings(config: RunConfig, *, ask_models: bool | None = None) -> Iterator[F
         problems = [*roles.problems(), *misfits(config, roles)]
         yield from (_wrong("roles", problem) for problem in problems)
         if not problems:
-            yield Finding("roles", f"{len(roles.cards)} cards, every prompt reads only what its task gives")
+            yield Finding("roles", f"{len(roles.cards)} roles, all prompts are valid")
     except UserError as error:
         yield _wrong("roles", error)
     for alias, model in config.models.items():
@@ -81,7 +83,7 @@ def _described(model: ModelConfig, alias: str, ask: bool | None) -> str:
         return name
     with ThreadPoolExecutor(1) as beside:  # a loop may be running here, as in a notebook
         found, usage = beside.submit(asyncio.run, probe(model, alias)).result()
-    cost = "" if usage.cost is None else f", {usage.cost:.4f} in your currency"
+    cost = "" if usage.cost is None else f", {money(usage.cost, model.price and model.price.currency)}"
     return (
         f"{name}: {in_short(model, found)} (asked in {usage.calls} requests, {usage.tokens:,} tokens{cost})"
     )
@@ -97,8 +99,9 @@ def _need_model(model: ModelConfig, alias: str) -> None:
     try:
         socket.create_connection((host, port), timeout=3).close()
     except OSError as error:
-        raise ConfigError(
-            f"{host}:{port} cannot be reached ({error.strerror or error}); start the server, or set models.{alias}.base_url"
+        raise ModelError(
+            f"models.{alias}: {host}:{port} cannot be reached ({error.strerror or error})",
+            hint=f"start the server, check the network, or set models.{alias}.base_url",
         ) from error
 
 
@@ -185,6 +188,9 @@ def prepare(config: RunConfig) -> RunConfig:
         ConfigError: an input is missing, or something else that the system cannot run without.
     """
     system = system_of(config)
+    if config.budget.money is not None:
+        need_prices(config, "budget.money")
+    need_one_currency(config)
     for name, slot in system.slots.items():
         if slot.required and not getattr(config.inputs, name):
             option = f"--{name.replace('_', '-')} {slot.metavar}"
@@ -200,8 +206,10 @@ def roles_of(config: RunConfig) -> Roles:
     """
     roles = Roles(Resources.of(config.paths))
     if problems := [*roles.problems(), *misfits(config, roles)]:
-        others = f" and the other {len(problems) - 1}, which manyheads check lists" if problems[1:] else ""
-        raise ConfigError(problems[0], hint=f"mend this{others}")
+        others = (
+            f" and {len(problems) - 1} more problems, which manyheads check lists" if problems[1:] else ""
+        )
+        raise ConfigError(problems[0], hint=f"fix this{others}")
     return roles
 
 
@@ -215,8 +223,7 @@ def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
         model, own = config.models[alias], set(card.tools) & {*LOOK_UPS, INSPIRE}
         if own and not model.calls_tools and model.provider not in ("offline", "replay"):
             yield (
-                f"models.{alias} ({model.provider}/{model.name}) calls no tools: {role} cannot look papers up itself, "
-                f"{', '.join(sorted(own))} are off"
+                f"models.{alias} ({model.provider}/{model.name}) cannot call tools: {role} works without {', '.join(sorted(own))}"
             )
 
 
@@ -235,13 +242,15 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
             aliases = ", ".join(config.models)
             lines.append(f"role {role}: its model is {alias!r}, but the config has models {aliases}")
         for tool in sorted(set(card.tools) - TOOLS):
-            lines.append(f"role {role}: there is no tool {tool!r}, only {', '.join(sorted(TOOLS))}")
+            near = closest(tool, TOOLS)
+            meant = f"; did you mean {near}?" if near else ""
+            lines.append(
+                f"role {role}: no such tool {tool!r}, the tools are {', '.join(sorted(TOOLS))}{meant}"
+            )
     for (role, task), kind in needs.items():
         tasks = roles.card(role).tasks
         if task not in tasks:
-            lines.append(
-                f"role {role}: {config.system} needs its task {task!r}, which the card does not have"
-            )
+            lines.append(f"role {role}: {config.system} needs a task {task!r}, which the card lacks")
         elif not issubclass(roles.reply(role, task), kind):
             lines.append(
                 f"role {role}: task {task!r} must reply with {kind.__name__}, not {roles.reply(role, task).__name__}"

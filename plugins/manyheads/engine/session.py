@@ -13,7 +13,18 @@ from manyheads.bank.corpora import SHIPPED, open_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import NO_MODEL, available, load_embedder
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import NOTHING, UNMETERED, Host, ManagedHost, Meter, Recall, Turn, Usage, recall_nothing
+from manyheads.core import (
+    NOTHING,
+    UNMETERED,
+    Host,
+    ManagedHost,
+    Meter,
+    Price,
+    Recall,
+    Turn,
+    Usage,
+    recall_nothing,
+)
 from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
@@ -168,7 +179,7 @@ class Session:
             searches = SearchLedger(self.folder / LEDGER)
 
             async def work(emit: Emit) -> Mapping[str, Any]:
-                emit(Began(made_by=starts.made_by))
+                emit(Began(made_by=starts.made_by, prices=_prices(config)))
                 note = partial(_note, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
@@ -300,6 +311,10 @@ def _models(config: RunConfig) -> dict[str, ModelConfig]:
     }
 
 
+def _prices(config: RunConfig) -> dict[str, Price]:
+    return {alias: model.price for alias, model in config.models.items() if model.price}
+
+
 def _library(
     config: RunConfig, literature: Literature, note: Callable[[Searched], None], record: Path | None
 ) -> Library:
@@ -347,6 +362,7 @@ def _result_of(
         corpus=config.corpus,
         embedding=literature.meta.embedding.name if isinstance(literature, Ecosystem) else None,
         models={alias: f"{model.provider}/{model.name}" for alias, model in config.models.items()},
+        prices=_prices(config),
         written_by_language_model=bool(run.writers - {OFFLINE}),
         finished=finished,
         usage=RunUsage(**(run.usage + unused).model_dump(), by_stage=run.spent, unused=unused),

@@ -173,6 +173,8 @@ class System(Generic[C, N, R]):
     """How it judges what other runs came to, where it does."""
     services: tuple[Service, ...] = ()
     """What of it hosts make single tools of."""
+    files: Mapping[str, type[BaseModel]] = field(default_factory=dict[str, type[BaseModel]])
+    """What users write for it in files of their own; by where the JSON Schema of such files stands, see `schemas`."""
     numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
     """What suites tell of its numbers and settings, by the names that they have in suites."""
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -38,7 +38,6 @@ from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE, with_label
 from manyheads.papers import Literature, Scientist
-from manyheads.resources import Resources
 from manyheads.roles import RoleCard, Roles
 from manyheads.systems import results, systems
 from manyheads.systems import system_of as system_by
@@ -319,7 +318,7 @@ def cast_role(
     corpus: Literature | str | None,
     guest: Guest,
     ledger: Ledger,
-    paths: Sequence[str],
+    roles: Roles,
     variables: Mapping[str, Any],
 ) -> tuple[RoleCard, str, tuple[Tool, ...]]:
     """A role's card, its system prompt, and all its tools, with those of literature and corpus that its card lists.
@@ -334,7 +333,6 @@ def cast_role(
         ConfigError: no such role or variable.
         CorpusError: no such corpus or scientist.
     """
-    roles = Roles(Resources.of(paths))
     card = roles.card(role)
     if isinstance(corpus, str):
         corpus = _open_corpus(corpus)
@@ -382,15 +380,19 @@ def _guest_tools(corpus: Literature, me: str, guest: Guest, ledger: Ledger, role
 
 
 def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: AnyConfig) -> Tool:
-    """The tool of a service, see `Service`; each call is a run of its own in memory, with the config's budget.
+    """A part of a system's work as one tool, see `Service`; each host makes its own kind of tool of it.
+
+    Each call is a run of its own that leaves no folder, with the config's look-ups and budget.
 
     Args:
+        name: of the tool: `critique_figure`, `assess_novelty`, or one that another package's system brings.
         host: what the run's turns are asked through.
-        model: a client of the framework's, a config of a model, or `provider/name`, in place of the config's default
+        model: a client of the framework, a config of a model, or `provider/name`, in place of the config's default
             model; the config's own when None.
+        config: of the system: a config, its data, its file, or the name of one that ships; the system's own when None.
 
     Raises:
-        ConfigError: no system has such a service, or the config is not valid.
+        ConfigError: there is no such tool, or the config is not valid.
     """
     system, service = _service_named(name)
     chosen = _config_for(f"{name} is done by {system.name}", system.name, config)

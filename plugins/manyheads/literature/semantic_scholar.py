@@ -111,9 +111,10 @@ class SemanticScholar(Service):
     def __post_init__(self) -> None:
         if self.key and not (self.key.isascii() and self.key.isprintable()):
             raise LiteratureError(
-                f"{self.name}: the key in {self.key_env} has letters that no key has",
+                f"{self.name}: the key in {self.key_env} contains characters that no key has",
                 source=self.name,
-                hint=f"export {self.key_env}=… anew, on one line",
+                fault="lacking",
+                hint=f"export {self.key_env}=… again, on one line",
             )
 
     @property

@@ -311,6 +311,7 @@ async def targets_named(library: Library, names: Sequence[str], wish: Wish) -> T
             raise LiteratureError(
                 f"{name}: no source knows such a paper",
                 source="literature",
+                fault="lacking",
                 hint="name it by DOI:…, arXiv:…, or its exact title",
             )
         if why := wish.unfit(paper):
@@ -325,7 +326,7 @@ async def targets_named(library: Library, names: Sequence[str], wish: Wish) -> T
             cases.setdefault(paper.key, Case.of(paper, wish.some(paper.id, background), of))
         elif findings.degraded:  # too few references are no fact about a paper where a source was silent
             raise LiteratureError(
-                f"{paper.id}: too few references came, but not everything was asked: {', '.join(findings.degraded)}",
+                f"{paper.id}: too few references came, but some sources failed: {', '.join(findings.degraded)}",
                 source=findings.degraded[0],
                 hint="run the same command again, or leave the source out: --source",
             )
@@ -335,8 +336,9 @@ async def targets_named(library: Library, names: Sequence[str], wish: Wish) -> T
         raise LiteratureError(
             "none of these papers can be a target",
             source="literature",
+            fault="lacking",
             tried=reasons(passed),
-            hint="name others, or ask for fewer: --least",
+            hint="name other papers, or lower --least",
         )
     return Targets(tuple(cases.values()), len(cases), passed, tuple(silent))
 

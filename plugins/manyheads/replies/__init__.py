@@ -10,7 +10,7 @@ A pack brings its own in its module `replies`; a role card names them `pack.Repl
 from importlib import import_module
 from typing import Any
 
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, did_you_mean
 from manyheads.replies.own import from_schema, imported, read_as
 from manyheads.replies.base import (
     Choice, Percent, PlainText, R, ReplyModel, Score, Text, label, limited, mixed, uniform_score, whole_number,
@@ -74,14 +74,19 @@ def reply_type(name: str) -> type[ReplyModel]:
     pack, dot, inner = name.partition(".")
     if not dot:
         raise ConfigError(
-            f"unknown reply type {name!r}",
+            f"no such reply type {name!r}",
             tried=", ".join((TEXT, *REPLIES)),
-            hint="one of a pack is pack.Reply, a class of your own package.module:Class",
+            hint=did_you_mean(
+                name,
+                (TEXT, *REPLIES),
+                "one of a pack is pack.Reply, a class of your own package.module:Class",
+            ),
         )
     if pack not in packs():
         raise ConfigError(
-            f"unknown reply type {name!r}: no pack {pack!r} is installed",
+            f"no such reply type {name!r}: no pack {pack!r} is installed",
             tried=f"packs: {', '.join(packs()) or 'none'}",
+            hint=did_you_mean(pack, packs()),
         )
     module, theirs = f"{packs()[pack]}.replies", dict[str, Any]()
     try:
@@ -96,6 +101,8 @@ def reply_type(name: str) -> type[ReplyModel]:
     }
     if inner not in kinds:
         raise ConfigError(
-            f"unknown reply type {name!r}", tried=f"{pack} brings: {', '.join(kinds) or 'none'}"
+            f"no such reply type {name!r}",
+            tried=f"{pack} brings: {', '.join(kinds) or 'none'}",
+            hint=did_you_mean(inner, kinds),
         )
     return kinds[inner]

@@ -23,7 +23,8 @@ from manyheads.resources import parse_yaml
 INDEX, ROWS, LOCK = "index.html", "index.json", ".index.lock"
 GENERATOR = '<meta name="generator" content="manyheads index">'
 """By which a page of ours is told from one of the user's, which is left alone."""
-CONFIG, JOURNAL, REPORT = "config.yaml", "journal.sqlite", "report.html"
+CONFIG, JOURNAL, REPORT, MEASURE = "config.yaml", "journal.sqlite", "report.html", "measure.json"
+MEASURES = ("on", "hd", "cd", "ci", "rnd")
 TIME = re.compile(r"(\d{8}-\d{6})(?:-|$)")
 INPUTS = re.compile(r"^inputs:.*?(?=^[^\s-]|\Z)", re.MULTILINE | re.DOTALL)
 LONGEST = 300
@@ -42,6 +43,7 @@ class Entry(BaseModel):
         calls: None, as `tokens` and `cost`, where nothing is known.
         at: when it began, in local time.
         sources: names of the folders beside it that it was given: what it reviewed, ranked or went on from.
+        measured: its novelty, by the name of the measure, where it was measured.
         stamp: sizes and times of its files, which change when it does.
     """
 
@@ -58,6 +60,7 @@ class Entry(BaseModel):
     at: str = ""
     sources: tuple[str, ...] = ()
     report: bool = False
+    measured: Mapping[str, float] = {}
     stamp: tuple[int, ...] = ()
 
     @property
@@ -122,7 +125,7 @@ def _kept(base: Path) -> list[Entry]:
 def _stamp(folder: Path) -> tuple[int, ...]:
     """For each file that is shown of a run, its time and size; zeros for one that is not there."""
     stamp = list[int]()
-    for name in (CONFIG, RESULT, JOURNAL, REPORT):
+    for name in (CONFIG, RESULT, JOURNAL, REPORT, MEASURE):
         try:
             stat = (folder / name).stat()
         except (OSError, ValueError):
@@ -148,14 +151,15 @@ def _read(folder: Path, stamp: tuple[int, ...]) -> Entry:
     except (OSError, ValueError, RecursionError):
         return Entry(**about)
     unfinished: State = "running" if not told.finished and _is_running(folder) else "stopped"
-    usage = told.usage
+    usage, about["system"] = told.usage, plain(shortened(told.system, LONGEST))
     return Entry(
-        **{**about, "system": plain(shortened(told.system, LONGEST))},
+        **about,
         title=_title(told.result),
         state="finished" if told.finished else unfinished,
         calls=usage.calls,
         tokens=usage.input_tokens + usage.output_tokens,
         cost=usage.cost,
+        measured=_measured(folder) if stamp[4] else {},
         models=tuple(dict.fromkeys(_model(name) for name in told.models.values())) if usage.calls else (),
     )
 
@@ -164,6 +168,16 @@ def _model(name: str) -> str:
     """A model of a result without its provider; what is no language model is called so."""
     provider, _, model = plain(shortened(name, LONGEST)).partition("/")
     return "offline, no language model" if provider == OFFLINE else model or provider
+
+
+def _measured(folder: Path) -> dict[str, float]:
+    """What `manyheads measure` has kept of a run."""
+    try:
+        data = json.loads(read_text(folder / MEASURE))
+        values = {name.upper(): data.get(name) for name in MEASURES}
+    except (OSError, ValueError, RecursionError, AttributeError):
+        return {}
+    return {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
 
 
 def _title(result: Mapping[str, Any]) -> str:

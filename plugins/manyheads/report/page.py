@@ -4,7 +4,7 @@ Every text in it comes from models and papers: escaped, stripped of control char
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -78,10 +78,18 @@ class Page:
     @cached_property
     def speakers(self) -> list[Share]:
         """Usage and model time of each speaker, most tokens first; calls that no speech stands for come last."""
+        return self._shares_by(lambda said: said.speaker)
+
+    @cached_property
+    def models(self) -> list[Share]:
+        """The same of each model, by the name that its server gives it."""
+        return self._shares_by(lambda said: said.model)
+
+    def _shares_by(self, key: Callable[[Said], str]) -> list[Share]:
         usage, seconds = Tally(), dict[str, float]()
         for said in self.said:
-            usage.pay(said.speaker, said.usage)
-            seconds[said.speaker] = seconds.get(said.speaker, 0.0) + said.seconds
+            usage.pay(key(said), said.usage)
+            seconds[key(said)] = seconds.get(key(said), 0.0) + said.seconds
         rows = [(name, used, seconds[name]) for name, used in usage.items()]
         rows.sort(key=lambda row: -row[1].tokens)
         return _shares(rows, "not told apart", self.record.result.usage.beyond(usage.total))

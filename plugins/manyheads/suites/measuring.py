@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
@@ -11,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.core.results import result_data
 from manyheads.engine.jobs import Failure, Job, JobNews, Listener
-from manyheads.errors import ConfigError, SubjectError
+from manyheads.errors import ConfigError, SubjectError, did_you_mean
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
 from manyheads.suites.cells import RUN, Cell
@@ -253,12 +252,14 @@ class Coverage:
             self._gaps[measure.name].add(_form(job))
         for measure, value in absent.items():
             if self._pending and self._gaps[measure.name] >= self._forms[measure.of]:
-                near = get_close_matches(measure.path[-1], value.there, 1)
                 raise ConfigError(
                     f"measures: {measure.name}: {value.why}, nor can any other {measure.of} of this suite have it",
                     tried=f"there are {', '.join(value.there)}" if value.there else None,
-                    hint=f"mend it in suite.yaml{f' (is it {near[0]}?)' if near else ''}; "
-                    "what is finished is kept, and the same command goes on",
+                    hint=did_you_mean(
+                        measure.path[-1],
+                        value.there,
+                        "fix it in suite.yaml and run the same command again; finished runs are kept",
+                    ),
                 )
 
 

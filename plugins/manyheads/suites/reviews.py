@@ -23,7 +23,7 @@ from manyheads.engine.folder import JOURNAL, new_folder, writing
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
 from manyheads.engine.system import System, system_of
-from manyheads.errors import ConfigError, DocumentError, SubjectError
+from manyheads.errors import ConfigError, DocumentError, SubjectError, did_you_mean
 from manyheads.hosts import host_factory
 from manyheads.literature.documents import read_document
 from manyheads.resources import Resources
@@ -32,7 +32,7 @@ from manyheads.systems import systems
 from manyheads.texts import KINDS, is_there, read_subjects
 
 FOLDERS = "folders.json"
-PAPERS = {".pdf", ".tei", ".xml", ".tex", ".html", ".htm"}
+PAPERS = {".pdf", ".tei", ".xml", ".tex", ".html", ".htm", ".docx", ".doc", ".odt", ".rtf", ".ps"}
 """Endings of files that hold papers, and never an abstract alone."""
 
 
@@ -83,7 +83,9 @@ def reviewer_of(
     if form is not None:
         if form not in forms:
             raise ConfigError(
-                f"--form {form}: no such form of review", tried=f"forms: {', '.join(sorted(forms))}"
+                f"--form {form}: no such review form",
+                tried=f"forms: {', '.join(sorted(forms))}",
+                hint=did_you_mean(form, forms, "choose one of these"),
             )
         return forms[form]
     kinds = {text.kind: text for text in texts}

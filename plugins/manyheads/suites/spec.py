@@ -16,7 +16,7 @@ from manyheads.config import Slot, Strict
 from manyheads.config.files import read_yaml
 from manyheads.disk import expanded, read_text
 from manyheads.engine.system import System
-from manyheads.errors import ConfigError, describe
+from manyheads.errors import ConfigError, describe, did_you_mean
 from manyheads.measures.calibration import Ratings, read_people
 from manyheads.resources import Resources, data_file, parse_json
 from manyheads.suites.replies import ALL, FIGURES
@@ -471,7 +471,11 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
         raise ConfigError(
             f"{name}: no such suite",
             tried=", ".join([str(folder.absolute()), *(str(root / KIND) for root in resources.search_path)]),
-            hint=f"name a folder with a {FILE}, or one of {', '.join(suite_names(resources)) or 'none'}",
+            hint=did_you_mean(
+                name,
+                suite_names(resources),
+                f"name a folder with a {FILE}, or one of {', '.join(suite_names(resources)) or 'none'}",
+            ),
         )
     path = find(FILE)
     if path.stat().st_size > LARGEST_SUITE:

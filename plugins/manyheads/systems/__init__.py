@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from manyheads.config import RunConfig
 from manyheads.engine import system
 from manyheads.engine.system import System
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, did_you_mean
 
 GROUP = "manyheads.systems"
 """The group of entry points by which other packages bring systems."""
@@ -104,9 +104,11 @@ def system_of(of: RunConfig | str, where: str = "") -> System:
         return system.system_of(of)
     if of not in systems():
         raise ConfigError(
-            f"{where}{': ' * bool(where)}system: there is no {of!r}: no installed package has it as an entry point of {GROUP}",
+            f"{where}{': ' * bool(where)}system: no such system {of!r}, not in an installed package either (entry points {GROUP})",
             tried=f"systems: {', '.join(systems())}",
-            hint=f"pip install the package that brings {of!r} into this environment, or name one of these",
+            hint=did_you_mean(
+                of, systems(), f"name one of these, or pip install the package that brings {of!r}"
+            ),
         )
     return systems()[of]
 
@@ -119,7 +121,7 @@ def _load(entries: Sequence[EntryPoint]) -> System:
             f"{package} and {_package(others[0])} each bring a system {entry.name!r}",
             hint=f"remove one of them: pip uninstall {package}",
         )
-    hint = f"mend or remove it: pip uninstall {package}"
+    hint = f"fix or remove it: pip uninstall {package}"
     try:
         loaded = entry.load()
     except ConfigError as error:
@@ -131,7 +133,7 @@ def _load(entries: Sequence[EntryPoint]) -> System:
             hint=hint,
         ) from error
     if not isinstance(loaded, System) or loaded.name != entry.name:
-        raise ConfigError(f"{package}: {entry.value} is no System of the name {entry.name!r}", hint=hint)
+        raise ConfigError(f"{package}: {entry.value} is not a System named {entry.name!r}", hint=hint)
     return loaded  # pyright: ignore[reportUnknownVariableType]
 
 

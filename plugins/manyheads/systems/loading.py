@@ -12,6 +12,7 @@ from manyheads.config.files import layers, merge, parse_set, validated
 from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, JournalError
+from manyheads.models.prices import with_prices
 from manyheads.resources import Resources
 from manyheads.systems import DEFAULT, system_of, systems
 
@@ -33,9 +34,9 @@ def load(
     Raises:
         ConfigError: a file is missing or not YAML, a key is unknown, a value does not fit, there is no such system.
     """
-    sets = tuple(sets)
-    data = list(_layers(names, sets, resources or Resources.of()))
-    return _read(data, " + ".join(names), sets, system, strict)
+    sets, resources = tuple(sets), resources or Resources.of()
+    data = list(_layers(names, sets, resources))
+    return _read(data, " + ".join(names), sets, system, strict, resources.folders)
 
 
 def _layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> Iterator[dict[str, Any]]:
@@ -103,12 +104,14 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
     path = folder / CONFIG
     if not path.is_file():
         raise JournalError(
-            f"{folder}: no run folder (it has no {CONFIG})", hint="name one, such as runs/<time>-<name>"
+            f"{folder}: not a run folder (it has no {CONFIG})",
+            hint="name a run folder, such as runs/TIME-NAME",
         )
     [config, *changes] = layers([str(path)], sets, Resources.of())
     if "inputs" not in config:
         raise JournalError(
-            f"{path}: of a run of an earlier version, which cannot go on", hint="begin it anew: manyheads run"
+            f"{path}: this run is from an earlier version and cannot be resumed",
+            hint="start again: manyheads run",
         )
     config = _read([config, *changes], str(path), sets, None, True)
     texts = {
@@ -136,7 +139,12 @@ def _named(data: Iterable[Mapping[str, Any]], default: str = DEFAULT) -> str:
 
 
 def _read(
-    data: Sequence[Mapping[str, Any]], where: str, sets: Sequence[str], name: str | None, strict: bool
+    data: Sequence[Mapping[str, Any]],
+    where: str,
+    sets: Sequence[str],
+    name: str | None,
+    strict: bool,
+    folders: Sequence[Path] = (),
 ) -> RunConfig:
     system = system_of(name := name or _named(data), where)
     merged: dict[str, Any] = {}
@@ -147,12 +155,18 @@ def _read(
         merged = merge(merged, own, system.model)
     merged["system"] = name
     try:
-        return system.model.model_validate(merged)
+        config = system.model.model_validate(merged)
     except ValidationError as error:
         wrong = {".".join(map(str, item["loc"][:2])) for item in error.errors()}
         return validated(
-            system.model, merged, where, [each for each in sets if _leads_to(system, each, wrong)]
+            system.model,
+            merged,
+            where,
+            [each for each in sets if _leads_to(system, each, wrong)],
+            lifted=(system.name, "inputs"),
         )
+    models = with_prices(config.models, (*folders, *config.paths))
+    return config if models == config.models else config.model_copy(update={"models": models})
 
 
 def _leads_to(system: System, setting: str, wrong: Iterable[str]) -> bool:
@@ -178,7 +192,7 @@ def _of_another(system: System, key: str, where: str, strict: bool) -> bool:
         return bool(owners)
     section, inputs = (", ".join(part.model_fields) for part in (system.config, system.inputs))
     raise ConfigError(
-        f"{where}: {key}: a key of {', '.join(owners)}, and this run is of {system.name}",
-        tried=f"its section {system.name!r} has {section}; its inputs are {inputs or 'none'}",
-        hint="leave it out, or say by system: what is to be run",
+        f"{where}: {key}: a key of {', '.join(owners)}, but this run is of {system.name}",
+        tried=f"the section {system.name!r} has {section}; the inputs are {inputs or 'none'}",
+        hint="leave it out, or choose the system with the key system",
     )

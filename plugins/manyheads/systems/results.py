@@ -85,18 +85,19 @@ def closing_lines(folder: Path) -> str:
     lines = [
         f"\n{fill(text, width=100)}\n" if name == ABSTRACT else f"{name:{width}}{text}" for name, text in rows
     ]
-    cost = f", cost {run.usage.cost:.4f}" if run.usage.cost is not None else ""
+    cost = f", cost {run.cost}" if run.cost else ""
+    note = f" ({run.price_note})" if run.price_note else ""
     calls, warnings = count(run.usage.calls, "call"), count(len(run.warnings), "warning")
     estimated = f" (of {run.usage.estimated} calls estimated)" if run.usage.estimated else ""
+    body = "\n".join(lines).strip("\n")
     lines = [
+        *(["", body] if body else []),
         "",
-        "\n".join(lines).strip("\n"),
-        "",
-        f"{calls}, {run.tokens} tokens{estimated}{cost}; {warnings}",
+        f"{calls}, {run.tokens} tokens{estimated}{cost}{note}; {warnings}",
     ]
     if run.degraded:
         silent = ", ".join(run.degraded)
-        lines.append(f"Degraded  {silent} could not be asked everything; see the report")
+        lines.append(f"Degraded  {silent} failed at times; see the report")
     if run.offline:
         lines.append(LABEL)
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])

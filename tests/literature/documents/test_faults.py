@@ -78,7 +78,7 @@ def without_pages(path: Path) -> None:
         (garbage, "broken"),
         (cut, "broken"),
         (encrypted, "encrypted"),
-        (scanned, "no text"),
+        (scanned, "3 words on 3 pages"),
         (without_pages, "page"),
     ],
 )
@@ -223,6 +223,7 @@ def test_text_that_a_recognition_put_behind_a_picture(tmp_path: Path) -> None:
         assert document.title == ""
 
 
+@pytest.mark.slow
 def test_threads_share_pdfium(tmp_path: Path) -> None:
     path = paper(tmp_path / "shared.pdf")
     one = read_document(path)

@@ -303,7 +303,9 @@ def test_pictures_stay_in_the_folder(tmp_path: Path) -> None:
         ("a.json", b'{"title": "only"}', "no text"),
         ("a.md", b"  \n", "blank"),
         ("a.txt", b"a\0b", "null bytes"),
-        ("a.docx", b"PK\3\4", "none of the papers"),
+        ("a.docx", b"PK\3\4", "save it as a PDF"),
+        ("a.pdf", b"PK\3\4", "Word"),
+        ("a.odd", b"abc", "none of the papers"),
         ("a.md", b"x" * 2000, "too large"),
     ],
 )

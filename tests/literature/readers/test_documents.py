@@ -96,6 +96,7 @@ def test_a_pdf_is_a_paper_with_its_text_and_what_it_cites(tmp_path: Path) -> Non
     assert found.core_references == found.references[:1]
 
 
+@pytest.mark.slow
 def test_the_tei_of_a_pdf_is_read_in_its_place(tmp_path: Path) -> None:
     pdf(tmp_path / "2018-a.pdf", TITLES[0], TITLES[1])
     pdf(tmp_path / "2018-b.pdf", TITLES[1], TITLES[0])
@@ -186,6 +187,7 @@ def test_a_document_that_cannot_be_read_is_rejected_with_its_reason(tmp_path: Pa
     assert "papers.csv" in undated.reason
 
 
+@pytest.mark.slow
 def test_what_could_not_be_read_of_a_document_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "papers"
     folder.mkdir()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from manyheads.hosts import native_names
 
 if TYPE_CHECKING:
-    from manyheads.hosts.agentscope.agent import role_agent
+    from manyheads.hosts.agentscope.agent import RoleAgent, role_agent
     from manyheads.hosts.agentscope.host import AgentScopeHost, service_tool
     from manyheads.hosts.agentscope.pipeline import SystemPipeline, pipeline_of
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "AgentScopeHost": "host",
+        "RoleAgent": "agent",
         "SystemPipeline": "pipeline",
         "pipeline_of": "pipeline",
         "role_agent": "agent",
@@ -29,6 +30,7 @@ else:
 
 __all__ = [
     "AgentScopeHost",
+    "RoleAgent",
     "SystemPipeline",
     "pipeline_of",
     "role_agent",

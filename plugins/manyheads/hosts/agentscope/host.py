@@ -20,8 +20,8 @@ from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
-from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
-from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
+from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn, Usage
+from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
 from manyheads.hosts.bridge import AnyConfig
@@ -250,6 +250,27 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         return Raw(reply.get_text_content() or "", ledger.model, ledger.usage, calls, ledger.truncated)
 
 
+class AgentHost(StructuredHost):
+    """Asks one agent of AgentScope, which remembers what it was asked: of a thread it is told the last message alone."""
+
+    def __init__(self, agent: Agent, attempts: int = 3) -> None:
+        super().__init__(attempts)
+        self._agent, model = agent, agent.model
+        self._model = model if isinstance(model, GovernedModel) else None
+        self.config = self._model.served.config if self._model else NativeModel.describe(model, ModelConfig())
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        ledger, agent = self._model.ledger if self._model else Ledger(model=self.config.name), self._agent
+        before = ledger.usage
+        reply = await agent.reply(to_msg(thread[-1], agent.name))
+        if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
+            raise asyncio.CancelledError
+        usage, calls = ledger.usage - before, calls_in(agent.state.context, agent.state.reply_id)
+        if not self._model and (spent := reply.usage):
+            usage = Usage(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, calls=1)
+        return Raw(reply.get_text_content() or "", ledger.model, usage, calls, ledger.truncated)
+
+
 make_host = AgentScopeHost
 
 
@@ -258,16 +279,7 @@ def service_tool(
 ) -> FunctionTool:
     """A part of a system's work as a tool of AgentScope, for any agent: `service_tool("critique_figure", model)`.
 
-    Each call is a run of its own that leaves no folder, with the config's look-ups and budget.
-
-    Args:
-        name: of the tool: `critique_figure` or `assess_novelty` (MAMORX), or one that another package's system brings.
-        model: a model of AgentScope, a config of a model, or `provider/name`; the config's when None. A model that is given
-            stays open.
-        config: of the system: a config, its data, its file, or the name of one that ships; the system's own when None.
-
-    Raises:
-        ConfigError: there is no such tool, or the config is not valid.
+    `manyheads.hosts.bridge.service_tool` says what a tool does with its arguments. A model that is given stays open.
     """
     return function_tool(tool_of_service(name, AgentScopeHost, model, config), Ledger())
 

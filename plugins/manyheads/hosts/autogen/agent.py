@@ -32,7 +32,9 @@ from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.answers import sound_arguments
 from manyheads.papers import Literature, Scientist
+from manyheads.resources import Resources
 from manyheads.retry import GarbledError
+from manyheads.roles import Roles
 
 _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
 """Of each kind of tool: AutoGen asks a tool for its schema with every request."""
@@ -115,6 +117,9 @@ class RoleAgent(AssistantAgent):
     owns_client = False
     ledger: Ledger | None = None
     """Of its tools."""
+    role = ""
+    roles: Roles | None = None
+    """The cards that its role is one of."""
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
@@ -187,8 +192,8 @@ def role_agent(
         asked = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
         return (await asked.run(task=question)).messages[-1].to_text()
 
-    ledger = Ledger()
-    card, system, tools = cast_role(role, tools, library, corpus, guest, ledger, paths, variables)
+    ledger, roles = Ledger(), Roles(Resources.of(paths))
+    card, system, tools = cast_role(role, tools, library, corpus, guest, ledger, roles, variables)
     if isinstance(model, str):
         model = ModelConfig.parse(model)
     client = ModelClient(settled(model)) if isinstance(model, ModelConfig) else model
@@ -212,4 +217,5 @@ def role_agent(
         reflect_on_tool_use=True,
     )
     agent.ledger, agent.owns_client = ledger, client is not model
+    agent.role, agent.roles = role, roles
     return agent

@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import ChatAgent
 from autogen_agentchat.messages import BaseChatMessage, MultiModalMessage, TextMessage
 from autogen_core import CancellationToken, Image
 from autogen_core.memory import Memory
@@ -16,8 +17,8 @@ from PIL import Image as Pillow
 
 from manyheads.config import ModelConfig
 from manyheads.core import Image as Picture
-from manyheads.core import Message, Raw, Turn
-from manyheads.engine.replying import TOOL_ROUNDS
+from manyheads.core import Message, Raw, Turn, Usage
+from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost
 from manyheads.hosts.autogen.agent import CoreTool, calls_made
 from manyheads.hosts.autogen.client import GovernedClient, NativeModel
 from manyheads.hosts.autogen.memory import RecallMemory
@@ -98,6 +99,35 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
         return Raw(said.content, ledger.model, ledger.usage, calls, ledger.truncated)
 
 
+class AgentHost(StructuredHost):
+    """Asks one agent of AutoGen, which remembers what it was asked: of a thread it is told the last message alone.
+
+    Args:
+        agent: any agent; its model is counted where it is one of ours, or says what an answer has cost.
+    """
+
+    def __init__(self, agent: ChatAgent, attempts: int = 3) -> None:
+        super().__init__(attempts)
+        self._agent = agent
+        client = vars(agent).get("_model_client")
+        self._client = client if isinstance(client, GovernedClient) else None
+        known = isinstance(client, ChatCompletionClient)
+        self.config = NativeModel.describe(client, ModelConfig()) if known else ModelConfig(name=agent.name)
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        ledger = self._client.ledger if self._client else Ledger(model=self.config.name)
+        before = ledger.usage
+        result = await self._agent.run(task=[chat_message(thread[-1])], output_task_messages=False)
+        spent = [usage for message in result.messages if (usage := message.models_usage)]
+        usage = ledger.usage - before if self._client else Usage(
+            input_tokens=sum(each.prompt_tokens for each in spent),
+            output_tokens=sum(each.completion_tokens for each in spent),
+            calls=len(spent),
+        )  # fmt: skip
+        said, calls = result.messages[-1], tuple(calls_made(result.messages))
+        return Raw(said.to_text(), ledger.model, usage, calls, ledger.truncated)
+
+
 make_host = AutoGenHost
 
 
@@ -106,15 +136,6 @@ def service_tool(
 ) -> CoreTool:
     """A part of a system's work as a tool of AutoGen, for any agent: `service_tool("critique_figure", client)`.
 
-    Each call is a run of its own that leaves no folder, with the config's look-ups and budget.
-
-    Args:
-        name: of the tool: `critique_figure` or `assess_novelty` (MAMORX), or one that another package's system brings.
-        model: a client of AutoGen, a config of a model, or `provider/name`; the config's when None. A client that is given
-            stays open.
-        config: of the system: a config, its data, its file, or the name of one that ships; the system's own when None.
-
-    Raises:
-        ConfigError: there is no such tool, or the config is not valid.
+    `manyheads.hosts.bridge.service_tool` says what a tool does with its arguments. A client that is given stays open.
     """
     return CoreTool(tool_of_service(name, AutoGenHost, model, config), Ledger())

@@ -21,6 +21,7 @@ from manyheads.literature.documents.sections import (
     title_and_authors,
 )
 from manyheads.literature.documents.speech import speech
+from manyheads.texts import count
 
 BESIDE = 20.0
 """Points by which labels of a figure stand beside what is seen of it, at most."""
@@ -32,16 +33,17 @@ def read_pdf(path: Path, limits: Limits) -> Document:
     Raises:
         DocumentError: it is broken, encrypted, empty, or has no text.
     """
-    pages, count, faults, about = read_pages(path, limits)
-    if not count:
+    pages, total, faults, about = read_pages(path, limits)
+    if not total:
         raise DocumentError(f"{path} has no pages", hint="export the paper into a PDF again")
     if not pages:
         raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
-    count_of_words = sum(len(page.words) for page in pages)
-    if count_of_words < min(SCANNED * len(pages), 200):
+    words_read = sum(len(page.words) for page in pages)
+    if words_read < min(SCANNED * len(pages), 200):
+        left_out = f"; only the first {len(pages):,} of them were read" * (len(pages) < total)
         raise DocumentError(
-            f"{path} has no text: {count_of_words} words on {len(pages)} pages, as of a scan",
-            tried="the text of its pages; pictures are not read",
+            f"{path} has no text: {count(words_read, 'word')} on {count(total, 'page')}, so it is probably a scan",
+            tried=f"the text of its pages, not their pictures{left_out}",
             hint="have its text recognised (ocrmypdf IN.pdf OUT.pdf), and give what that makes",
         )
     made, body = sheets(pages)
@@ -88,7 +90,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
             ),
             *(Hidden(text=text, page=0, why="metadata") for text in about.values() if speech(text)),
         ],
-        pages=count,
+        pages=total,
         faults=faults,
     ).document(kinds=False)
 

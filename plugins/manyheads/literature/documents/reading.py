@@ -17,6 +17,13 @@ PLAIN = (".txt", ".text")
 LATEX = (".tex", ".latex", ".ltx")
 HTML = (".html", ".htm", ".xhtml")
 TEXTS = (*PLAIN, ".md", ".markdown", ".json")
+OFFICE = {
+    b"PK\x03\x04": "a Word or OpenDocument file, or another ZIP archive",
+    b"\xd0\xcf\x11\xe0": "an old Word file",
+    b"{\\rtf": "an RTF file",
+    b"%!PS": "a PostScript file",
+}
+"""What cannot be read, by the first bytes."""
 KINDS = "a PDF, GROBID's TEI, LaTeX, HTML, Markdown, plain text or JSON"
 
 
@@ -45,6 +52,12 @@ def read_document(path: Path, limits: Limits = LIMITS) -> Document:
         raise DocumentError(f"{path} is empty", hint="fetch or copy it again")
     if b"%PDF-" in head[:1024]:
         return read_pdf(path, limits)
+    if other := next((name for mark, name in OFFICE.items() if head.startswith(mark)), ""):
+        raise DocumentError(
+            f"{path} is {other}, which cannot be read",
+            tried="its first bytes",
+            hint="open it in the program that wrote it, save it as a PDF, and give the PDF",
+        )
     start = head.lstrip(b"\xef\xbb\xbf \r\n\t")
     kind = path.suffix.lower()
     if b"<TEI" in head or b"tei-c.org" in head or (kind == ".xml" and start[:1] == b"<"):

@@ -23,7 +23,7 @@ from manyheads.bank.corpus import (
     reading,
 )
 from manyheads.config import LiteratureConfig
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, did_you_mean
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.library import connect
 from manyheads.literature.readers.aminer import AMiner, Oag
@@ -141,7 +141,9 @@ def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
         name = opening.preset if opening.preset and Path(source).is_dir() else detect(Path(source))
     if name not in FORMATS:
         raise CorpusError(
-            f"--format {name!r}: no such format", tried=format_examples(), hint="manyheads corpus formats"
+            f"--format {name!r}: no such format",
+            tried=format_examples(),
+            hint=did_you_mean(name, FORMATS, "manyheads corpus formats lists them"),
         )
     if opening.columns and name in ("jsonl", "oag"):  # lines whose keys are others
         name = "json"

@@ -78,7 +78,7 @@ def check(config: RunConfig, roles: Roles) -> Iterator[str]:
     """What is wrong with the example, a line each."""
     example = config.settings.example
     if config.settings.form == "conference" and not roles.prompts.find(f"{EXAMPLES}{example}{ENDING}"):
-        names = (name for name in roles.resources.names("prompts", ENDING) if name.startswith(EXAMPLES))
+        names = roles.resources.names("prompts", ENDING, EXAMPLES)
         others = ", ".join(sorted(name.removeprefix(EXAMPLES).removesuffix(ENDING) for name in names))
         yield (
             f"{config.system}.example {example!r}: no such example; there are {others}; "

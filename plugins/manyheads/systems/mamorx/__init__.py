@@ -2,8 +2,8 @@
 
 from manyheads.engine.system import Reviews, System
 from manyheads.systems.mamorx import config, report
-from manyheads.systems.mamorx.course import mamorx
-from manyheads.systems.mamorx.forms import check, form_names
+from manyheads.systems.mamorx.committee import mamorx
+from manyheads.systems.mamorx.forms import ReviewForm, check, form_names
 from manyheads.systems.mamorx.paper import read_paper
 from manyheads.systems.mamorx.result import MamorxResult
 from manyheads.systems.mamorx.services import SERVICES
@@ -36,4 +36,5 @@ MAMORX = System(
         report.scores,
     ),
     services=SERVICES,
+    files={"prompts/review_leader/form.schema.json": ReviewForm},
 )

@@ -18,12 +18,13 @@ from manyheads.errors import DocumentError, ModelError
 from manyheads.literature.documents import Figure, PictureError, picture
 from manyheads.models import sight
 from manyheads.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
+from manyheads.systems.mamorx.desk import FIGURES
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.reading import note_of
 from manyheads.systems.mamorx.result import FigureNote
 
 R = TypeVar("R", bound=ReplyModel)
-STAGE, ROLE = "figures", "figure_critic"
+ROLE = "figure_critic"
 FOLDER = "figures"
 """Where in a run's folder the pictures are kept."""
 MENTIONS = 12
@@ -109,12 +110,12 @@ class Critic:
     ) -> str:
         """A reply in words; empty where none came that could be used."""
         question = Question(
-            STAGE, exhibit.number, self.speaker, ROLE, task, variables, images=images, spare=True
+            FIGURES, exhibit.number, self.speaker, ROLE, task, variables, images=images, spare=True
         )
         try:
             return self.run.wording(await _ask(self.run, question, like))
         except ModelError as error:
-            self.run.warn(STAGE, f"{exhibit.note.name}: {error.message}")
+            self.run.warn(FIGURES, f"{exhibit.note.name}: {error.message}")
             return ""
 
     def reason(self, why: Why) -> str:
@@ -124,7 +125,7 @@ class Critic:
 async def _ask(run: MamorxRun, question: Question, like: type[R]) -> R:
     """A reply, counted in the result."""
     reply = await run.ask(question, like)
-    run.result.count(STAGE)
+    run.result.count(FIGURES)
     return reply.value
 
 
@@ -155,16 +156,16 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     offline = config.provider == "offline"
     if not config.sees or (offline and not config.vision):
         return False
-    question = Question(STAGE, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),), spare=True)
+    question = Question(FIGURES, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),), spare=True)
     try:
         said = await _ask(run, question, Colours)
     except ModelError as error:
-        run.warn(STAGE, f"{config.name} is shown no figures: {error.message}")
+        run.warn(FIGURES, f"{config.name} is shown no figures: {error.message}")
         return False
     bands = [sight.colours_in(band) for band in (said.left, said.middle, said.right)]
     seen = offline or bands == [(one,) for one in sight.COLOURS]
     if not seen:
-        run.warn(STAGE, f"{config.name} is shown no figures: it did not see the colours of a picture")
+        run.warn(FIGURES, f"{config.name} is shown no figures: it did not see the colours of a picture")
     return seen
 
 
@@ -190,7 +191,7 @@ async def critique(run: MamorxRun) -> None:
         for at, note in enumerate(notes)
     ]
     if (left_out := len(figures) - settings.most) > 0:
-        run.warn(STAGE, f"{left_out} figures were not looked at: figures.most is {settings.most}")
+        run.warn(FIGURES, f"{left_out} figures were not looked at: figures.most is {settings.most}")
     files = _files(figures)
     drawable = bool(paper.document.pages) or any(one.files for one in figures)
     looking = asyncio.ensure_future(critic_of(run, paper.title, paper.abstract, notes, drawable))
@@ -198,7 +199,7 @@ async def critique(run: MamorxRun) -> None:
     async def judge(at: int) -> None:
         exhibit = await asyncio.to_thread(_exhibit, run, at, notes[at], files[at])
         if exhibit.problem:
-            run.warn(STAGE, f"{exhibit.note.name}: {exhibit.problem}")
+            run.warn(FIGURES, f"{exhibit.note.name}: {exhibit.problem}")
         result.figures[at] = await (await looking).judge(exhibit)
 
     await together(looking, *map(judge, range(min(len(figures), settings.most))))

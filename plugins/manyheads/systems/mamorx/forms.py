@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from manyheads.config import RunConfig, Strict
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, did_you_mean
 from manyheads.prompts import Prompts
 from manyheads.replies import Point, ReplyModel, Text, WrittenReview, whole_number, written_on
 from manyheads.resources import Resources
@@ -20,8 +20,13 @@ TAKEN = frozenset(("thought", "doubts"))
 Kind: TypeAlias = Literal["text", "points", "flag", "score", "choice"]
 
 
+KINDS: tuple[Kind, ...] = ("text", "points", "flag", "score", "choice")
+
+
 class FormField(Strict):
     """One field of a form; the key that says what it holds has its meaning."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in KINDS]})
 
     title: str
     """What stands above it in the review."""
@@ -40,19 +45,13 @@ class FormField(Strict):
 
     @model_validator(mode="after")
     def _one_kind(self) -> "FormField":
-        kinds = [
-            name for name in ("text", "points", "flag", "score", "choice") if getattr(self, name) is not None
-        ]
-        if len(kinds) != 1:
+        if sum(getattr(self, name) is not None for name in KINDS) != 1:
             raise ValueError("should have one of text, points, flag, score and choice")
         return self
 
     @property
     def kind(self) -> Kind:
-        for name in ("text", "points", "flag", "score"):
-            if getattr(self, name) is not None:
-                return name
-        return "choice"
+        return next(name for name in KINDS if getattr(self, name) is not None)
 
     @property
     def about(self) -> str:
@@ -97,6 +96,7 @@ class ReviewForm(Strict):
     """A form of review: `prompts/review_leader/forms/<name>.yaml`."""
 
     title: str
+    """What stands above the review."""
     about: str
     """What its reviewer should hold to."""
     fields: dict[str, FormField] = Field(min_length=1)
@@ -135,17 +135,21 @@ def form_of(name: str, prompts: Prompts) -> ReviewForm:
     """A form by its name; raises `ConfigError` where there is none, or it is not valid."""
     if form := prompts.words(f"{FORMS}{name}{ENDING}", ReviewForm):
         return form
-    names = (each.removeprefix(FORMS).removesuffix(ENDING) for each in prompts.names(FORMS))
+    names = [each.removeprefix(FORMS).removesuffix(ENDING) for each in prompts.names(FORMS)]
     raise ConfigError(
-        f"there is no form of review {name!r}",
+        f"no such review form {name!r}",
         tried=f"forms: {', '.join(names)}",
-        hint=f"name one of these, or write prompts/{FORMS}{name}{ENDING} in a folder of your own (--path)",
+        hint=did_you_mean(
+            name,
+            names,
+            f"choose one of these, or write prompts/{FORMS}{name}{ENDING} in your own folder (--path)",
+        ),
     )
 
 
 def form_names(resources: Resources) -> list[str]:
     """The forms that there are, the user's own too."""
-    names = (name for name in resources.names("prompts", ENDING) if name.startswith(FORMS))
+    names = resources.names("prompts", ENDING, FORMS)
     return sorted(name.removeprefix(FORMS).removesuffix(ENDING) for name in names)
 
 

@@ -27,10 +27,11 @@ from manyheads.papers import ANY_TIME, Paper, Window, fold, identify
 from manyheads.replies import NoveltyDecision, NoveltySummary, Relevance, ReplyModel, SearchPhrase
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig
+from manyheads.systems.mamorx.desk import NOVELTY
 from manyheads.systems.mamorx.result import MamorxResult, Novelty, Related
 
 R = TypeVar("R", bound=ReplyModel)
-ROLE = STAGE = "novelty"
+ROLE = "novelty"
 NAME = "Novelty"
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi"))
 MOST_WORDS = 10
@@ -100,7 +101,7 @@ def cite(run: Run[MamorxResult, Any, Any]) -> None:
     for one in novelty.related:
         for number in one.phrases:
             query = novelty.phrases[number - 1] if number else run.result.title
-            way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=STAGE, turn=number)
+            way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=NOVELTY, turn=number)
             one.evidence = run.evidence.cite(one.paper, one.title, way, year=one.year)
 
 
@@ -142,9 +143,9 @@ class _Assessment:
                 self._miss(error.message)
                 self._settle()
                 raise
-        run.emit(Judged(stage=STAGE, subject=NAME, outcome=novelty.verdict, reasoning=novelty.reason))
+        run.emit(Judged(stage=NOVELTY, subject=NAME, outcome=novelty.verdict, reasoning=novelty.reason))
         for line in novelty.missing:
-            run.warn(STAGE, f"novelty: {line}")
+            run.warn(NOVELTY, f"novelty: {line}")
 
     # Related papers.
 
@@ -208,7 +209,7 @@ class _Assessment:
                 f"“{phrase}” was not answered by {', '.join(found.degraded)}, which may know of the same work"
             )
         rows = ({"id": each.id, "title": each.title, "year": each.year} for each in found.papers)
-        self.run.emit(Retrieved(stage=STAGE, turn=number, query=phrase, hits=tuple(rows)))
+        self.run.emit(Retrieved(stage=NOVELTY, turn=number, query=phrase, hits=tuple(rows)))
         return found.papers
 
     async def _in_corpus(self, window: Window) -> Sequence[Paper]:
@@ -268,7 +269,7 @@ class _Assessment:
             self.novelty.related.append(one)
             if one.speaks:
                 self.run.warn(
-                    STAGE, f"the abstract of {name}, “{one.title}”, speaks to a reviewer or a model"
+                    NOVELTY, f"the abstract of {name}, “{one.title}”, speaks to a reviewer or a model"
                 )
             if not dropped:
                 chosen.append(one)
@@ -347,7 +348,7 @@ class _Assessment:
         )
         if isinstance(reply, ModelError):
             self.run.warn(
-                STAGE, f"novelty: the summary is that of the decisions, as none was given: {reply.message}"
+                NOVELTY, f"novelty: the summary is that of the decisions, as none was given: {reply.message}"
             )
         else:
             novelty.reason = reply.summary
@@ -368,12 +369,12 @@ class _Assessment:
         given = {"title": self.subject.title, **variables}
         try:
             kind = run.reply_type(ROLE, task, like)
-            question = Question(STAGE, turn, speaker, ROLE, task, given, check=check, spare=True)
+            question = Question(NOVELTY, turn, speaker, ROLE, task, given, check=check, spare=True)
             reply = await run.ask(question, kind)
         except ModelError as error:
             return error
         if isinstance(run.result, MamorxResult):
-            run.result.count(STAGE)
+            run.result.count(NOVELTY)
         return reply.value
 
     def _miss(self, line: str) -> None:

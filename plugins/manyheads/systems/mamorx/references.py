@@ -16,9 +16,9 @@ from manyheads.literature.queries import words_of
 from manyheads.literature.source import Part
 from manyheads.papers import ANY_TIME, Paper
 from manyheads.systems.mamorx.config import MamorxConfig
+from manyheads.systems.mamorx.desk import REFERENCES
 from manyheads.systems.mamorx.result import CitedWork, MamorxResult
 
-STAGE = "references"
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "retracted"))
 MOST_LISTED = 1000
 """Works that a source is asked for, of those that the paper cites."""
@@ -62,7 +62,7 @@ async def look_up(run: Run[MamorxResult, MamorxConfig, Any], *, after: asyncio.E
         works[name].details = [f"left out: references.most is {config.most}"]
     if left_out := len(names[config.most :]):
         run.warn(
-            STAGE,
+            REFERENCES,
             f"{left_out} of {len(names)} references are not looked up: references.most is {config.most}",
         )
 
@@ -75,7 +75,7 @@ def cite(run: Run[MamorxResult, Any, Any]) -> None:
     for number, one in enumerate(run.result.references, 1):
         if one.paper:
             query = one.title or one.text
-            way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=STAGE, turn=number)
+            way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=REFERENCES, turn=number)
             one.evidence = run.evidence.cite(one.paper, one.found, way, year=one.year)
 
 
@@ -129,7 +129,7 @@ class _Check:
         work.paper, work.found, work.abstract = paper.id, paper.title, paper.abstract
         if speech(paper.abstract):
             self.run.warn(
-                STAGE, f"the abstract of {work.name}, “{paper.title}”, speaks to a reviewer or a model"
+                REFERENCES, f"the abstract of {work.name}, “{paper.title}”, speaks to a reviewer or a model"
             )
         work.retracted = await self.library.retracted(paper)
 

@@ -17,7 +17,6 @@ from manyheads.literature.documents.pdfium import drawn, page_size
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems.mamorx.result import (
-    Box,
     Claim,
     Entry,
     MamorxResult,
@@ -50,8 +49,8 @@ def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
     if result.partial:
         yield "Partial", result.partial
     for entry in result.review.entries if result.review else ():
-        if stated := value(entry):
-            yield entry.title, stated
+        if entry.stated:
+            yield entry.title, entry.stated
     if result.novelty:
         yield "Novelty", f"{result.novelty.verdict}{conflicts(result.novelty)}"
     if result.figures:
@@ -60,19 +59,6 @@ def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
         yield "References", states(result)
     if result.review and result.review.claims:
         yield "Points", claims(result.review)
-
-
-def value(entry: Entry) -> str:
-    """A score, a choice or a truth value in words; empty for a text, and for a list of points."""
-    match entry.value:
-        case bool():
-            return "yes" if entry.value else "no"
-        case int():
-            return f"{entry.value} of {entry.scale[1]}" if entry.scale else str(entry.value)
-        case str() if entry.kind == "choice":
-            return entry.value
-        case _:
-            return ""
 
 
 def conflicts(novelty: Novelty) -> str:
@@ -117,12 +103,8 @@ def work(result: MamorxResult) -> Iterator[str]:
 
 def scores(result: MamorxResult) -> Mapping[str, Figure]:
     """The scores of the form by their titles."""
-    entries = result.review.entries if result.review else []
-    return {
-        entry.title: Figure(mean=entry.value)
-        for entry in entries
-        if isinstance(entry.value, int) and not isinstance(entry.value, bool)
-    }
+    scored = result.review.scored if result.review else []
+    return {entry.title: Figure(mean=value) for entry, value in scored}
 
 
 # The report.
@@ -201,8 +183,6 @@ class ReviewPage(Page):
         """The claims of an entry that stand in it, or those that are set apart."""
         claims = [claim for claim in self.review.claims if claim.number in entry.claims]
         return [claim for claim in claims if (claim.grounded or not self.names_sources) == grounded]
-
-    value = staticmethod(value)
 
     @cached_property
     def states(self) -> str:
@@ -288,13 +268,12 @@ class ReviewPage(Page):
         for claim in self.review.claims:
             for source in claim.sources:
                 if source.page == page and source.state in ("exact", "close") and source.kind in IN_PAGES:
-                    lines = [box for box in source.boxes if box.page == page] or [
-                        Box(page=page, left=left, top=top, right=right, bottom=bottom)
-                        for left, top, right, bottom in places(path, page, source.found or source.quote)
-                    ]
-                    for place, box in enumerate(lines):
-                        anchor, size = _anchor(claim, source), (box.right - box.left, box.bottom - box.top)
-                        marks.append(Mark(claim.number, anchor, place == 0, box.left, box.top, *size))
+                    lines = places(path, page, source.found or source.quote)
+                    for place, (left, top, right, bottom) in enumerate(lines):
+                        anchor = _anchor(claim, source)
+                        marks.append(
+                            Mark(claim.number, anchor, place == 0, left, top, right - left, bottom - top)
+                        )
         return marks
 
     @cached_property

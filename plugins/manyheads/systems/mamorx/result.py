@@ -10,16 +10,6 @@ SourceKind: TypeAlias = Literal["passage", "figure", "table", "reference", "pape
 """A passage of the paper, a figure, a table, a reference of it, or a paper that was found outside."""
 
 
-class Box(Part):
-    """A place on a page, in points from its upper left corner."""
-
-    page: int
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-
 class Source(Part):
     """What a claim rests on, and whether it is there."""
 
@@ -38,7 +28,6 @@ class Source(Part):
     """Of a quote to what was found, 0 to 1."""
     evidence: str | None = None
     """The id in the run's evidence of a paper from outside."""
-    boxes: list[Box] = []
 
 
 class Claim(Part):
@@ -67,6 +56,21 @@ class Entry(Part):
     claims: list[int] = []
     """Numbers of its claims, in order."""
     scale: tuple[int, int] | None = None
+    quotes: list[Source] = []
+    """Of a text: what it quotes, and whether the paper says so."""
+
+    @property
+    def stated(self) -> str:
+        """A score, a choice or a truth value in words; empty for a text, and for a list of points."""
+        match self.value:
+            case bool():
+                return "yes" if self.value else "no"
+            case int():
+                return f"{self.value}/{self.scale[1]}" if self.scale else str(self.value)
+            case str() if self.kind == "choice":
+                return self.value
+            case _:
+                return ""
 
 
 class PaperReview(Part):
@@ -84,7 +88,17 @@ class PaperReview(Part):
     @property
     def scores(self) -> dict[str, int]:
         """What stands in the fields that have a scale, by their names."""
-        return {each.name: each.value for each in self.entries if each.scale and isinstance(each.value, int)}
+        return {each.name: value for each, value in self.scored}
+
+    @property
+    def scored(self) -> list[tuple[Entry, int]]:
+        """The fields that have a scale, each with its number."""
+        return [(each, each.value) for each in self.entries if each.scale and isinstance(each.value, int)]
+
+    @property
+    def misquoted(self) -> list[Source]:
+        """What its texts quote although the paper does not say so."""
+        return [quote for each in self.entries for quote in each.quotes if quote.state == "absent"]
 
 
 class HiddenText(Part):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from manyheads.replies import Point, Support, WrittenReview
-from manyheads.systems.mamorx.forms import FormField, ReviewForm
+from manyheads.systems.mamorx.forms import ReviewForm
 from manyheads.systems.mamorx.result import Claim, Entry, PaperReview, Source, SourceKind
 
 KINDS: dict[SourceKind, re.Pattern[str]] = {
@@ -17,6 +17,9 @@ KINDS: dict[SourceKind, re.Pattern[str]] = {
     ),
 }
 """What a source is, by how agents name it; anything else is a passage."""
+QUOTE = re.compile(r"“([^“”]+)”|«([^«»]+)»|\"([^\"\n]+)\"")
+LEAST_QUOTED = 4
+"""Words in quotation marks from which on they are a quote, and no term."""
 
 
 def source_of(support: Support) -> Source:
@@ -44,6 +47,10 @@ def review_from(name: str, form: ReviewForm, reply: WrittenReview) -> PaperRevie
                 entry.claims.append(claims[-1].number)
         else:
             entry.value = int(value) if field.kind == "score" else value
+        if field.kind == "text":
+            quoted = ("".join(groups).strip() for groups in QUOTE.findall(value))
+            long = (quote for quote in quoted if len(quote.split()) >= LEAST_QUOTED)
+            entry.quotes = [Source(kind="passage", name="", quote=quote) for quote in dict.fromkeys(long)]
         entries.append(entry)
     return PaperReview(form=name, title=form.title, entries=entries, claims=claims)
 
@@ -75,19 +82,16 @@ def _blocks(review: PaperReview, form: ReviewForm, apart: bool) -> Iterator[str]
             yield f"## {entry.title}"
             yield entry.value.strip()
         elif entry.value is not None:
-            yield f"**{entry.title}:** {_value(entry, field)}"
+            meaning = field.options.get(str(entry.value), "") if field else ""
+            yield f"**{entry.title}:** {entry.stated}" + (f" ({meaning.rstrip('.')})" if meaning else "")
     if astray := [claim for claim in review.claims if apart and not claim.grounded]:
         yield "## Not verified"
         yield "These points name no source that was found in the paper. Do not take them as facts."
         yield "\n".join(f"- {_flat(claim.text)}" for claim in astray)
-
-
-def _value(entry: Entry, field: FormField | None) -> str:
-    if isinstance(entry.value, bool):
-        return "yes" if entry.value else "no"
-    meaning = field.options.get(str(entry.value), "") if field else ""
-    said = f"{entry.value}/{entry.scale[1]}" if entry.scale else str(entry.value)
-    return f"{said} ({meaning.rstrip('.')})" if meaning else said
+    if apart and review.misquoted:
+        yield "## Quotes that were not found"
+        yield "The texts above quote these words, but they were not found in the paper."
+        yield "\n".join(f"- “{_flat(quote.quote)}”" for quote in review.misquoted)
 
 
 def _places(claim: Claim) -> str:

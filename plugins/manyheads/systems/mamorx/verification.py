@@ -12,6 +12,7 @@ from manyheads.systems.mamorx.desk import VERIFICATION, Desk
 from manyheads.systems.mamorx.paper import MamorxRun, section_name
 from manyheads.systems.mamorx.result import Claim, PaperReview, Source
 from manyheads.systems.mamorx.review import markdown, source_of
+from manyheads.texts import count
 
 
 async def verify(desk: Desk, role: str, *, mend: bool) -> None:
@@ -25,6 +26,7 @@ async def verify(desk: Desk, role: str, *, mend: bool) -> None:
     run, review = desk.run, desk.run.result.review
     assert review
     await look_up(run, review.claims)
+    await look_up_quotes(run, review)
     if mend and (astray := [claim for claim in review.claims if not claim.grounded]):
         try:
             await _mend(desk, role, review, astray)
@@ -35,6 +37,10 @@ async def verify(desk: Desk, role: str, *, mend: bool) -> None:
         run.warn(
             VERIFICATION,
             f"{len(left)} of {len(review.claims)} points name no source that is there; they stand apart",
+        )
+    if misquoted := len(review.misquoted):
+        run.warn(
+            VERIFICATION, f"{count(misquoted, 'quote')} in the texts of the review not found in the paper"
         )
     review.text = markdown(review, desk.form, apart=True)
 
@@ -48,6 +54,23 @@ async def look_up(run: MamorxRun, claims: Sequence[Claim]) -> None:
             (one.kind, one.name, fold(one.found or one.quote), one.state): one for one in claim.sources[::-1]
         }
         claim.sources = [*once.values()][::-1]
+
+
+async def look_up_quotes(run: MamorxRun, review: PaperReview) -> None:
+    """Find what the texts of a review quote: in the paper, else in what it cites or is compared with."""
+    related = run.result.novelty.related if run.result.novelty else []
+    works = [
+        *(one.text for one in run.material.references.values()),
+        *(one.abstract for one in run.result.references),
+        *(f"{one.title}\n{one.abstract}" for one in related),
+    ]
+
+    def look(quote: Source) -> None:
+        find(run, quote)
+        if quote.state == "absent" and find_quote(Document(abstract="\n".join(works)), quote.quote):
+            quote.kind, quote.state = "reference", "close"
+
+    await asyncio.to_thread(lambda: [look(quote) for entry in review.entries for quote in entry.quotes])
 
 
 def find(run: MamorxRun, source: Source) -> None:

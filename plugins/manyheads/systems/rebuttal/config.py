@@ -115,7 +115,7 @@ def traits_of(indicator: str, traits: Sequence[str], roles: Roles) -> str:
 
 def unknown(section: str, indicator: str, roles: Roles) -> str:
     """What to do about an indicator of a section of the config that has no traits, in a line."""
-    files = (name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING))
+    files = (name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING, INDICATORS))
     names = (name.removesuffix(ENDING) for name in files if "/" not in name)
     others = ", ".join(sorted(name for name in names if traits_of(name, (), roles))) or "none"
     name = f"{INDICATORS}{indicator}{ENDING}"

@@ -1,0 +1,105 @@
+"""Completion in the shell: names of configs, suites, corpora, runs and so on, read from the disk without heavy imports.
+
+Each function gets what has been typed of a word and returns what it could become; nothing where that is not known, and the
+shell then completes files.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import typer
+
+from manyheads.errors import UserError
+
+Completion: TypeAlias = Callable[[typer.Context, str], Sequence[str]]
+
+
+def _files(ctx: Any, kind: str, suffix: str) -> Iterable[str]:
+    """Names of files that ship, are brought by packs, or lie in a folder of `--path`, without their ending."""
+    from manyheads.resources import Resources
+
+    with suppress(UserError):
+        names = Resources.of(ctx.params.get("path") or ()).names(kind, suffix)
+        return [name.removesuffix(suffix) for name in names]
+    return []
+
+
+def _matching(names: Iterable[str], incomplete: str) -> list[str]:
+    return sorted({name for name in names if name.startswith(incomplete)})
+
+
+def configs(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    names = {name for name in _files(ctx, "configs", ".yaml") if "/" not in name}
+    brought = {entry.name for entry in entry_points(group="manyheads.systems")}
+    own = (path.name for path in Path().glob("*.y*ml"))
+    return _matching({*names, *brought, *own}, incomplete)
+
+
+def suites(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    own = (str(path.parent) for path in (*Path().glob("*/suite.yaml"), *Path().glob("evals/*/suite.yaml")))
+    shipped = (
+        name.removesuffix("/suite") for name in _files(ctx, "evals", ".yaml") if name.endswith("/suite")
+    )
+    return _matching({*shipped, *own}, incomplete)
+
+
+def corpora(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    from manyheads.resources import data_file
+
+    shipped = (path.stem for path in data_file("configs/corpora").glob("*.jsonl"))
+    own = (str(path.parent) for path in (*Path().glob("*/meta.json"), *Path().glob("corpora/*/meta.json")))
+    return _matching({*shipped, *own}, incomplete)
+
+
+def runs(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    folders = (*Path().glob("*/config.yaml"), *Path().glob("runs/*/config.yaml"))
+    return _matching((str(path.parent) for path in folders), incomplete)
+
+
+def texts(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    """Run folders; before anything is typed, files too."""
+    files = (
+        (str(path) for path in Path().iterdir() if not path.name.startswith(".")) if not incomplete else ()
+    )
+    return _matching((*runs(ctx, incomplete), *files), incomplete)
+
+
+def roles(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    return _matching(_files(ctx, "roles", ".yaml"), incomplete)
+
+
+def forms(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    """Forms of a review: those of papers, and the two for abstracts."""
+    folder = "review_leader/forms/"
+    names = (name for name in _files(ctx, "prompts", ".yaml") if name.startswith(folder))
+    return _matching((*(name.removeprefix(folder) for name in names), "conference", "rating"), incomplete)
+
+
+def one_of(*choices: str) -> Completion:
+    """The completion of an option with fixed choices."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+        return _matching(choices, incomplete)
+
+    return complete
+
+
+def limits(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    return _matching(("calls=", "tokens=", "money=", "minutes="), incomplete)
+
+
+def system_options(names: Sequence[str]) -> list[str]:
+    """The options that the last of these systems brings, by the schema of run files that ships."""
+    from manyheads.resources import data_file
+
+    definitions = json.loads(data_file("configs/run.schema.json").read_text(encoding="utf-8"))["$defs"]
+    for name in reversed(names):
+        inputs = definitions.get(name, {}).get("properties", {}).get("inputs", {})
+        if reference := inputs.get("$ref", ""):
+            properties = definitions[reference.rsplit("/", 1)[-1]]["properties"]
+            return [f"--{each.replace('_', '-')}" for each in properties]
+    return []

@@ -1,0 +1,124 @@
+"""What runs would cost: printed for `--estimate`, and asked for on a terminal before it gets expensive."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from manyheads.cli.printing import safe_console, say, say_json
+
+if TYPE_CHECKING:
+    from manyheads.config import RunConfig
+
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes", "-y", help="Start without asking, whatever it is estimated to cost (confirm.money)."
+    ),
+]
+QUICK = 2.0
+"""Seconds that the estimate before a run may take."""
+
+
+def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool, without: Sequence[str] = ()) -> None:
+    """Print what runs would cost, by stage. Their models must be named; no key and no server is needed.
+
+    Args:
+        without: what is not in the estimate, in words.
+    """
+    from rich.table import Table
+
+    from manyheads.core import Usage
+    from manyheads.core.results import currency_of, price_note
+    from manyheads.engine.estimate import LONGER, estimate
+
+    spent = asyncio.run(estimate(configs)).spent
+    models = {
+        f"{alias} {model.provider}/{model.name}": model
+        for each in configs
+        for alias, model in each.models.items()
+    }
+    prices = {name: model.price for name, model in models.items() if model.price}
+    currency = currency_of(prices)
+    note = price_note(prices, {name: f"{model.provider}/{model.name}" for name, model in models.items()})
+    if as_json:
+        shown = {"calls", "input_tokens", "output_tokens", "cost"}
+        stages = [{"stage": stage, **usage.model_dump(include=shown)} for stage, usage in spent.items()]
+        data = {"runs": len(configs), "stages": stages, "total": spent.total.model_dump(include=shown)}
+        say_json(json.dumps({**data, "longer": LONGER, "currency": currency, "prices": note}))
+        return
+    priced = spent.total.cost is not None
+
+    def row(name: str, usage: Usage) -> list[str]:
+        figures = [f"{each:,}" for each in (usage.calls, usage.input_tokens, usage.output_tokens)]
+        return [name, *figures, *([f"{usage.cost or 0:.4f}"] * priced)]
+
+    runs = f" of {len(configs)} runs" if len(configs) != 1 else ""
+    table = Table(title=f"Estimate{runs} (no model was asked)", title_justify="left")
+    cost = f"cost ({currency})" if currency else "cost"
+    for heading in ("stage", "calls", "tokens in", "tokens out", *([cost] * priced)):
+        table.add_column(heading, justify="left" if heading == "stage" else "right", overflow="fold")
+    for stage, usage in spent.items():
+        table.add_row(*row(stage, usage))
+    table.add_section()
+    table.add_row(*row("total", spent.total))
+    safe_console().print(table, markup=False)
+    say(
+        f"From a dry run of the offline model, with replies {LONGER} times as long (or as long as the forms ask for), and "
+        "searches that find as many papers as they may.\nReasoning models and repeated requests cost more."
+    )
+    if any(model.calls_tools for model in models.values()):
+        say("The model calls tools: each round of tool calls in a turn takes one more request.")
+    for each in without:
+        say(f"Not included: {each}.")
+    if note:
+        say(f"Prices: {note}.")
+    if not priced:
+        say("For a cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens")
+
+
+def confirm(configs: "Sequence[RunConfig]", *, yes: bool, as_json: bool = False) -> None:
+    """Ask before runs that are estimated to cost more than `confirm.money`.
+
+    Only a person at a terminal is asked. Without one on standard input and output, with `--json` or `--yes`, where no
+    price is known, or where `QUICK` seconds of a dry run have not come to that sum, the runs begin without a question.
+
+    Raises:
+        typer.Exit: the answer is no.
+    """
+    limit = min((each.confirm.money for each in configs if each.confirm.money is not None), default=None)
+    priced = any(model.price for each in configs for model in each.models.values())
+    if yes or as_json or limit is None or not priced or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    from manyheads.core import money
+    from manyheads.core.results import currency_of, price_note
+    from manyheads.engine.estimate import estimate
+    from manyheads.errors import UserError
+
+    try:
+        known = asyncio.run(estimate(configs, within=QUICK))
+    except UserError:
+        return  # said by the run itself
+    # Of many runs, those that were estimated stand for all.
+    share, total = len(configs) / max(known.runs, 1), known.spent.total
+    cost, calls = (total.cost or 0) * share, round(total.calls * share)
+    if cost <= limit:
+        return
+    prices = {alias: model.price for each in configs for alias, model in each.models.items() if model.price}
+    currency = currency_of(prices)
+    how = "about" if known.runs else "at least"
+    runs = f"These {len(configs)} runs are" if len(configs) > 1 else "This run is"
+    say(
+        f"{runs} estimated to cost {how} {money(cost, currency)} in {calls:,} calls ({price_note(prices, {})}).\n"
+        f"That is more than confirm.money, {money(limit, currency)}. Nothing was asked yet."
+    )
+    try:
+        if typer.confirm("Start?"):
+            return
+    except typer.Abort:
+        say()
+    say("manyheads: not started", err=True)
+    raise typer.Exit(130)

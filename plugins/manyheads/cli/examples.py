@@ -1,0 +1,66 @@
+"""Examples for the help of each command, as a user types them; a test takes each through the parser."""
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "run": (
+        "manyheads run virsci --open",
+        "manyheads run virsci -m openai/gpt-4o-mini --estimate",
+        'manyheads run virsci --topic "tactile grasping" -s team.size=4 -o my-run',
+        "manyheads run rebuttal --background papers.bib --host agentscope",
+    ),
+    "init": ("manyheads init my-project",),
+    "list": ("manyheads list", "manyheads list runs"),
+    "show": ("manyheads show my-run", "manyheads show my-run --format bib -o references.bib"),
+    "open": ("manyheads open", "manyheads open my-run"),
+    "resume": ("manyheads resume my-run", "manyheads resume my-run -s budget.calls=500"),
+    "review": (
+        "manyheads review paper.pdf -m openai/gpt-4o-mini",
+        "manyheads review abstracts.jsonl --form rating --repeats 5",
+        "manyheads review my-run",
+    ),
+    "report": ("manyheads report my-run",),
+    "measure": (
+        "manyheads measure my-run --show-neighbours",
+        "manyheads measure abstracts.jsonl --corpus sample -o measures.jsonl",
+        "manyheads measure idea.md --against services -s literature.before=2015",
+    ),
+    "search": (
+        'manyheads search "tactile grasping" --before 2015',
+        'manyheads search "tactile grasping" --source local --limit 3',
+    ),
+    "eval": (
+        "manyheads eval team-size --repeats 5",
+        "manyheads eval rebuttal-novelty -m openai/gpt-4o-mini --budget money=2",
+    ),
+    "plant": ("manyheads plant papers/ --kind caption --kind wrong-number -o planted",),
+    "check": ("manyheads check virsci", "manyheads check my.yaml -m ollama/llama3.1 --probe"),
+    "roles": ("manyheads roles", "manyheads roles reviewer", "manyheads roles --prompts"),
+    "export": ("manyheads export virsci -o virsci.json",),
+    "prompts export": ("manyheads prompts export mine", "manyheads run virsci --path mine"),
+    "corpus build": (
+        "manyheads corpus build papers.bib --bound 2018 --name mine",
+        "manyheads corpus build papers.csv --columns title=Name,year=Date --bound 2018",
+        'manyheads corpus build "s2:graph retrieval" --start 2010 --bound 2016',
+    ),
+    "corpus info": ("manyheads corpus info sample", "manyheads corpus info corpora/mine"),
+    "corpus verify": ("manyheads corpus verify corpora/mine",),
+    "corpus formats": ("manyheads corpus formats",),
+    "corpus extract": (
+        "manyheads corpus extract corpora/mine",
+        "manyheads corpus extract corpora/mine -m openai/gpt-4o-mini --budget money=1",
+    ),
+    "corpus targets": (
+        "manyheads corpus targets papers.jsonl.gz unarxive/ --count 20",
+        "manyheads corpus targets --corpus sample --count 5",
+        'manyheads corpus targets --paper "arXiv:2410.09403"',
+    ),
+    "rating form": ("manyheads rating form runs/* --raters 3 -o form.csv",),
+    "rating agreement": (
+        "manyheads rating agreement form-1.csv form-2.csv --key form.key.csv",
+        "manyheads rating agreement form-1.csv --scores measures.jsonl --by on",
+    ),
+    "rating calibration": ("manyheads rating calibration people.csv --scores runs/eval-review-calibration",),
+    "ranking judge": ("manyheads ranking judge runs/* --target abstract.md --orders 4",),
+    "ranking form": ("manyheads ranking form runs/*-ranking --raters 2 -o ranks.csv",),
+    "ranking agreement": ("manyheads ranking agreement ranks-1.csv ranks-2.csv --key ranks.key.csv",),
+}
+"""By the words of each command."""

@@ -1,0 +1,195 @@
+"""How the parser of the command line differs from Typer's: help that a person reads, and the options of systems."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from manyheads.cli.options import settings
+from manyheads.errors import ConfigError, UserError, closest, did_you_mean
+
+if TYPE_CHECKING:
+    from manyheads.engine.system import System
+
+PLAIN = {
+    re.compile(r" <[^|<>]+>"): "",
+    re.compile(r"<([\w|]+\|[\w|]+)>"): r"[\1]",
+    re.compile(r"(\d+)<=x<=(\d+)"): r"\1 to \2",
+    re.compile(r"x>=(\d+)"): r"at least \1",
+    re.compile(r"\]  ?\["): "; ",
+    re.compile(r"  \["): " [",
+}
+"""What Typer writes for programmers, and how help says it: types, choices, ranges, several notes in brackets."""
+
+
+def _plainly(formatter: Any) -> None:
+    """Have lists in help written in plain words from now on."""
+    write = formatter.write_dl
+
+    def write_rows(rows: Iterable[tuple[str, str]]) -> None:
+        plain: list[tuple[str, str]] = []
+        for row in rows:
+            for pattern, words in PLAIN.items():
+                row = (pattern.sub(words, row[0]), pattern.sub(words, row[1]))
+            plain.append(row)
+        write(plain)
+
+    formatter.write_dl = write_rows
+
+
+def _first_sentence(text: str) -> str:
+    return " ".join(text.split("\n\n")[0].split()).split(". ")[0].removesuffix(".")
+
+
+class Command(TyperCommand):
+    """A command whose epilog holds examples, a line each."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        params: list[Any] = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
+        names = (each.metavar or each.name.upper() for each in params)
+        return [
+            "[OPTIONS]",
+            *(name if each.required else f"[{name}]" for each, name in zip(params, names, strict=True)),
+        ]
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence of the help, uncut."""
+        return _first_sentence(self.short_help or self.help or "")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _plainly(formatter)
+        super().format_options(ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        _write_lines("Examples", self.epilog, formatter)
+
+
+class Group(TyperGroup):
+    """A group of commands; the epilog of the whole command line is its exit codes."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        return _first_sentence(self.short_help or self.help or "")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        _write_lines("Exit codes", self.epilog, formatter)
+
+
+def _write_lines(heading: str, lines: str | None, formatter: Any) -> None:
+    if lines:
+        with formatter.section(heading):
+            for line in lines.splitlines():
+                formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+class SystemCommand(Command):
+    """A command on a config that takes an option for each input of the config's system."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.ignore_unknown_options = True
+        if ctx.resilient_parsing:  # the shell completes a word
+            return super().parse_args(ctx, args)
+        values: dict[str, Any] = self.make_parser(ctx).parse_args(args=[*args])[0]
+        names, unknown = list[str](), list[tuple[str, str]]()
+        words: Iterator[str] = iter(values["configs"] or [])
+        for word in words:
+            option, equals, value = word.partition("=")
+            if not word.startswith("-"):
+                names.append(word)
+            else:  # an option of a system always has a value
+                unknown.append((option, value if equals else next(words, "")))
+        own = self._own_settings(ctx, names, unknown, values)
+        left = super().parse_args(ctx, args)
+        ctx.params |= {"configs": names, "sets": [*own, *(ctx.params["sets"] or ())]}
+        return left
+
+    def _own_settings(
+        self, ctx: Any, names: list[str], unknown: list[tuple[str, str]], values: Mapping[str, Any]
+    ) -> list[str]:
+        """The system's options as settings; those of no system are refused by the parser."""
+        from pydantic import ValidationError
+
+        from manyheads.resources import Resources
+        from manyheads.systems import system_of
+        from manyheads.systems.loading import name_of
+
+        system = None
+        try:
+            if names:
+                resources = Resources.of(values.get("path") or ())
+                system = system_of(name_of(names, values.get("sets") or (), resources))
+        except UserError:
+            if unknown:
+                raise  # else said when the config is read
+        ctx.meta[SystemCommand] = system
+        inputs: dict[str, list[str]] = {}
+        for option, value in unknown:
+            if not option.strip("-"):
+                continue
+            name = option.removeprefix("--").replace("-", "_")
+            if system is None or name not in system.slots:
+                if system:
+                    _refuse(option, name, system)
+                options = [each for param in self.params for each in param.opts]
+                near = closest(option, [*options, *map(_option, system.slots if system else ())])
+                ctx.fail(f"No such option: {option}.{f' Did you mean {near}?' if near else ''}")
+            elif not value.strip():
+                raise ConfigError(f"{option}: empty", hint="give it a value, or leave it out")
+            inputs.setdefault(name, []).append(value)
+        told: dict[str, str | list[str]] = {**inputs}
+        for name, texts in inputs.items():
+            if system and len(texts) == 1:
+                with suppress(ValidationError):  # an input that takes lists alone
+                    system.inputs.model_validate({name: texts[0]})
+                    told[name] = texts[0]
+        return settings(told, "inputs")
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        items = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("-"):
+            from manyheads.cli.completion import system_options
+
+            [item, *_] = super().shell_complete(ctx, "--help")  # of Typer's own class, or of Click's
+            own = system_options(ctx.params.get("configs") or [])
+            items += [type(item)(option) for option in own if option.startswith(incomplete)]
+        return items
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        super().format_options(ctx, formatter)
+        from manyheads.systems import systems
+
+        if (system := ctx.meta.get(SystemCommand)) is None:
+            with formatter.section("Systems"):
+                formatter.write_text(
+                    f"{', '.join(systems())}. Each has its own options: {ctx.command_path} NAME --help"
+                )
+        elif system.slots:
+            from manyheads.config import documented
+
+            rows: list[tuple[str, str]] = []
+            for name, slot in system.slots.items():
+                text = f"{documented(system.inputs).get(name, '')}{' Repeatable.' * slot.many}"
+                rows.append((f"{_option(name)} {slot.metavar}", " ".join(text.split())))
+            with formatter.section(f"Options of {system.name}"):
+                formatter.write_dl(rows)
+
+
+def _refuse(option: str, name: str, system: "System") -> None:
+    """Raises `ConfigError` for an option that other systems take."""
+    from manyheads.systems import systems
+
+    if takers := [other for other, each in systems().items() if name in each.slots]:
+        own = ", ".join(_option(each) for each in system.slots) or "none"
+        raise ConfigError(
+            f"{option}: {system.name} has no such input; its inputs are {own}",
+            hint=did_you_mean(
+                option,
+                map(_option, system.slots),
+                f"leave it out, or use {' or '.join(f'manyheads run {other}' for other in takers)}",
+            ),
+        )
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -1,0 +1,311 @@
+"""One task of a role, asked in code: `await ask("reviewer", "review", idea="…")` gives a `Review`."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from manyheads.config import FRAMEWORKS, BudgetConfig, ModelConfig
+from manyheads.core import Host as Asked
+from manyheads.core import Image, Message, Place, Reply, Speaker, Tool, Turn, recall_nothing, safe_name
+from manyheads.engine.budget import Budgeted
+from manyheads.engine.budget import Ledger as Budget
+from manyheads.engine.session import RESUME
+from manyheads.errors import BudgetError, ConfigError, ReplyError, UserError, describe
+from manyheads.hosts import need_framework
+from manyheads.hosts.bridge import cast_role, model_of
+from manyheads.hosts.clients import Ledger
+from manyheads.literature.library import Library
+from manyheads.models.abilities import settled
+from manyheads.models.offline import LABEL, OFFLINE
+from manyheads.papers import Literature, Scientist
+from manyheads.replies import PlainText
+from manyheads.resources import Resources
+from manyheads.roles import Roles
+
+log = logging.getLogger("manyheads")
+MEDIA = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
+
+
+async def ask(
+    who: Any,
+    task: str,
+    /,
+    *,
+    model: Any = None,
+    host: str | None = None,
+    name: str | None = None,
+    tools: Sequence[Tool] = (),
+    library: Library | None = None,
+    corpus: Literature | str | None = None,
+    images: Sequence[str | Path] = (),
+    budget: BudgetConfig | Mapping[str, Any] | None = None,
+    attempts: int = 3,
+    paths: Sequence[str | Path] = (),
+    full: bool = False,
+    **variables: Any,
+) -> Any:
+    """Ask a role for one of its tasks; the answer is of the type that the role's card names, a text where it says `text`.
+
+        review = await ask("reviewer", "review", idea="…", model="openai/gpt-4o-mini")
+        review = await ask(role_agent("reviewer", client), "review", idea="…")
+
+    An answer that does not fit the form is asked for again with the reason, as in a run. Notes go to the log
+    `manyheads`; so does a label where the offline model has filled in the form.
+
+    Args:
+        who: a role, or an agent: one that `role_agent` made, or any agent of AutoGen or AgentScope. An agent remembers what
+            it was asked, and has its own model and tools.
+        task: of the role; of an agent that plays none, with the role whose prompt it gets: `reviewer.review`.
+        model: `provider/name`, a `ModelConfig`, or a client of the framework, which stays open; the offline model when None.
+        host: `autogen` or `agentscope`; that of the model's client, or the first that is installed, when None.
+        name: of the speaker; the role's when None.
+        tools: what it may call where its model can, beside those that `library` and `corpus` give it, see `role_agent`.
+        images: PNG or JPEG files that are shown with the prompt.
+        budget: limits of this question, asking again included: `{"calls": 3, "tokens": 20_000}`.
+        attempts: how often it is asked in all.
+        paths: your own folders of roles and prompts, before ours.
+        full: give the whole `Reply`: `value`, `text`, `model`, `usage`, `attempts`, `tool_calls`, `warnings`.
+        variables: of the task's prompt and, for a role, of its system prompt.
+
+    Raises:
+        ConfigError: no such role, task or model, a variable is missing or unknown.
+        BudgetError: the budget is spent.
+        ModelError: the model cannot be reached or refuses; `ReplyError` when no answer was valid.
+    """
+    if attempts < 1:
+        raise ConfigError(f"attempts: {attempts} is less than 1")
+    shown = tuple(map(_picture, images))
+    limits = _budget(budget)
+    try:
+        if isinstance(who, str):
+            roles = Roles(Resources.of(paths))
+            own, theirs = _variables(roles, who, task, variables)
+            reply = await _ask_role(
+                roles, who, task, own, theirs, shown, limits,
+                model=model, host=host, name=name, tools=tools, library=library, corpus=corpus, attempts=attempts,
+            )  # fmt: skip
+        else:
+            set_by_agent = {
+                "model": model, "host": host, "name": name, "tools": tools, "library": library, "corpus": corpus
+            }  # fmt: skip
+            if useless := [word for word, value in set_by_agent.items() if value]:
+                raise ConfigError(
+                    f"{', '.join(useless)}: an agent has its own", hint="give them to role_agent"
+                )
+            reply = await _ask_agent(who, task, variables, shown, limits, attempts, paths)
+    except UserError as error:
+        _without_run(error)
+        raise
+    for note in reply.warnings:
+        log.warning(note)
+    if reply.model == OFFLINE:
+        log.warning("%s: %s", f"{who}.{task}" if isinstance(who, str) else task, LABEL)
+    if full:
+        return reply
+    return reply.value.text if isinstance(reply.value, PlainText) else reply.value
+
+
+def ask_sync(who: Any, task: str, /, **settings: Any) -> Any:
+    """The same as `ask`, without `await`: in a script, and in a notebook, whose loop is running already.
+
+    All calls share one loop in a thread of its own, so that a client may be used in several of them. A client or agent
+    that is used in another loop as well belongs in `await ask(…)` there.
+    """
+    call = asyncio.run_coroutine_threadsafe(ask(who, task, **settings), _loop())
+    try:
+        return call.result()
+    except BaseException:
+        call.cancel()  # Ctrl-C: nothing goes on unseen
+        raise
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="manyheads.ask_sync", daemon=True).start()
+    return loop
+
+
+def _variables(
+    roles: Roles, role: str, task: str, given: Mapping[str, Any], *, system: bool = True
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Which variables are those of the system prompt, and which those of the task.
+
+    Raises:
+        ConfigError: some are missing or unknown.
+    """
+    card, asked = roles.card(role), roles.task(role, task).variables
+    own = card.variables if system else {}
+    prompt = card.prompt_of(task)
+    needed = [name for name in asked if name in roles.prompts.needs(prompt) - roles.prompts.defaults(prompt)]
+    missing = [name for name in needed if name not in given]
+    missing += [name for name, default in own.items() if default is None and given.get(name) is None]
+    unknown = [name for name in given if name not in asked and name not in own]
+    if missing or unknown:
+        problems = [
+            f"{kind} {', '.join(names)}"
+            for kind, names in (("missing", missing), ("unknown", unknown))
+            if names
+        ]
+        takes = [name if name in needed else f"{name} (optional)" for name in asked]
+        takes += [name if default is None else f"{name} ({default!r})" for name, default in own.items()]
+        example = "".join(f", {name}=…" for name in [*needed, *(n for n in missing if n not in needed)])
+        raise ConfigError(
+            f"role {role!r}, task {task!r}: {'; '.join(problems)}",
+            tried=f"it takes {', '.join(takes) or 'nothing'}",
+            hint=f"ask({role!r}, {task!r}{example})",
+        )
+    return (
+        {name: value for name, value in given.items() if name in own},
+        {name: value for name, value in given.items() if name in asked},
+    )
+
+
+async def _ask_role(
+    roles: Roles,
+    role: str,
+    task: str,
+    own: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    images: tuple[Image, ...],
+    budget: BudgetConfig,
+    *,
+    model: Any,
+    host: str | None,
+    name: str | None,
+    tools: Sequence[Tool],
+    library: Library | None,
+    corpus: Literature | str | None,
+    attempts: int,
+) -> Reply[Any]:
+    host = (
+        host
+        or host_of(model)
+        or next((each for each in FRAMEWORKS if find_spec(FRAMEWORKS[each])), "autogen")
+    )
+    need_framework(host)
+    kind = import_module(f"manyheads.hosts.{host}.host").make_host
+    settings, client = model_of("ask", kind, model)
+    config = (
+        settled(settings or ModelConfig()) if client is None else kind.serves.describe(client, ModelConfig())
+    )
+    ready = None if client is None else {"default": client}
+    made = kind({"default": config}, recall_nothing, attempts, ready)
+    asked = Budgeted(made, _ledger(budget, config))
+
+    async def guest(scientist: Scientist, question: str) -> str:
+        system = roles.system("scientist", {"scientist": scientist})
+        speaker = Speaker(safe_name(scientist.name), "scientist", system)
+        place = Place("", 0, speaker.name, "advise")
+        turn = Turn(place, speaker, (Message(question),), PlainText, forms=roles.forms, nested=True)
+        return (await asked.ask(turn)).value.text
+
+    try:
+        _, system, all_tools = cast_role(role, tools, library, corpus, guest, Ledger(), roles, own)
+        speaker = Speaker(safe_name(name or role), role, system)
+        return await _put(asked, roles, role, task, speaker, theirs, images, all_tools)
+    finally:
+        await made.close()
+
+
+async def _ask_agent(
+    agent: Any,
+    task: str,
+    variables: Mapping[str, Any],
+    images: tuple[Image, ...],
+    budget: BudgetConfig,
+    attempts: int,
+    paths: Sequence[str | Path],
+) -> Reply[Any]:
+    if not (host := host_of(agent)):
+        raise ConfigError(
+            f"ask: a {type(agent).__module__}.{type(agent).__name__} cannot be asked",
+            hint="give the name of a role, or an agent of AutoGen or AgentScope",
+        )
+    role, _, task = task.rpartition(".")
+    roles: Roles = (
+        Roles(Resources.of(paths)) if paths else getattr(agent, "roles", None) or Roles(Resources.of())
+    )
+    if not (role := role or getattr(agent, "role", "")):
+        raise ConfigError(
+            f"agent {agent.name!r} plays no role, so {task!r} could be any role's task",
+            hint=f"name the role whose prompt it gets: ask(agent, 'reviewer.{task}', …)",
+        )
+    _, theirs = _variables(roles, role, task, variables, system=False)
+    made = import_module(f"manyheads.hosts.{host}.host").AgentHost(agent, attempts)
+    asked = Budgeted(made, _ledger(budget, made.config))
+    return await _put(asked, roles, role, task, Speaker(agent.name, role, ""), theirs, images)
+
+
+async def _put(
+    asked: Asked,
+    roles: Roles,
+    role: str,
+    task: str,
+    speaker: Speaker,
+    variables: Mapping[str, Any],
+    images: tuple[Image, ...],
+    tools: tuple[Tool, ...] = (),
+) -> Reply[Any]:
+    prompt = Message(roles.prompt(role, task, variables), images=images)
+    place, kind = Place("", 0, speaker.name, task), roles.reply(role, task)
+    return await asked.ask(
+        Turn(place, speaker, (prompt,), kind, tools, forms=roles.forms, task=f"{role}.{task}")
+    )
+
+
+def host_of(thing: object) -> str | None:
+    """The host whose framework an agent or a client is of, None where it is of neither."""
+    roots = {kind.__module__.partition(".")[0] for kind in type(thing).__mro__}
+    hosts = (
+        host for host in FRAMEWORKS if any(root == host or root.startswith(f"{host}_") for root in roots)
+    )
+    return next(hosts, None)
+
+
+def _picture(path: str | Path) -> Image:
+    path = Path(path)
+    if path.suffix.lower() not in MEDIA:
+        raise ConfigError(f"{path}: not a PNG or JPEG file", hint=f"endings: {', '.join(MEDIA)}")
+    try:
+        return Image(path.read_bytes(), MEDIA[path.suffix.lower()])
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+
+
+def _budget(budget: BudgetConfig | Mapping[str, Any] | None) -> BudgetConfig:
+    try:
+        return budget if isinstance(budget, BudgetConfig) else BudgetConfig.model_validate(budget or {})
+    except ValidationError as error:
+        limits = ", ".join(BudgetConfig.model_fields)
+        raise ConfigError(f"budget: {describe(error)}", tried=f"limits: {limits}") from error
+
+
+def _ledger(limits: BudgetConfig, config: ModelConfig) -> Budget:
+    if limits.money is not None and config.price is None:
+        raise ConfigError(
+            f"budget: money is limited, and {config.provider}/{config.name} has no price",
+            hint="limit calls or tokens, or give a ModelConfig with a price per million tokens",
+        )
+    return Budget(limits)
+
+
+def _without_run(error: UserError) -> None:
+    """Say what to do next in the words of code: there is no run to resume."""
+    match error:
+        case BudgetError():
+            error.hint = "give a larger budget"
+        case ReplyError():
+            error.hint = "ask again, or ask another model"
+        case _ if error.hint and RESUME in error.hint:
+            error.hint = error.hint.replace(RESUME, "ask again")
+        case _:
+            pass

@@ -1,0 +1,157 @@
+"""Help that a person reads: every command and option has a text, every example and every hint is one that the parser takes."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import typer.main
+
+import manyheads
+from manyheads.cli import app
+from manyheads.cli.corpus import FORMAT_NAMES
+from manyheads.cli.evaluate import PLANTED
+from manyheads.cli.examples import EXAMPLES
+from manyheads.cli.options import Changes
+from manyheads.config import RunConfig
+from manyheads.errors import EXIT_CODES, BudgetError, ConfigError, ExitCode, LiteratureError, ModelError
+from manyheads.literature.readers.formats import FORMATS
+from manyheads.systems import systems
+from manyheads.systems.planted_error.planted import KINDS
+from support.command import manyheads_command
+
+WHOLE: Any = typer.main.get_command(app)
+
+
+def commands(group: Any = WHOLE, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS = dict(commands())
+
+
+def parsed(words: list[str]) -> None:
+    """Take a command line through the parser, and run nothing."""
+    group, path = WHOLE, list[str]()
+    while hasattr(group, "commands"):
+        path.append(words.pop(0))
+        group = group.commands[path[-1]]
+    parent = WHOLE.make_context("manyheads", [path[0]])
+    group.make_context(" ".join(path), words, parent=parent)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_a_text_and_a_word_for_its_value(name: str, tmp_path: Path) -> None:
+    text = manyheads_command(*name.split(), "-h", cwd=tmp_path, env={"COLUMNS": "80"}).out
+    for param in COMMANDS[name].params:
+        assert param.help, param.name
+        assert (
+            param.is_flag or param.metavar or "[" in text
+            if param.param_type_name == "option"
+            else param.metavar
+        )
+    assert not re.search(r"<\w|\.\.\.|\{|x>=", text), text
+    assert max(map(len, text.splitlines())) <= 80
+    assert text == manyheads_command(*name.split(), "--help", cwd=tmp_path, env={"COLUMNS": "80"}).out
+    assert all(example in text for example in EXAMPLES.get(name, ()))
+
+
+def test_short_options_mean_the_same_everywhere() -> None:
+    meanings: dict[str, set[str]] = {}
+    for command in COMMANDS.values():
+        for param in command.params:
+            for short in (each for each in param.opts if re.fullmatch(r"-\w", each)):
+                meanings.setdefault(short, set()).add(
+                    next(each for each in param.opts if each.startswith("--"))
+                )
+    assert {short: len(long) for short, long in meanings.items()} == dict.fromkeys(meanings, 1)
+    assert {"-m", "-o", "-q", "-s"} <= meanings.keys()
+
+
+def test_the_list_of_commands_cuts_no_sentence_and_shows_exit_codes(tmp_path: Path) -> None:
+    text = manyheads_command("--help", cwd=tmp_path, env={"COLUMNS": "80"}).out
+    assert "..." not in text.partition("Commands:")[2]
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(
+        re.search(rf"^ +{code}  {re.escape(words)}$", text, re.M) for code, words in EXIT_CODES.items()
+    )
+    assert EXIT_CODES.keys() == {*ExitCode}
+
+
+def test_errors_have_the_exit_code_of_their_kind() -> None:
+    assert [kind("x").exit_code for kind in (ConfigError, BudgetError, ModelError)] == [2, 3, 4]
+    assert LiteratureError("x", source="arxiv").exit_code == 4
+    assert LiteratureError("x", source="arxiv", fault="wordless").exit_code == 2
+
+
+def test_without_a_command_it_says_how_to_start(tmp_path: Path) -> None:
+    done = manyheads_command(cwd=tmp_path)
+    assert done.code == 0
+    starts = re.findall(r"^  manyheads (\S.*?)  ", done.out, re.M)
+    assert starts[0] == "run virsci"
+    for words in starts:
+        if words != "--help":
+            parsed(words.split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_examples_that_the_parser_takes(name: str) -> None:
+    for example in EXAMPLES[name]:
+        program, *words = shlex.split(example)
+        assert program == "manyheads"
+        parsed(words)
+    assert any(example.startswith(f"manyheads {name}") for example in EXAMPLES[name])
+    assert EXAMPLES.keys() <= COMMANDS.keys()
+
+
+def test_choices_that_help_names_are_those_that_there_are() -> None:
+    hints: Any = Changes.__annotations__["host"]
+    assert get_args(get_args(get_args(hints)[0])[0]) == get_args(RunConfig.model_fields["host"].annotation)
+    assert PLANTED == KINDS
+    assert ("auto", *FORMATS) == FORMAT_NAMES
+
+
+# Hints: what they name is there.
+
+KNOWN = {
+    "--help",
+    *("--no-deps", "--force-reinstall"),  # of pip
+    *(option for command in COMMANDS.values() for param in command.params for option in param.opts),
+    *(f"--{name.replace('_', '-')}" for system in systems().values() for name in system.slots),
+}
+COMMAND = re.compile(r"manyheads ((?:[a-z]+ ?)+)")
+PACKAGE = Path(manyheads.__file__).parent
+
+
+def hints() -> Iterator[tuple[str, str]]:
+    """The fixed text of each hint in the package, with where it stands."""
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "hint":
+                texts = (each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant))
+                text = "…".join(each for each in texts if isinstance(each, str))
+                yield f"{file.relative_to(PACKAGE)}:{node.value.lineno}", text
+
+
+def test_hints_name_only_commands_and_options_that_there_are() -> None:
+    strange: list[str] = []
+    seen = 0
+    for where, text in hints():
+        seen += 1
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+(?=[\s=,;:.)]|$)", text):
+            if option not in KNOWN:
+                strange.append(f"{where}: {option}")
+        for words in COMMAND.findall(text):
+            first, *rest = words.split()
+            group = WHOLE.commands.get(first)
+            if group is None or (hasattr(group, "commands") and rest and rest[0] not in group.commands):
+                strange.append(f"{where}: manyheads {words}")
+    assert seen > 200
+    assert strange == []

@@ -1,0 +1,248 @@
+"""What a run wrote, for other programs: `manyheads show`; its report and the list of runs in the browser: `manyheads open`."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bibtexparser.entrypoint import parse_string
+
+from golden.runs import FOLDERS, RESULTS
+from manyheads.report.index import INDEX
+from manyheads.systems.formats import FORMATS
+from support.command import SMALL, manyheads_command
+from support.results import today
+
+PDFLATEX = shutil.which("pdflatex")
+SYSTEMS = (
+    "virsci", "single", "discussion", "conference-review", "rebuttal", "ranking", "scipip", "mamorx",
+)  # fmt: skip
+HOSTILE = (
+    r"=cmd|' /C calc'!A0 \input{/etc/passwd} 100 % of $x_1^2$ & #1 {a} ~ \end{document} 漢字 é “so” 🤖 <b>"
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of each system."""
+    home = tmp_path_factory.mktemp("shown")
+    for name in SYSTEMS:
+        (home / name).mkdir()
+        shutil.copy(RESULTS / f"{name}.json", home / name / "result.json")
+    return home
+
+
+def show(home: Path, name: str, form: str) -> str:
+    done = manyheads_command("show", name, "--format", form, cwd=home)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def result(home: Path, name: str) -> Any:
+    return json.loads((home / name / "result.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_is_shown_in_every_format_or_refused_in_a_sentence(home: Path, name: str) -> None:
+    for form in FORMATS:
+        done = manyheads_command("show", name, "--format", form, cwd=home)
+        if done.code:
+            assert form == "bib"
+            assert len(done.message.splitlines()) == 2
+            assert "another --format: md, tex, json, csv" in done.message
+        else:
+            assert done.out.strip()
+
+
+def test_markdown_has_title_abstract_idea_and_references(home: Path) -> None:
+    text, whole = show(home, "virsci", "md"), result(home, "virsci")
+    own = whole["result"]
+    assert text.startswith(f"# {own['abstract']['title']}\n")
+    assert own["abstract"]["text"] in text
+    assert own["idea"]["idea"] in text
+    titles = {each["id"]: each["title"] for each in whole["evidence"]}
+    references = text[text.index("## References") :]
+    assert all(titles[each] in references for each in own["idea"]["references"])
+    assert "no language model" in text
+
+
+def test_a_review_is_shown_in_full(home: Path) -> None:
+    text = show(home, "conference-review", "md")
+    for review in result(home, "conference-review")["result"]["reviews"]:
+        assert review["summary"] in text
+
+
+def test_json_is_the_result(home: Path) -> None:
+    assert json.loads(show(home, "rebuttal", "json")) == result(home, "rebuttal")
+
+
+def test_bibtex_has_an_entry_for_each_reference(home: Path) -> None:
+    library = parse_string(show(home, "virsci", "bib"))
+    own = result(home, "virsci")
+    assert not library.failed_blocks
+    assert len({entry.key for entry in library.entries}) == len(own["result"]["idea"]["references"])
+    years = {each["title"]: str(each["year"]) for each in own["evidence"]}
+    assert all(years[entry["title"].strip("{}")] == entry["year"] for entry in library.entries)
+
+
+def test_csv_has_every_idea_with_its_scores(home: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(show(home, "virsci", "csv"))))
+    own = result(home, "virsci")["result"]
+    assert [row["title"] for row in rows] == [idea["title"] for idea in own["ideas"]]
+    assert [float(row["confidence"]) for row in rows] == [idea["confidence"] for idea in own["ideas"]]
+    [chosen] = [row for row in rows if row["chosen"] == "True"]
+    assert int(chosen["number"]) == own["idea"]["number"]
+
+
+def test_csv_of_a_ranking_and_of_reviews_is_their_scores(home: Path) -> None:
+    ranked = list(csv.DictReader(io.StringIO(show(home, "ranking", "csv"))))
+    assert {"place", "mean_rank", "title"} <= set(ranked[0])
+    assert sum(row["target"] == "True" for row in ranked) == 1
+    reviews = list(csv.DictReader(io.StringIO(show(home, "conference-review", "csv"))))
+    own = result(home, "conference-review")["result"]["reviews"]
+    assert [int(row["overall"]) for row in reviews] == [each["overall"] for each in own]
+
+
+def hostile(folder: Path) -> Path:
+    """A run of which every text is hostile."""
+
+    def spoilt(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: spoilt(each, name) for name, each in value.items()}
+        if isinstance(value, list):
+            return [each if key == "references" else spoilt(each, key) for each in value]
+        return (
+            HOSTILE
+            if isinstance(value, str) and key in ("title", "idea", "text", "topic", "thought")
+            else value
+        )
+
+    whole = json.loads((RESULTS / "virsci.json").read_text(encoding="utf-8"))
+    folder.mkdir(parents=True)
+    whole = {**whole, "evidence": spoilt(whole["evidence"]), "result": spoilt(whole["result"])}
+    (folder / "result.json").write_text(json.dumps(whole), encoding="utf-8")
+    return folder
+
+
+def test_nothing_that_a_model_wrote_commands_a_program(tmp_path: Path) -> None:
+    hostile(tmp_path / "run")
+    tex, bib = show(tmp_path, "run", "tex"), show(tmp_path, "run", "bib")
+    assert "\\input{" not in tex
+    assert tex.count("\\end{document}") == 1
+    library = parse_string(bib)
+    assert not library.failed_blocks
+    assert len(library.entries) == 2
+    for row in csv.DictReader(io.StringIO(show(tmp_path, "run", "csv"))):
+        assert not any((cell or "").startswith(("=", "+", "@")) for cell in row.values())
+    (tmp_path / "run/result.json").write_text(
+        (tmp_path / "run/result.json").read_text().replace("=cmd", "\\u001b[31m=cmd"), encoding="utf-8"
+    )
+    assert all("\x1b" not in show(tmp_path, "run", form) for form in FORMATS)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PDFLATEX is None, reason="needs pdflatex")
+@pytest.mark.parametrize("name", [*SYSTEMS, "hostile"])
+def test_latex_compiles(home: Path, tmp_path: Path, name: str) -> None:
+    source = hostile(tmp_path / "hostile") if name == "hostile" else home / name
+    done = manyheads_command("show", source, "--format", "tex", "--out", tmp_path / "run.tex", cwd=home)
+    assert done.code == 0
+    command = [str(PDFLATEX), "-interaction=nonstopmode", "-halt-on-error", "run.tex"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert made.returncode == 0, made.stdout.decode(errors="replace")[-2000:]
+    assert (tmp_path / "run.pdf").stat().st_size > 1000
+
+
+def test_a_table_of_a_review_is_a_table_in_latex(tmp_path: Path) -> None:
+    told = json.loads((RESULTS / "mamorx.json").read_text(encoding="utf-8"))
+    told["result"]["review"]["text"] = (
+        "# Points\n\n| a | b |\n| --- | --- |\n| 1 | 50 % |\n\n- one\n- `two_x`\n"
+    )
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/result.json").write_text(json.dumps(told), encoding="utf-8")
+    tex = show(tmp_path, "run", "tex")
+    assert "\\begin{tabular}{ll}" in tex
+    assert "1 & 50 {\\%}" in tex or "1 & 50 \\%" in tex
+    assert tex.count("\\item") == 2
+
+
+def test_what_is_shown_goes_to_a_file(home: Path, tmp_path: Path) -> None:
+    done = manyheads_command("show", "virsci", "--out", tmp_path / "idea.md", cwd=home)
+    assert (done.code, done.out.strip()) == (0, str(tmp_path / "idea.md"))
+    assert (tmp_path / "idea.md").read_text(encoding="utf-8").startswith("# ")
+    refused = manyheads_command("show", "virsci", "--out", tmp_path / "none/idea.md", cwd=home)
+    assert "choose another --out" in refused.message
+
+
+def test_a_run_that_wrote_nothing_yet_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    told = {**today({"system": "virsci", "host": "autogen"}), "finished": False}
+    (tmp_path / "run/result.json").write_text(json.dumps(told), encoding="utf-8")
+    assert "written nothing yet" in manyheads_command("show", "run", cwd=tmp_path).message
+
+
+# The browser.
+
+
+@pytest.fixture
+def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a browser notes what it is asked to open."""
+    import webbrowser
+
+    seen = tmp_path / "opened"
+
+    def note(address: str) -> bool:
+        with seen.open("a") as file:
+            file.write(f"{address}\n")
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", note)
+    return seen
+
+
+def test_open_shows_a_report_and_without_a_run_the_list_of_runs(tmp_path: Path, browser: Path) -> None:
+    run = tmp_path / "runs/20260102-030405-virsci"
+    shutil.copytree(FOLDERS / "virsci-stopped", run)
+    done = manyheads_command("open", run.relative_to(tmp_path), cwd=tmp_path)
+    assert (done.code, done.out.strip()) == (0, "runs/20260102-030405-virsci/report.html")
+    assert manyheads_command("open", cwd=tmp_path).out.strip() == f"runs/{INDEX}"
+    pages = browser.read_text().splitlines()
+    assert pages == [(run / "report.html").as_uri(), (tmp_path / "runs" / INDEX).as_uri()]
+    assert "20260102-030405-virsci" in (tmp_path / "runs" / INDEX).read_text()
+
+
+def test_what_cannot_be_opened_is_named(tmp_path: Path, browser: Path) -> None:
+    assert "manyheads list runs" in manyheads_command("open", "nowhere", cwd=tmp_path).message
+    assert "no runs in it" in manyheads_command("open", cwd=tmp_path).message
+    (tmp_path / "runs/run").mkdir(parents=True)
+    (tmp_path / "runs/run/config.yaml").write_text("system: virsci\n")
+    (tmp_path / "runs" / INDEX).write_text("<title>mine</title>")
+    assert "not a page of manyheads" in manyheads_command("open", cwd=tmp_path).message
+    assert (tmp_path / "runs" / INDEX).read_text() == "<title>mine</title>"
+    assert not browser.exists()
+
+
+def test_a_run_opens_its_report_at_the_end(tmp_path: Path, browser: Path) -> None:
+    run = ("run", "virsci", "--topic", "Birds", "--quiet", *SMALL, "--set", "team.size=1", "--open")
+    done = manyheads_command(*run, cwd=tmp_path)
+    assert done.code == 0, done.err
+    [page] = browser.read_text().splitlines()
+    assert page.endswith("report.html")
+    assert (tmp_path / "runs" / INDEX).is_file()
+
+
+def test_without_a_browser_the_path_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import webbrowser
+
+    def none(address: str) -> bool:
+        return False
+
+    monkeypatch.setattr(webbrowser, "open", none)
+    shutil.copytree(FOLDERS / "virsci-stopped", tmp_path / "run")
+    done = manyheads_command("open", "run", cwd=tmp_path)
+    assert done.code == 0
+    assert "run/report.html" in done.err

@@ -150,7 +150,7 @@ def test_repeats_by_hand() -> None:
     assert (entry.repeat_low, entry.repeat_high) == pytest.approx((4 - half, 4 + half), abs=1e-3)
     text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, rows), [])
     assert "| 2 | sequential | 3 | 2 | 4 | 2.646 | -2.572 to 10.57 |" in text
-    assert "nothing of other cases" in text
+    assert "how the mean over the same cases varies between repeats" in text
     assert "repeat by repeat" not in report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
 
 
@@ -215,7 +215,7 @@ def test_a_share_of_single_runs_has_wilsons_interval() -> None:
     all_of_them = of(Results(spec, rows[:4]).entries, SMALL)
     assert all_of_them.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)
     text = report_text(Suite("mine", spec), 5, Results(spec, rows), [])
-    assert "Intervals of shares are Wilson's where" in text
+    assert "Intervals of shares are Wilson intervals where" in text
     assert "median" not in text
 
 
@@ -254,8 +254,8 @@ def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:
         ((1.0, 1.0, 1.0), "the same everywhere (n = 3 seeds): the judge favours what it is shown early"),
         ((-1.0, -1.0), "the same everywhere (n = 2 seeds): the judge favours what it is shown late"),
         ((0.0, 0.0), "the same everywhere (n = 2 seeds): no favour for a place"),
-        ((0.5,), "cannot be told from these cells"),
-        ((), "cannot be told from these cells"),
+        ((0.5,), "cannot be estimated from these cells"),
+        ((), "cannot be estimated from these cells"),
     ],
 )
 def test_a_judges_favour_for_places_is_told_in_words(values: tuple[float, ...], told: str) -> None:
@@ -269,7 +269,7 @@ def test_equal_values_are_said_to_have_no_interval() -> None:
     rows = [row(SMALL, seed, 1.0) for seed in range(3)]
     text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, rows), [])
     assert "| 2 | sequential | 3 | 1 ± 0 | – | 1 |" in text
-    assert "Values that were all the same have no interval" in text
+    assert "Where all values are equal there is no interval" in text
     text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
     assert "all the same" not in text
 
@@ -382,7 +382,7 @@ def test_without_matplotlib_the_report_says_what_draws(
     assert draw_suite(Results(SPECIFIED, ROWS), tmp_path) == []
     assert not list(tmp_path.iterdir())
     text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
-    assert "Nothing is drawn: drawing needs matplotlib" in text
+    assert "No picture: drawing needs matplotlib" in text
     assert "pip install 'manyheads[plots]'" in text
 
 

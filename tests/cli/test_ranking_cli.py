@@ -55,7 +55,7 @@ def test_ideas_from_runs_and_texts_beside_a_targets_file(home: Path) -> None:
         6,
     )
     assert f"{found['s']:.2f}" in done.out
-    assert "Places" in done.out
+    assert "Position bias" in done.out
     assert "idea 2 was never revised" in done.err
     assert (home / "ranked" / "report.html").is_file()
     again = manyheads_command("resume", "ranked", cwd=home)

@@ -1,7 +1,6 @@
 """Examples for the help of each command, as a user types them; a test takes each through the parser."""
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "init": ("manyheads init my-project",),
     "run": (
         "manyheads run virsci --open",
         "manyheads run virsci -m openai/gpt-4o-mini --estimate",
@@ -19,9 +18,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "manyheads review my-run",
     ),
     "report": ("manyheads report my-run",),
-    "show": ("manyheads show my-run", "manyheads show my-run --format bib --out references.bib"),
-    "open": ("manyheads open my-run", "manyheads open"),
-    "list": ("manyheads list", "manyheads list suites"),
     "measure": (
         "manyheads measure my-run --show-neighbours",
         "manyheads measure abstracts.jsonl --corpus sample -o measures.jsonl",

@@ -1,23 +1,13 @@
-"""Papers that a report cites, as a reader goes on with them: links, and BibTeX to copy."""
+"""Papers that a run cites, as a reader goes on with them: links, and BibTeX to copy."""
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
 
 from manyheads.core.results import Evidence
-from manyheads.papers import ARXIV_DOI, ARXIV_NUMBER
-
-SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    **{letter: f"\\{letter}" for letter in "&%$#_"},
-}  # fmt: skip
-"""What TeX reads as a command."""
-DOI = re.compile(r"10\.\d{4,9}/[^\s<>\"{}|\\^`]+")
-PAGES = {
-    "semantic_scholar": ("Semantic Scholar", r"[0-9a-f]{40}", "https://www.semanticscholar.org/paper/{}"),
-    "openalex": ("OpenAlex", r"W\d+", "https://openalex.org/{}"),
-    "arxiv": ("arXiv", ARXIV_NUMBER.pattern, "https://arxiv.org/abs/{}"),
-}
-"""By the source of a paper's id: its name, what an id looks like, and where the paper's page is."""
+from manyheads.escaping import plain
+from manyheads.papers import ARXIV_DOI, Identifier, identify
 
 
 def links_of(paper: Evidence) -> list[tuple[str, str]]:
@@ -26,39 +16,67 @@ def links_of(paper: Evidence) -> list[tuple[str, str]]:
 
 
 def _links(paper: Evidence) -> Iterator[tuple[str, str]]:
-    if paper.doi and (doi := DOI.fullmatch(paper.doi.strip())):
-        if doi[0].lower().startswith(ARXIV_DOI):
-            yield "arXiv", f"https://arxiv.org/abs/{doi[0][len(ARXIV_DOI) :]}"
-        else:
-            yield "DOI", f"https://doi.org/{doi[0]}"
-    source, _, own = paper.paper.partition(":")
-    if source in PAGES:
-        name, form, address = PAGES[source]
-        if re.fullmatch(form, own, re.ASCII):
-            yield name, address.format(own)
+    for text in (paper.doi, paper.paper):
+        if text and (link := _link(identify(text))):
+            yield link
     if paper.url and re.fullmatch(r"https?://[^\s<>\"]+", paper.url):
         yield "Web", paper.url
 
 
+def _link(known: Identifier) -> tuple[str, str] | None:
+    value = quote(known.value, safe="/:;().,_-~")
+    match known.kind, known.source:
+        case "doi", _ if known.value.lower().startswith(ARXIV_DOI):
+            return "arXiv", f"https://arxiv.org/abs/{value[len(ARXIV_DOI) :]}"
+        case "doi", _:
+            return "DOI", f"https://doi.org/{value}"
+        case ("arxiv", _) | ("own", "arxiv"):
+            return "arXiv", f"https://arxiv.org/abs/{value}"
+        case "own", "semantic_scholar":
+            return "Semantic Scholar", f"https://www.semanticscholar.org/paper/{value}"
+        case "own", "openalex":
+            return "OpenAlex", f"https://openalex.org/{value}"
+        case _:
+            return None
+
+
 def bibtex(papers: Iterable[Evidence]) -> str:
-    """The papers as BibTeX, each once; a field that is not known is left out."""
-    return "\n\n".join(_entry(paper) for paper in {each.paper: each for each in papers}.values())
+    """The papers as BibTeX, an entry each; what is not known of one is left out."""
+    from bibtexparser.entrypoint import write_string
+    from bibtexparser.library import Library
+    from bibtexparser.model import Entry, Field
+
+    entries, keys = list[Any](), set[str]()
+    for paper in papers:
+        word = next(iter(re.findall(r"[a-z]{4,}", paper.title.lower())), "paper")
+        key = stem = f"{word}{paper.year or ''}"
+        number = 1
+        while key in keys:
+            number += 1
+            key = f"{stem}-{number}"
+        keys.add(key)
+        links = dict(links_of(paper))
+        doi = links.get("DOI", "").removeprefix("https://doi.org/")
+        arxiv = links.get("arXiv", "").removeprefix("https://arxiv.org/abs/")
+        fields = {
+            "author": " and ".join(map(_value, paper.authors)),
+            "title": f"{{{_value(paper.title)}}}",
+            "journal": _value(paper.venue or ""),
+            "year": str(paper.year or ""),
+            "doi": doi,
+            "eprint": arxiv,
+            "archiveprefix": "arXiv" if arxiv else "",
+            "url": next(iter(links.values()), ""),
+            "note": "" if links else _value(paper.paper),
+        }
+        told = [Field(name, value) for name, value in fields.items() if value]
+        entries.append(Entry("article" if paper.venue else "misc", key, told))
+    return write_string(Library(entries)) if entries else ""
 
 
-def _entry(paper: Evidence) -> str:
-    links = dict(links_of(paper))
-    fields = {
-        "author": " and ".join(map(_tex, paper.authors)),
-        "title": f"{{{_tex(paper.title)}}}",
-        "year": str(paper.year or ""),
-        "journal": _tex(paper.venue or ""),
-        "doi": paper.doi if "DOI" in links else "",
-        "url": next(iter(links.values()), ""),
-    }
-    lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
-    key = re.sub(r"\W+", "", paper.paper.rpartition(":")[2], flags=re.ASCII) or paper.id
-    return ",\n".join([f"@{'article' if paper.venue else 'misc'}{{{key}", *lines]) + "\n}"
+def _value(text: str) -> str:
+    """A text between the braces of a BibTeX entry, which must come in pairs."""
+    from pylatexenc.latexencode import UnicodeToLatexEncoder
 
-
-def _tex(text: str) -> str:
-    return "".join(SPECIAL.get(letter, letter) for letter in " ".join(text.split()))
+    encoder: Any = UnicodeToLatexEncoder(unknown_char_policy="keep", unknown_char_warning=False)
+    return encoder.unicode_to_latex(plain(re.sub(r"[{}]", "", text)))

@@ -12,7 +12,7 @@ from manyheads.core.results import Evidence, Idea, RunResult, result_data
 from manyheads.errors import SubjectError
 from manyheads.escaping import csv_text, plain, printable
 from manyheads.models.offline import LABEL
-from manyheads.papers import identify
+from manyheads.report.references import bibtex, links_of
 from manyheads.systems.results import ABSTRACT, essence, in_full, load, own
 
 if TYPE_CHECKING:
@@ -85,23 +85,8 @@ def _references(run: RunResult[Any]) -> list[Evidence]:
 
 def _reference(paper: Evidence) -> str:
     year = f" ({paper.year})" if paper.year else ""
-    return f"{plain(paper.title)}{year}. {_link(paper.paper) or plain(paper.paper)}"
-
-
-def _link(paper: str) -> str:
-    """The address of a paper, where its id tells one."""
-    known = identify(paper)
-    match known.kind, known.source:
-        case "doi", _:
-            return f"https://doi.org/{known.value}"
-        case ("arxiv", _) | ("own", "arxiv"):
-            return f"https://arxiv.org/abs/{known.value}"
-        case "own", "semantic_scholar":
-            return f"https://www.semanticscholar.org/paper/{known.value}"
-        case "own", "openalex":
-            return f"https://openalex.org/{known.value}"
-        case _:
-            return ""
+    link = next((address for _, address in links_of(paper)), plain(paper.paper))
+    return f"{plain(paper.title)}{year}. {link}"
 
 
 # LaTeX: the Markdown, piece by piece.
@@ -184,50 +169,20 @@ def _pieces(tokens: "Sequence[Token]") -> Iterator[str]:
                 yield _PIECES.get(other, "")
 
 
-def _tex(text: str, unknown: str = "replace") -> str:
+def _tex(text: str) -> str:
     """A text that TeX prints as it stands; letters that it cannot print become a question mark."""
     from pylatexenc.latexencode import UnicodeToLatexEncoder
 
-    encoder: Any = UnicodeToLatexEncoder(unknown_char_policy=unknown, unknown_char_warning=False)
+    encoder: Any = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
     return encoder.unicode_to_latex(text)
 
 
 # BibTeX.
 
 
-def bibtex(run: RunResult[Any], folder: Path) -> str:
-    """The references, an entry each; names of authors are not known to a run."""
-    from bibtexparser.entrypoint import write_string
-    from bibtexparser.library import Library
-    from bibtexparser.model import Entry, Field
-
-    library, keys = Library(), set[str]()
-    for paper in _references(run):
-        word = next(iter(re.findall(r"[a-z]{4,}", paper.title.lower())), "paper")
-        key = stem = f"{word}{paper.year or ''}"
-        number = 1
-        while key in keys:
-            number += 1
-            key = f"{stem}-{number}"
-        keys.add(key)
-        known, link = identify(paper.paper), _link(paper.paper)
-        fields = {
-            "title": f"{{{_value(paper.title)}}}",
-            "year": str(paper.year or ""),
-            "doi": known.value if known.kind == "doi" else "",
-            "eprint": known.value if "arxiv.org" in link else "",
-            "archiveprefix": "arXiv" if "arxiv.org" in link else "",
-            "url": link,
-            "note": "" if link else _value(paper.paper),
-        }
-        told = [Field(name, value) for name, value in fields.items() if value]
-        library.add(Entry("misc", key, told))
-    return write_string(library) if keys else ""
-
-
-def _value(text: str) -> str:
-    """A text between the braces of a BibTeX entry, which must come in pairs."""
-    return _tex(plain(re.sub(r"[{}]", "", text)), "keep")
+def as_bibtex(run: RunResult[Any], folder: Path) -> str:
+    """The references, an entry each."""
+    return bibtex(_references(run))
 
 
 # JSON and CSV.
@@ -286,7 +241,7 @@ def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, obj
 
 Format = Callable[[RunResult[Any], Path], str]
 FORMATS: Mapping[str, Format] = {
-    "md": markdown, "tex": latex, "bib": bibtex, "json": as_json, "csv": as_csv,
+    "md": markdown, "tex": latex, "bib": as_bibtex, "json": as_json, "csv": as_csv,
 }  # fmt: skip
 LACKING = {
     "md": "written nothing yet", "tex": "written nothing yet", "bib": "no references", "json": "no result",

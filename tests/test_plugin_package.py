@@ -154,6 +154,7 @@ def test_a_broken_system_spoils_no_other(
     assert (done.code, "wreck" in done.out, words_of_warnings(done)) == (0, False, warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [("run", "wreck", "--topic", "Owls"), pytest.param(("run", "wreck"), marks=pytest.mark.slow)],

@@ -15,6 +15,7 @@ import pytest
 
 from manyheads.core.results import is_finished
 from manyheads.engine.journal import read_turns
+from manyheads.errors import ExitCode
 from manyheads.suites.measuring import Row
 from support.command import Done, finish, manyheads_command, result_of, served_by, start
 from support.faults import Fault
@@ -305,6 +306,15 @@ def test_what_is_asked_beside_a_question_that_a_budget_refuses_is_kept(tmp_path:
         assert llm.calls == 9 == sum(turns_in(tmp_path).values())
         assert evaluated(llm, suite).code == 0
         assert llm.calls == sum(turns_in(tmp_path).values())
+
+
+def test_a_suites_budget_ends_it(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["usage.calls"])
+    with judging() as llm:
+        done = evaluated(llm, suite, "--budget", "calls=3")
+        assert done.code == ExitCode.BUDGET
+        assert llm.calls == 3
+        assert "the suite's budget is spent: calls 3, used: 3" in done.err
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ class EdgeStore(VectorStore):
     ) -> None:
         self.model, self.dim, self.names = model, dim, names
         self._folder, self._shard, self._lock = folder, shard, lock
-        self._open = True
+        self._open, self._changed = True, False
 
     @classmethod
     def create(cls, folder: Path, schema: Schema) -> "EdgeStore":
@@ -120,6 +120,8 @@ class EdgeStore(VectorStore):
         if self._open:
             self._open = False
             with self._errors(), loading(self._folder):
+                if self._changed:  # not after each batch: the engine counts its points one by one
+                    self._write_meta()
                 self._shard.close()
             self._lock.release()
 
@@ -132,7 +134,7 @@ class EdgeStore(VectorStore):
         new = [edge.Point(*one) for one in zip(points, vectors, payloads, strict=True)]
         self._shard.update(edge.UpdateOperation.upsert_points(new))
         self._shard.flush()
-        self._write_meta()
+        self._changed = True
 
     def _count(self, where: Filter) -> int:
         import qdrant_edge as edge

@@ -227,8 +227,7 @@ def _roles(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
 
 
 def _runs(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
-    from manyheads.engine.folder import RUNS
-    from manyheads.report.index import read_entries
+    from manyheads.report.index import RUNS, read_entries
 
     runs = read_entries(Path(RUNS))
     for run in runs if alone else runs[:MOST_RUNS]:

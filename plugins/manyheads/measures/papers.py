@@ -73,7 +73,7 @@ def nearest(
         MeasureError: `among` has fewer than k rows, or vectors are of another size.
     """
     if points.ndim != 2 or points.shape[1:] != among.shape[1:]:
-        raise MeasureError(f"vectors of shape {points.shape} cannot be held against {among.shape}")
+        raise MeasureError(f"vectors of shape {points.shape} cannot be compared with {among.shape}")
     if k < 1 or len(among) - (without is not None) < k:
         raise MeasureError(
             f"{k} neighbours are asked for among {len(among) - (without is not None)} papers",

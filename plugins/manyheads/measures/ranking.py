@@ -48,7 +48,7 @@ def relative_quality(rank: int, ideas: int) -> float:
     Raises `MeasureError` of no ideas, or of a rank that there is not.
     """
     if ideas < 1 or not 1 <= rank <= ideas + 1:
-        raise MeasureError(f"rank {rank} beside {ideas} ideas: there is none such")
+        raise MeasureError(f"rank {rank}: there is no such rank among {ideas} ideas")
     return (rank - 1) / ideas
 
 

@@ -96,7 +96,7 @@ def test_the_command_lists_a_packs_roles(installed: Path, tmp_path: Path) -> Non
         pytest.param("own.Note", "", "own brings: none", marks=pytest.mark.slow),
         pytest.param("own.Note", "from manyheads.replies import ReplyModel\nclass Letter(ReplyModel): ...", "own brings: Letter", marks=pytest.mark.slow),
         pytest.param("other.Note", "", "no pack 'other' is installed", marks=pytest.mark.slow),
-        ("Note", "", "unknown reply type 'Note'"),
+        ("Note", "", "no such reply type 'Note'"),
     ],
 )  # fmt: skip
 def test_a_reply_that_no_pack_brings_is_one_clear_error(

@@ -112,7 +112,9 @@ def roles(
         else:
             _say_wrapped(", ".join(card.tasks) or "none", "  tasks     ")
         for name, value in card.variables.items():
-            _say_wrapped(f"{name} (required)" if value is None else f"{name}: {value}", "  variable  ")
+            _say_wrapped(
+                f"{name} (required)" if value is None else f"{name}: {value or '(empty)'}", "  variable  "
+            )
     if not role:
         say("\nDetails: manyheads roles ROLE")
 

@@ -128,7 +128,7 @@ async def test_errors_say_what_to_do_in_code(llm: LLM, name: str) -> None:
         ("reviewr", "review", {}, "no such role 'reviewr'"),
         ("reviewer", "revew", {}, "no task 'revew'"),
         ("reviewer", "review", {}, "missing idea"),
-        ("reviewer", "review", {"idea": "x", "ida": "y", "odd": 1}, "unknown ida, odd"),
+        ("reviewer", "review", {"idea": "x", "ida": "y", "odd": 1}, "no such variable ida, odd"),
         ("scientist", "vote", {}, "missing ideas, scientist"),
         ("judge", "rank", {"ideas": 5, "criteria": 3}, "judge"),
         ("reviewer", "review", {"idea": "x", "model": "nobody/gpt"}, "no such provider"),

@@ -153,7 +153,7 @@ def _variables(
     if missing or unknown:
         problems = [
             f"{kind} {', '.join(names)}"
-            for kind, names in (("missing", missing), ("unknown", unknown))
+            for kind, names in (("missing", missing), ("no such variable", unknown))
             if names
         ]
         takes = [name if name in needed else f"{name} (optional)" for name in asked]

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawAuthor, RawPaper
-from manyheads.bank.lexical import some_texts, standout_phrases
+from manyheads.bank.lexical import some_texts
+from manyheads.bank.phrases import interests
 from manyheads.bank.scientists import (
     TOP_INTERESTS,
     Masker,
@@ -67,17 +68,30 @@ def test_affiliations_are_the_most_frequent() -> None:
     assert profile_text(found["Scientist0"]).endswith("New; Old")
 
 
-def test_phrases_share_no_word_and_are_alike_on_every_run() -> None:
+def test_interests_are_no_parts_of_each_other_and_alike_on_every_run() -> None:
     texts = [f"{one['title']} {one['abstract']}" for one in papers(60)]
-    found = standout_phrases(texts, {"a": range(0, 30), "b": range(30, 60)}, 8)
-    assert found == standout_phrases(texts, {"a": range(0, 30), "b": range(30, 60)}, 8)
+    found = interests(texts, {"a": range(0, 30), "b": range(30, 60)}, 8)
+    assert found == interests(texts, {"a": range(0, 30), "b": range(30, 60)}, 8)
     for phrases in found.values():
-        words = [word for phrase in phrases for word in phrase.split()]
-        assert len(words) == len(set(words))
+        assert phrases
+        assert not any(one != other and one in other for one in phrases for other in phrases)
 
 
-def test_texts_of_stop_words_give_no_phrases() -> None:
-    assert standout_phrases(["the of and", "we are"], {"a": [0, 1]}, 8) == {"a": ()}
+def test_texts_of_stop_words_give_no_interests() -> None:
+    assert interests(["the of and", "we are"], {"a": [0, 1]}, 8) == {"a": ()}
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "parts"),
+    [
+        ("Graph neural networks for molecules. We train", "graph neural networks", ("graph neural", "neural networks")),
+        ("Why benchmarks fails. Protein folding quickly improves", "protein folding", ("benchmarks fails", "improves")),
+    ],
+)  # fmt: skip
+def test_an_interest_is_a_whole_noun_phrase(text: str, phrase: str, parts: tuple[str, ...]) -> None:
+    found = interests([f"{text} number {letter}." for letter in "abcdef"], {"a": range(6)}, 8)["a"]
+    assert phrase in found
+    assert not {*parts} & {*found}
 
 
 def test_masks_do_not_follow_the_alphabet_and_follow_the_seed() -> None:

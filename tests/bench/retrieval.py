@@ -1,13 +1,17 @@
 """Looking up papers by meaning and year, against exact search over the same vectors in numpy."""
 
+import math
+import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bench.database import GROWTH
 from bench.figures import Figure, Size, Watch, typical
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.store import Filter
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
 
 DIM, K, CLUSTERS = 384, 8, 200
 YEARS = (2010, 2015)
+CHUNK = 4096
+GROWN = 100 / 29
+"""How many times more papers are stored to see how the time grows; with `GROWTH`, that again."""
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
@@ -32,6 +39,34 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
             yield _filling(watch.read().wall, vectors, Path(base), size)
         with KnowledgeBank.open(Path(base), PrecomputedEmbedder("synthetic", DIM), read_only=True) as bank:
             yield _looking_up(bank, papers, vectors, queries, size)
+    several = (1, GROWN, GROWN**2) if os.environ.get(GROWTH) == "all" else (1, GROWN)
+    for figure in _growth(tuple(round(size.papers * each) for each in several)):
+        yield figure
+
+
+def _growth(sizes: tuple[int, ...]) -> Iterator[Figure]:
+    """Papers stored per CPU second as a bank grows; the exponent is that of the time by the number of papers."""
+    spent = list[float]()
+    for size in sizes:
+        with (
+            tempfile.TemporaryDirectory() as base,
+            KnowledgeBank.create(Path(base), PrecomputedEmbedder("synthetic", DIM)) as bank,
+        ):
+            seconds = 0.0
+            for start in range(0, size, CHUNK):
+                papers, vectors = (
+                    _papers(min(CHUNK, size - start), start),
+                    _clustered(min(CHUNK, size - start)),
+                )
+                watch = Watch()
+                bank.add(papers, vectors)
+                seconds += watch.read().cpu
+            spent.append(seconds)
+    for (few, before), (many, after) in pairwise(zip(sizes, spent, strict=True)):
+        yield Figure(
+            f"retrieval: storing {many:,} papers", many / after, "/CPU s", few / before, f"{few:,} papers", "≥ 0.8×",
+            f"exponent {math.log(after / before) / math.log(many / few):.2f}",
+        )  # fmt: skip
 
 
 def _looking_up(
@@ -71,11 +106,11 @@ def _filling(seconds: float, vectors: "Vectors", base: Path, size: Size) -> Figu
     )
 
 
-def _papers(count: int) -> list[Paper]:
+def _papers(count: int, start: int = 0) -> list[Paper]:
     text = "word " * 150
     return [
         Paper(id=f"p{n}", title=f"Paper {n}", abstract=text, authors=("A. Author",), year=2000 + n % 24)
-        for n in range(count)
+        for n in range(start, start + count)
     ]
 
 

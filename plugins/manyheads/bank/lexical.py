@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyheads.errors import EmbeddingError
 
@@ -81,13 +81,8 @@ def _places(stem: str, dim: int) -> tuple[tuple[int, float], ...]:
     return tuple(((number >> 1) % dim, 1.0 if number & 1 else -1.0) for number in numbers)
 
 
-WORD = r"(?u)\b[^\W\d_][\w-]*\w\b"
-PAIR_WEIGHT = 1.6
-"""How much more a pair of words says than one word."""
-TOO_COMMON, FEW_PAPERS = 0.1, 50
-"""Terms in more than this share of the papers say nothing; in a corpus of few papers, all may stay."""
 SEVERAL = 4
-"""From this many papers on, a phrase must stand in two of an author's papers to be an interest."""
+"""From this many papers on, a phrase that only one of an author's papers has says little of the author."""
 MOST_TEXTS = 20_000
 """Texts that are weighed at once, at about 15 kB each; of more, some are taken."""
 EVERYWHERE = (
@@ -107,39 +102,7 @@ EVERYWHERE = (
     "studied study studies system systems task tasks technique techniques term terms test tested time times type "
     "types unknown use used useful user using various way ways widely work works world"
 )
-"""Words that abstracts of any field share, besides scikit-learn's English stop words."""
-
-
-def standout_phrases(
-    texts: Sequence[str], by_author: Mapping[str, Sequence[int]], top: int
-) -> dict[str, tuple[str, ...]]:
-    """Up to `top` words and pairs of words per author, strongest first, no word in two of them.
-
-    `by_author` has the indices of each author's papers in `texts`.
-    """
-    import numpy as np
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
-
-    vectorizer: Any = TfidfVectorizer(
-        ngram_range=(1, 2),
-        stop_words=sorted(ENGLISH_STOP_WORDS | set(EVERYWHERE.split())),
-        token_pattern=WORD,
-        max_df=max(TOO_COMMON, min(1.0, FEW_PAPERS / max(1, len(texts)))),
-        min_df=3 if len(texts) > FEW_PAPERS else 1,
-        sublinear_tf=True,
-        dtype=np.float32,  # pyright: ignore[reportArgumentType]
-    )
-    try:
-        weights: Any = vectorizer.fit_transform(texts)
-    except ValueError:  # scikit-learn's word for texts of nothing but stop words
-        return dict.fromkeys(by_author, ())
-    terms: list[str] = vectorizer.get_feature_names_out().tolist()
-    weights = weights.multiply([PAIR_WEIGHT if " " in term else 1.0 for term in terms]).tocsr()
-    phrases: dict[str, tuple[str, ...]] = {}
-    for author, row in zip(by_author, _sum_by_author(weights, list(by_author.values())), strict=True):
-        best = sorted(zip((-row.data).tolist(), row.indices.tolist(), strict=True))  # ties by the alphabet
-        phrases[author] = _apart((terms[index] for weight, index in best if weight < 0), top)
-    return phrases
+"""Words that abstracts of any field share."""
 
 
 def some_texts(
@@ -164,32 +127,3 @@ def some_texts(
 def _spread(rows: Sequence[int], most: int) -> Sequence[int]:
     """At most so many of the rows, evenly spread."""
     return rows if len(rows) <= most else [rows[number * len(rows) // most] for number in range(most)]
-
-
-def _sum_by_author(weights: Any, papers_of: Sequence[Sequence[int]]) -> Any:
-    """(authors, terms): each author's papers added up, sparse; terms in only one of several papers are zero."""
-    import numpy as np
-    from scipy.sparse import csr_matrix
-
-    columns = np.array([index for own in papers_of for index in own], dtype=np.int32)
-    starts = np.cumsum([0, *map(len, papers_of)])
-    shape = (len(papers_of), weights.shape[0])
-    wrote: Any = csr_matrix((np.ones(len(columns), np.float32), columns, starts), shape)
-    several = np.array([[len(own) >= SEVERAL] for own in papers_of], dtype=np.float32)
-    sums = wrote @ weights
-    once = ((wrote @ weights.sign()) == 1).multiply(several)
-    return (sums - sums.multiply(once)).tocsr()
-
-
-def _apart(ranked: Iterator[str], top: int) -> tuple[str, ...]:
-    """The first `top` terms of which no two share a word, taking a plural for its singular."""
-    chosen: list[str] = []
-    seen: set[str] = set()
-    for term in ranked:
-        stems = {word.removesuffix("s") for word in term.split()}
-        if not stems & seen:
-            chosen.append(term)
-            seen |= stems
-        if len(chosen) == top:
-            break
-    return tuple(chosen)

@@ -3,12 +3,12 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Self
 
 from manyheads.bank.extraction import ENTITY_WORDS
-from manyheads.bank.lexical import EVERYWHERE, STOP_WORDS
+from manyheads.bank.lexical import EVERYWHERE, SEVERAL, STOP_WORDS
 
 FEWEST_WORDS, MOST_WORDS = ENTITY_WORDS
 
@@ -53,7 +53,7 @@ _MORE = _words(
     "alternates amount amounts arise arises assign become begin call called come comes differ flow flows give gives go goes "
     "hold holds infer keep lies look looks occur occurs refer referred run runs says see seen start think treats vary "
     "variety works wide range addition fact ability lot lots kind kinds sort sorts rest part parts role aspects aspect "
-    "according achieves actually addresses aims al allows argue assume assuming become becomes combine combines combining "
+    "certain according achieves actually addresses aims al allows argue assume assuming become becomes combine combines combining "
     "compute computes conduct consists construct contain containing contains contrast contribute contributes conventional "
     "create decide depend depends derive derived derives design designed determine difficult discuss due effect eg either "
     "employ employing employs enable enables enabling ensure ensures especially essential establish et evaluates exhibit "
@@ -154,6 +154,57 @@ class Phrases:
                 ranked.append((-weight, place, key))
         runs = {key: run for key, run, _ in reversed(places)}
         return tuple(_written(key, runs[key]) for key in _apart(ranked, most))
+
+
+NESTED = 0.6
+"""Share of a phrase's places that stand in one longer phrase, above which only the longer one is a term (C-value's rule)."""
+SHARED = 1.5
+"""How much a phrase gains from being in more papers: what a field shares is an interest, what one paper says is not."""
+
+
+def interests(
+    texts: Sequence[str], by_author: Mapping[str, Sequence[int]], top: int
+) -> dict[str, tuple[str, ...]]:
+    """Up to `top` phrases of each author, strongest first, no phrase part of another.
+
+    `by_author` has the indices of each author's papers in `texts`, titles with abstracts. A phrase is the stronger the more of
+    the author's papers have it, and where neither hardly any paper nor most papers have it.
+    """
+    verbs = verbs_of(texts)
+    found = [Counter[str]() for _ in texts]
+    runs: list[dict[str, list[str]]] = [{} for _ in texts]
+    having, places, within = Counter[str](), Counter[str](), Counter[str]()
+    for text, counts, own in zip(texts, found, runs, strict=True):
+        for key, run, _ in _candidates(text, verbs):
+            counts[key] += 1
+            own.setdefault(key, run)
+        having.update(counts.keys())
+        places.update(counts)
+    for key, count in places.items():
+        words = key.split() if count > 1 else []
+        for size in range(2, len(words)):
+            for start in range(len(words) - size + 1):
+                part = " ".join(words[start : start + size])
+                within[part] = max(within[part], count)
+    phrases: dict[str, tuple[str, ...]] = {}
+    for author, rows in by_author.items():
+        papers, times = Counter[str](), Counter[str]()
+        for row in rows:
+            papers.update(found[row].keys())
+            times.update(found[row])
+        ranked = list[tuple[float, int, str]]()
+        for place, (key, count) in enumerate(papers.items()):
+            if within[key] <= NESTED * places[key]:
+                weight = 1 + math.log(count) + 0.3 * math.log(times[key])
+                weight *= math.log(1 + having[key]) ** SHARED * math.log(1 + len(texts) / having[key])
+                weight *= 1 + LONGER * key.count(" ")
+                weight *= LONE / 2 if count == 1 and len(rows) >= SEVERAL else 1
+                ranked.append((-weight, place, key))
+        best = _apart(ranked, top)
+        phrases[author] = tuple(
+            next(_written(key, runs[row][key]) for row in rows if key in runs[row]) for key in best
+        )
+    return phrases
 
 
 def verbs_of(texts: Iterable[str]) -> frozenset[str]:

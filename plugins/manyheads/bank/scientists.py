@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
+from manyheads.bank import phrases
 from manyheads.bank.corpus import RawAuthor, RawPaper
-from manyheads.bank.lexical import some_texts, standout_phrases
+from manyheads.bank.lexical import some_texts
 from manyheads.papers import Paper, Scientist
 
 # Who has written with whom, and whom a leader asks next (VirSci 2025, §3.1, §3.2, App. D.4).
@@ -209,9 +210,9 @@ def _interests(
     poor = {key: own.papers for key, own in rest.items() if len(found[key]) < ENOUGH_KEYWORDS}
     by.update({KEYWORDS: len(rest) - len(poor), TEXTS: len(poor)})
     if poor:
-        phrases = standout_phrases(*some_texts(*texts, poor), TOP_INTERESTS)
+        own = phrases.interests(*some_texts(*texts, poor), TOP_INTERESTS)
         for key in poor:
-            found[key] = tuple(dict.fromkeys((*found[key], *phrases[key])))[:TOP_INTERESTS]
+            found[key] = tuple(dict.fromkeys((*found[key], *own[key])))[:TOP_INTERESTS]
     return found, +by
 
 

@@ -207,7 +207,7 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
             total, rows, vectors = bank.store.count(where), list[tuple[Any, ...]](), list[Floats]()
             for done, record in enumerate(bank.store.scroll(where, vectors=True), 1):
                 if record.vector is None:
-                    raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus anew")
+                    raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus again")
                 known = record.payload
                 rows.append((record.id, known["title"], known["year"], known.get("citations")))
                 vectors.append(record.vector)

@@ -23,6 +23,7 @@ from manyheads.bank.ecosystem import Ecosystem
 from manyheads.disk import cache_folder
 from manyheads.models import abilities, governor
 from manyheads.pool import Pool
+from support.costs import Costs
 from support.llm import LLM
 
 OURS = (
@@ -49,6 +50,10 @@ gc.disable()
 settings.register_profile("thorough", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("thorough"), max_examples=15)
 settings.load_profile("quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Costs(), "costs")
 
 
 def pytest_collection_finish() -> None:

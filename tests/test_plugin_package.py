@@ -96,7 +96,7 @@ def test_the_command_lists_a_packs_roles(installed: Path, tmp_path: Path) -> Non
         pytest.param("own.Note", "", "own brings: none", marks=pytest.mark.slow),
         pytest.param("own.Note", "from manyheads.replies import ReplyModel\nclass Letter(ReplyModel): ...", "own brings: Letter", marks=pytest.mark.slow),
         pytest.param("other.Note", "", "no pack 'other' is installed", marks=pytest.mark.slow),
-        ("Note", "", "unknown reply type 'Note'"),
+        ("Note", "", "no such reply type 'Note'"),
     ],
 )  # fmt: skip
 def test_a_reply_that_no_pack_brings_is_one_clear_error(
@@ -154,6 +154,7 @@ def test_a_broken_system_spoils_no_other(
     assert (done.code, "wreck" in done.out, words_of_warnings(done)) == (0, False, warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [("run", "wreck", "--topic", "Owls"), pytest.param(("run", "wreck"), marks=pytest.mark.slow)],

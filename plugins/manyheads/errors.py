@@ -152,7 +152,7 @@ def closest(word: str, names: Iterable[str]) -> str | None:
 
     by_case = {name.lower(): name for name in names}
     near = get_close_matches(word.lower()[:100], by_case, 1, 0.6)
-    return by_case[near[0]] if near else None
+    return by_case[near[0]] if near and by_case[near[0]] != word else None
 
 
 def did_you_mean(word: str, names: Iterable[str], otherwise: str | None = None) -> str | None:

@@ -194,7 +194,11 @@ class Resources:
         raise ConfigError(
             f"{kind}/{name}: not found",
             tried=", ".join(str(root / kind) for root in self.search_path),
-            hint=did_you_mean(name, every, f"choose one of: {', '.join(beside or every) or 'none'}"),
+            hint=did_you_mean(
+                PurePosixPath(name).stem,
+                [PurePosixPath(each).stem for each in beside],
+                f"choose one of: {', '.join(beside or every) or 'none'}",
+            ),
         )
 
     def names(self, kind: str, suffix: str = "", inside: str = "") -> dict[str, Path]:

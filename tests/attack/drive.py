@@ -48,9 +48,9 @@ class End:
             for fault, there in {
                 "endless": self.code is None,
                 "traceback": "Traceback (most recent call last)" in told,
-                "exit code": self.code not in (0, 2, None),
-                "no message": self.code == 2 and not told.strip(),
-                "several messages": self.code == 2 and self.err.count("manyheads: ") > 1,
+                "exit code": self.code not in (0, 2, 3, 4, 5, None),
+                "no message": bool(self.code) and not told.strip(),
+                "several messages": self.code in (2, 3, 4) and self.err.count("manyheads: ") > 1,
                 "foreign words": any(
                     word in self.err
                     for word in (

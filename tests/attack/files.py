@@ -99,7 +99,7 @@ def run_folders(folder: Path) -> Figure:
     rng = random.Random(3)
     with Driver(60) as command:
         assert command(*RUN, "--out", "finished", cwd=folder).code == 0
-        assert command(*RUN, "--out", "stopped", "--set", "budget.calls=9", cwd=folder).code == 2
+        assert command(*RUN, "--out", "stopped", "--set", "budget.calls=9", cwd=folder).code == 3
         for name, mutation in (DAMAGES | EDITS).items():
             for base in ("finished", "stopped"):
                 for number in range(times(2) if "flipped" in name or "cut" in name else 1):

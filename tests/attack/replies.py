@@ -111,6 +111,6 @@ def budgets(folder: Path) -> Figure:
             end = command(
                 "run", "virsci", "--set", "team.size=2", "--set", "turns=1", *model, *sets, cwd=folder
             )
-            unspent = [] if end.code == 2 and "budget" in end.err else ["never stopped"]
+            unspent = [] if end.code == 3 and "budget" in end.err else ["never stopped"]
             figure.add(f"{name}, {host}, {[*limit][-1]}", [*end.faults, *unspent])
     return figure

@@ -379,4 +379,4 @@ def test_verification_reads_records_and_graph(tmp_path: Path) -> None:
     graph.close()
     with pytest.raises(CorpusError, match="a record cannot be read") as caught:
         verify_corpus(folder)
-    assert "extract the papers anew" in str(caught.value)
+    assert "extract the papers again" in str(caught.value)

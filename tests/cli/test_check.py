@@ -1,6 +1,7 @@
 """`manyheads check`, `roles`, `prompts export` and `export`: what a user asks before a run."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,19 +11,22 @@ from manyheads.roles import Roles
 from support.command import manyheads_command, served_by
 from support.faults import Fault
 from support.llm import LLM
+from support.native import quick_on
+from support.scholar import Scholar, record
 
 
 def test_all_is_well(tmp_path: Path, llm: LLM) -> None:
     flags = (*served_by(llm), "--set", "embedding=lexical", "--host", "agentscope", "--no-probe")
     checked = manyheads_command("check", "virsci", *flags, cwd=tmp_path)
     assert (checked.code, checked.err) == (0, "")
-    assert [line.split()[:2] for line in checked.out.splitlines()] == [
+    assert [line.split()[:2] for line in checked.out.splitlines()[:-1]] == [
         ["ok", "host:"],
         ["ok", "roles:"],
         ["ok", "models.default:"],
         ["ok", "corpus:"],
     ]
     assert llm.calls == 0, "a check is not paid for"
+    assert "--ping" in checked.out.splitlines()[-1]
 
 
 @pytest.mark.slow
@@ -160,4 +164,47 @@ def test_sources_are_looked_at_where_a_run_looks_papers_up(tmp_path: Path) -> No
     assert wrong.code == 2
     assert "WRONG  literature: semantic_scholar: the key in SEMANTIC_SCHOLAR_API_KEY" in wrong.out
     right = manyheads_command("check", *services, cwd=tmp_path)
-    assert (right.code, "ok     literature: semantic_scholar\n" in right.out) == (0, True)
+    assert (right.code, "ok     literature: semantic_scholar: settings only" in right.out) == (0, True)
+
+
+PRICE = "models.default.price={input: 1000, output: 2000, currency: EUR}"
+
+
+@quick_on("autogen")
+def test_a_ping_asks_each_model_and_source_once(tmp_path: Path, llm: LLM, name: str) -> None:
+    with Scholar([record("a" * 40, "Machine learning")]) as scholar:
+        sources = (
+            "literature.references=services",
+            "literature.cascade=[local,semantic_scholar]",
+            f"literature.endpoints.semantic_scholar={scholar.url}",
+        )
+        flags = served_by(llm, "embedding=lexical", PRICE, *sources)
+        checked = manyheads_command("check", "virsci", *flags, "--host", name, "--ping", cwd=tmp_path)
+        assert (checked.code, checked.err) == (0, "")
+        assert (llm.calls, len(scholar.requests)) == (1, 1)
+    model, source = [line for line in checked.out.splitlines() if " ping " in line]
+    assert re.search(
+        r"models\.default: openai/test answered in \d\.\d s: \d+ tokens in, \d+ out, cost [\d.]+ EUR", model
+    )
+    assert re.search(r"literature\.semantic_scholar: answered in \d\.\d s: 1 paper", source)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "hint"),
+    [
+        (401, "bad key", "export OPENAI_API_KEY"),
+        (404, "model test not found", "models.default.name"),
+        (429, "insufficient_quota: You exceeded your current quota", "quota"),
+    ],
+)
+def test_a_ping_that_fails_says_what_to_do(
+    tmp_path: Path, llm: LLM, status: int, message: str, hint: str
+) -> None:
+    llm.faults.append(Fault("status", status=status, message=message, times=None))
+    command = ("check", "conference-review", *served_by(llm), "--host", "agentscope", "--ping")
+    checked = manyheads_command(*command, cwd=tmp_path)
+    assert checked.code in (2, 4)
+    failed = checked.out.partition("WRONG  ping models.default: ")[2]
+    assert hint in failed
+    assert "resume" not in failed
+    assert llm.calls == 1

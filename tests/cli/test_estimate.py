@@ -1,13 +1,22 @@
 """`--estimate`: what a run or reviews would come to, with nothing asked and nothing written."""
 
+import io
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from manyheads.cli.cost import confirm
+from manyheads.config import RunConfig
+from manyheads.engine.estimate import estimate as run_estimate
+from manyheads.systems.loading import load
 from support.command import SMALL, manyheads_command, served_by
 from support.llm import LLM
+from support.suites import write_suite
 
 PRICES = ("--set", "models.default.price={input: 1, output: 2}")
 
@@ -85,3 +94,86 @@ def test_a_budget_of_a_run(home: Path, llm: LLM) -> None:
     assert llm.calls == 1
     unpriced = manyheads_command("run", "single", "--budget", "money=1", *served_by(llm), cwd=home)
     assert "models.default has no price" in unpriced.message
+
+
+class Terminal(io.StringIO):
+    """A person at a terminal who types what it holds."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def at_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, config: RunConfig, answer: str, *, yes: bool = False
+) -> tuple[int, str]:
+    """How asking ends, as an exit code, and what was printed."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    monkeypatch.setattr(sys, "stdout", screen)
+    try:
+        confirm([config], yes=yes)
+    except typer.Exit as end:
+        return end.exit_code, screen.getvalue()
+    return 0, screen.getvalue()
+
+
+def expensive(home: Path, *sets: str) -> RunConfig:
+    subject = f"inputs.subject={home / 'owls.md'}"
+    named = (
+        "models.default.provider=openai",
+        "models.default.name=o1",
+        "models.default.base_url=http://h/v1",
+    )
+    price = "models.default.price={input: 300, output: 600, currency: EUR}"
+    return load(["conference-review"], [*named, price, subject, *sets])
+
+
+def test_an_expensive_run_is_asked_for_at_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, said = at_a_terminal(monkeypatch, expensive(home), "n\n")
+    assert code == 130
+    assert "EUR in 3 calls" in said
+    assert "1.0000 EUR" in said
+    assert at_a_terminal(monkeypatch, expensive(home), "y\n")[0] == 0
+    assert at_a_terminal(monkeypatch, expensive(home), "")[0] == 130, "no answer is no"
+
+
+@pytest.mark.parametrize("limit", ["100", "null"])
+def test_what_is_cheap_or_never_asked_for_begins(
+    home: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    assert at_a_terminal(monkeypatch, expensive(home, f"confirm.money={limit}"), "n\n") == (0, "")
+    assert at_a_terminal(monkeypatch, expensive(home), "n\n", yes=True) == (0, "")
+
+
+def test_without_a_terminal_nothing_is_asked(home: Path) -> None:
+    confirm([expensive(home)], yes=False)
+
+
+async def test_an_estimate_in_a_hurry_counts_what_it_has_seen(home: Path) -> None:
+    slow = expensive(home)
+    known = await run_estimate([slow, slow.model_copy(update={"seed": 1})], within=-1)
+    assert (known.runs, known.whole, known.spent.total.calls) == (0, False, 0)
+    known = await run_estimate([slow, slow.model_copy(update={"seed": 1})])
+    assert (known.runs, known.whole, known.spent.total.calls) == (2, True, 6)
+
+
+def test_a_suite_is_estimated(home: Path) -> None:
+    measured = {"measures": ["usage.calls"], "plot": None}
+    suite = write_suite(
+        home, "forms", configs=["conference-review"], grid={"repeats": [1, 3]}, set={}, **measured
+    )
+    command = (
+        "eval",
+        suite,
+        "--estimate",
+        "--model",
+        "openai/gpt-4o",
+        "--set",
+        f"subject={home / 'owls.md'}",
+    )
+    done = manyheads_command(*command, cwd=home)
+    assert (done.code, done.err) == (0, "")
+    assert "of 4 runs" in done.out
+    assert re.search(r"total\s+│\s+8 │", done.out)
+    assert "USD" in done.out
+    assert not (home / "runs").exists()

@@ -151,7 +151,7 @@ def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, l
         assert "manyheads corpus extract" in refused.message
     again = extract(corpus)
     assert again.code == 0
-    assert f"the vectors of {COUNT} records were gone, and are made anew" in again.out
+    assert f"the vectors of {COUNT} records were missing and have been recomputed" in again.out
     assert (records(corpus), llm.calls) == (made, calls)
     with Ecosystem.open(corpus) as ecosystem:
         assert LiteratureDatabase.of(ecosystem).about().vectors == {"texts": COUNT}

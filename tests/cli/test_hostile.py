@@ -43,6 +43,7 @@ def home(tmp_path: Path) -> Path:
         (("check", "virsci", "--path", "~nosuchuser/x"), "no such folder"),
         (("check", "a" * 300), "aaa"),
         (("check", "--", "--"), "no config is named"),
+        (("init", "a/" * 2000), "too many levels of folders"),
         (("run", "conference-review", "--subject", "idea.md", "--out", "a" * 300), "File name too long"),
         (("check", "virsci", "--set", f"corpus={'a/' * 2500}"), "a/a/"),
         (("report", "a" * 5000), "File name too long"),

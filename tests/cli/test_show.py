@@ -12,7 +12,7 @@ import pytest
 from bibtexparser.entrypoint import parse_string
 
 from golden.runs import FOLDERS, RESULTS
-from manyheads.report.index import INDEX
+from manyheads.report.index import INDEX, write_index
 from manyheads.systems.formats import FORMATS
 from support.command import SMALL, manyheads_command
 from support.results import today
@@ -246,3 +246,18 @@ def test_without_a_browser_the_path_is_said(tmp_path: Path, monkeypatch: pytest.
     done = manyheads_command("open", "run", cwd=tmp_path)
     assert done.code == 0
     assert "run/report.html" in done.err
+
+
+def test_the_page_of_all_runs_is_no_run_where_all_files_of_the_folder_are_named(tmp_path: Path) -> None:
+    base = tmp_path / "runs"
+    shutil.copytree(FOLDERS / "virsci-finished", base / "20260102-030405-virsci")
+    assert write_index(base)
+    named = sorted(path.relative_to(tmp_path) for path in base.glob("[!.]*"))
+    assert [path.name for path in named] == ["20260102-030405-virsci", INDEX]
+    form = manyheads_command("rating", "form", *named, "--out", "form.csv", cwd=tmp_path)
+    assert (form.code, INDEX in form.out + form.err) == (0, False), form.err
+    judge = ("ranking", "judge", *named, "--target", "A text.", "--quiet", "--out", "ranked")
+    judged = manyheads_command(*judge, cwd=tmp_path)
+    assert (judged.code, INDEX in judged.err) == (0, False), judged.err
+    measured = manyheads_command("measure", *named, "--embedding", "lexical", cwd=tmp_path)
+    assert (measured.code, "runs/index" in measured.out) == (0, False), measured.err

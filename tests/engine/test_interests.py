@@ -97,7 +97,7 @@ def test_a_server_that_is_gone_is_said_with_what_to_do(cache: LookupCache) -> No
         Librarian(gone, ROLES, host_factory("autogen"), cache)({"Scientist0": ("pears",)})
     assert (
         str(told.value.hint)
-        == "start the server or mend models.default.base_url, then: run the same command again"
+        == "start the server or fix models.default.base_url, then: run the same command again"
     )
 
 
@@ -107,7 +107,9 @@ def test_the_budget_holds(cache: LookupCache) -> None:
     with pytest.raises(BudgetError) as told:
         librarian(TERMS)
     assert len(host.asked) == librarian.done == 3
-    assert str(told.value.hint) == "go on with more: the same command and --set budget.tokens=<larger>"
+    assert (
+        str(told.value.hint) == "resume with a larger one: the same command and --set budget.tokens=<larger>"
+    )
     assert host.closed
 
 

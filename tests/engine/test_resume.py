@@ -205,7 +205,7 @@ def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
     mine.write_text("Think of {{ topic }}.")
     sets = ("host=agentscope", "invitation.enabled=false", "self_review.enabled=false", "paths=[mine]")
     flags_of_run = flags(settings(llm, *sets, "budget.calls=13"))
-    assert manyheads_command("run", "small.yaml", *flags_of_run, "--out", "run", cwd=home).code == 2
+    assert manyheads_command("run", "small.yaml", *flags_of_run, "--out", "run", cwd=home).code == 3
     mine.write_text("Think hard of {{ topic }}.")
     config, before = (home / "run" / "config.yaml").read_text(), llm.calls
     said = manyheads_command("resume", "run", "--set", "budget.calls=99", cwd=home).message

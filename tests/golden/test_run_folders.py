@@ -70,7 +70,7 @@ def test_a_stopped_run_without_more_budget_stays_as_it_is(home: Path, name: str)
     run = copied(name, home)
     before = turns(run)
     done = resume(home)
-    assert done.code == 2
+    assert done.code == 3
     assert all(fact in done.err for fact in ("budget.calls", str(len(before)), "manyheads resume run"))
     assert turns(run) == before
 

@@ -202,6 +202,7 @@ async def test_a_role_calls_tools(llm: LLM, name: str) -> None:
     assert "Tactile fingers" in reply.tool_calls[0].result
 
 
+@pytest.mark.slow  # opens the sample corpus
 async def test_a_scientist_of_a_corpus_asks_another(llm: LLM, name: str) -> None:
     llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "Do fingers feel enough?"})]
     reply = await ask(

@@ -212,11 +212,13 @@ async def test_a_refused_key_is_said_with_its_variable(server: OpenAlexServer) -
     ("trouble", "said", "count"),
     [
         (Trouble("status", None, status=500), "500", 3),
-        (Trouble("status", None, status=503), "503", 3),
+        pytest.param(Trouble("status", None, status=503), "503", 3, marks=pytest.mark.slow),
         (Trouble("status", None, status=429, headers={"Retry-After": "60"}), "429", 1),
         (Trouble("status", None, status=403), "403", 1),
-        (Trouble("malformed", None), "cannot be read", 3),
-        (Trouble("truncated", None), "cannot be reached|cannot be read", 3),
+        pytest.param(Trouble("malformed", None), "cannot be read", 3, marks=pytest.mark.slow),
+        pytest.param(
+            Trouble("truncated", None), "cannot be reached|cannot be read", 3, marks=pytest.mark.slow
+        ),
         (Trouble("drop", None), "cannot be reached", 3),
         (Trouble("body", None, body="{}"), "cannot be read", 3),
         (Trouble("body", None, body='{"results": [{"title": 5}], "meta": {}}'), "cannot be read", 3),

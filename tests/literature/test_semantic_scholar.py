@@ -348,7 +348,7 @@ async def test_a_refused_key_is_named_and_not_sent_again(scholar: Scholar, look_
         await LOOK_UPS[look_up](source)
     await source.close()
     assert "the key in S2_KEY is refused: 403" in str(caught.value)
-    assert "mend the key in S2_KEY" in str(caught.value)
+    assert "fix the key in S2_KEY" in str(caught.value)
     assert "wrong-secret" not in str(caught.value)
     assert len(scholar.requests) == 1
 

@@ -317,7 +317,7 @@ async def test_a_service_s_own_error_goes_through() -> None:
 @pytest.mark.parametrize(
     ("given", "hint"),
     [
-        ({"key_env": "KEY", "key": "secret"}, "mend the key in KEY"),
+        ({"key_env": "KEY", "key": "secret"}, "fix the key in KEY"),
         ({"key_env": "KEY"}, "export KEY="),
         ({}, "literature.endpoints.openalex"),
     ],

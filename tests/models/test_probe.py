@@ -321,4 +321,4 @@ def test_look_ups_that_no_tool_can_make_are_told(tmp_path: Path, llm: LLM) -> No
     )
     assert ran.code == 0, ran.err
     folder = tmp_path / "runs"
-    assert any("search_papers" in line and "are off" in line for line in load(folder).warnings)
+    assert any("search_papers" in line and "cannot call tools" in line for line in load(folder).warnings)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from manyheads.systems.results import write_report
-from support.browser import NEEDS_CHROMIUM, browse, width_of
+from support.browser import NEEDS_CHROMIUM, browse, shown, width_of
 from support.ranked import RANKED, SHOWN, order, ranking
 
 Write = Callable[..., Path]
@@ -47,6 +47,77 @@ def test_a_ranking_of_long_titles_in_many_orders_is_no_wider(tmp_path: Path, run
     told = ranking(orders=orders, ideas=ideas, title="y" * 300)
     folder = run(outcome=told, config="system: ranking\n")
     assert width_of(tmp_path, write_report(folder), width) <= width
+
+
+CELLS = """
+const broken = [];
+for (const cell of page.querySelectorAll('th, td')) {
+  if (!cell.offsetWidth || !cell.textContent.trim()) continue;
+  const range = page.createRange();
+  for (const walk = page.createTreeWalker(cell, 4); walk.nextNode();) {
+    for (const word of walk.currentNode.data.matchAll(/[A-Za-z]{2,20}/g)) {
+      range.setStart(walk.currentNode, word.index);
+      range.setEnd(walk.currentNode, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map(each => Math.round(each.top))).size > 1) broken.push(word[0]);
+    }
+  }
+}
+return broken;
+"""
+"""Words of tables that stand on more than one line."""
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_word_of_a_table_is_broken(tmp_path: Path, run: Write, width: int) -> None:
+    assert shown(tmp_path, write_report(run()), width, CELLS) == []
+    orders = [order(shown, ranked) for shown, ranked in zip(SHOWN, RANKED, strict=True)]
+    folder = run(outcome=ranking(orders=orders), config="system: ranking\n")
+    assert shown(tmp_path, write_report(folder), width, CELLS) == []
+
+
+@pytest.mark.parametrize("width", [400, 700, 1280])
+def test_the_contents_are_in_sight_at_every_width(tmp_path: Path, run: Write, width: int) -> None:
+    script = "return [...page.querySelectorAll('nav a')].filter(each => each.offsetWidth).length"
+    assert shown(tmp_path, write_report(run()), width, script) > 5
+
+
+def test_title_abstract_and_votes_stand_above_the_fold(tmp_path: Path, run: Write) -> None:
+    script = """
+    for (const each of page.querySelectorAll('details')) each.open = false;
+    return ['h1', '.abstract', '.facts', '.facts .tally'].map(name => page.querySelector(name).getBoundingClientRect().bottom);
+    """
+    assert max(shown(tmp_path, write_report(run()), 1280, script)) < 900
+
+
+CONTRAST = """
+const view = page.defaultView, canvas = page.createElement('canvas').getContext('2d', { willReadFrequently: true });
+const rgb = colour => {
+  canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data];
+};
+const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, v, n) => sum + v * [0.2126, 0.7152, 0.0722][n], 0);
+const pale = [];
+for (const each of page.querySelectorAll('body *')) {
+  if (![...each.childNodes].some(node => node.nodeType === 3 && node.data.trim()) || !each.offsetWidth) continue;
+  let behind = each, ground = [0, 0, 0, 0];
+  while (behind && ground[3] < 255) { ground = rgb(view.getComputedStyle(behind).backgroundColor); behind = behind.parentElement; }
+  const [one, two] = [light(rgb(view.getComputedStyle(each).color)), light(ground)].sort((a, b) => b - a);
+  if ((one + 0.05) / (two + 0.05) < 4.5) pale.push(each.tagName + '.' + each.className + ' ' + ((one + 0.05) / (two + 0.05)).toFixed(2));
+}
+return [...new Set(pale)];
+"""
+"""Elements whose text stands out from its ground less than WCAG AA asks for."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out_from_their_ground(tmp_path: Path, run: Write, scheme: str) -> None:
+    page = write_report(run())
+    html = page.read_text(encoding="utf-8")
+    if scheme == "dark":
+        html = html.replace("@media (prefers-color-scheme: dark)", "@media all", 1)
+    page.write_text(html, encoding="utf-8")
+    assert shown(tmp_path, page, 1280, CONTRAST) == []
 
 
 def test_folded_parts_are_printed(tmp_path: Path, run: Write) -> None:

@@ -212,7 +212,7 @@ def test_advice_stands_at_the_version_that_it_went_into(run: Write, read: Read, 
 
 def test_calls_that_no_speech_stands_for_are_told_apart(run: Write, read: Read, told: dict[str, Any]) -> None:
     told["usage"]["calls"] += 3
-    assert "not told apart" in read(run(outcome=told)).words
+    assert "other calls" in read(run(outcome=told)).words
 
 
 def test_what_was_paid_for_nothing_is_told(run: Write, read: Read, told: dict[str, Any]) -> None:

@@ -193,7 +193,7 @@ def test_each_run_in_runs_brings_the_page_up_to_date_and_others_write_none(tmp_p
     small = ("run", "virsci", "--topic", "Birds", "--quiet", *SMALL, "--set", "team.size=1")
     assert manyheads_command(*small, cwd=tmp_path).code == 0
     [run] = read_entries(tmp_path / "runs")
-    assert (run.state, run.models) == ("finished", ("offline, no language model",))
+    assert (run.state, run.models) == ("finished", ("offline model",))
     assert f"{run.folder}/report.html" in Links(tmp_path / "runs" / INDEX).links
     assert manyheads_command(*small, "--out", "alone", cwd=tmp_path).code == 0
     assert not (tmp_path / INDEX).exists()

@@ -41,7 +41,9 @@ def test_without_any_value_no_scale_is_made_up(kind: Kind, tmp_path: Path) -> No
     assert not {"0.0", "1.0", "0.5"} & set(words(svg))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", ["heatmap", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "heatmap")]
+)
 def test_an_empty_panel_does_not_stretch_the_scale_of_the_others(kind: Kind, tmp_path: Path) -> None:
     full = panel(Point("1", "a", 700.0, 1.0), Point("2", "a", 705.0, 1.0))
     empty = panel(Point("1", "a", None), Point("2", "a", None))
@@ -134,7 +136,9 @@ def test_a_series_looks_the_same_in_all_panels_also_where_one_lacks_another(tmp_
     assert [colours.count(colour) for colour in dict.fromkeys(colours)] == [1, 2]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", ["lines", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "lines")]
+)
 def test_the_same_numbers_give_the_same_file(kind: Kind, tmp_path: Path) -> None:
     panels = [panel(Point("1", "a", 0.5, 0.1, 0.2, 0.8), Point("2", "a", None), Point("2", "b", 0.4))]
     assert svg_of(kind, panels, tmp_path) == svg_of(kind, panels, tmp_path)

@@ -61,7 +61,7 @@ def test_a_run_and_its_review_link_to_each_other(run: Write, read: Read) -> None
     review = {"summary": "s", "strengths": ["a"], "weaknesses": ["b"], "questions": ["c"], "limitations": "l",
               "ethical_concerns": False, "overall": 6, "reviewer": "Reviewer1", "model": "offline"}  # fmt: skip
     subject = {"source": str(home.resolve()), "sha256": "0", "words": 4, "text": "Robots that forget well."}
-    means = {"overall": {"mean": 6.0, "n": 1, "level": 0.95}}
+    means = {"overall": {"mean": 6.0, "n": 1, "level": 0.95, "spread": None, "low": None, "high": None}}
     outcome = {
         "system": "conference-review",
         "title": "T",

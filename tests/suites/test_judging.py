@@ -15,6 +15,7 @@ import pytest
 
 from manyheads.core.results import is_finished
 from manyheads.engine.journal import read_turns
+from manyheads.errors import ExitCode
 from manyheads.suites.measuring import Row
 from support.command import Done, finish, manyheads_command, result_of, served_by, start
 from support.faults import Fault
@@ -142,7 +143,7 @@ def test_a_project_that_is_moved_goes_on_where_it_was(tmp_path: Path) -> None:
     suite = write_ranking(before, cases=cases, grid={}, measures=["ranking.s", "usage.calls"])
     (suite / "old.txt").write_text("Graphs are old.")
     with judging() as llm:
-        assert evaluated(llm, suite, "--path", before, "--budget", "calls=7").code == 1
+        assert evaluated(llm, suite, "--path", before, "--budget", "calls=7").code == 3
         moved = before.rename(tmp_path / "after")
         assert {path.parent for path in moved.glob("out/cells/*/journal.sqlite")} > {
             path.parent for path in moved.glob("out/cells/*/result.json") if is_finished(path.parent)
@@ -178,8 +179,8 @@ def test_a_judge_that_fails_leaves_the_runs_and_is_asked_again(tmp_path: Path) -
     down = Fault("status", times=None, when=lambda request: request.title == "Ranking", status=403)
     with judging(faults=[down]) as llm:
         failed = evaluated(llm, suite, jobs=1)
-        assert failed.code == 1
-        assert "8 of 8 cells are left out of means" in failed.err
+        assert failed.code == 5
+        assert "8 of 8 cells are left out of the means" in failed.err
         assert all(row.error and "resume" not in row.error for row in rows_in(tmp_path))
         assert titles(llm)["Ranking"] == 3 * 2, "not tried for every cell"
         assert failed.err.count("The same command goes on") == 1
@@ -196,7 +197,7 @@ def test_a_run_that_fails_fails_the_cells_that_need_it_once(tmp_path: Path) -> N
     suite = write_ranking(tmp_path, grid={"ranking.round": [0, 1, 2]}, cases=TARGETS[:1], ideas=1)
     with judging(faults=[Fault("status", when=lambda r: r.title == "RevisedProposal", status=403)]) as llm:
         done = evaluated(llm, suite)
-    assert done.code == 1
+    assert done.code == 5
     rows = rows_in(tmp_path)
     assert [row.error is None for row in rows] == [True] * 3 + [False] * 3
     assert len({row.error for row in rows[3:]}) == 1
@@ -209,7 +210,7 @@ def test_a_dead_server_is_not_tried_by_every_cell(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, repeats=2, begin_with={}, grid={}, measures=["usage.calls"])
     with judging(faults=[Fault("status", times=None, status=401)]) as llm:
         done = evaluated(llm, suite, jobs=1)
-        assert done.code == 1
+        assert done.code == 5
         assert llm.calls == 3
         assert "8 of 8 cells" in done.err
         assert "not tried, as 3 in a row had failed for one reason" in done.err
@@ -218,7 +219,7 @@ def test_a_dead_server_is_not_tried_by_every_cell(tmp_path: Path) -> None:
         for run in tmp_path.glob("out/cells/rebuttal-*"):
             rmtree(run)
         llm.faults, before = faults, llm.calls
-        assert evaluated(llm, suite, jobs=1).code == 1
+        assert evaluated(llm, suite, jobs=1).code == 5
         assert llm.calls - before == 3, "what is kept is no sign of life"
 
 
@@ -233,7 +234,7 @@ def test_a_condition_that_works_goes_on_among_others_that_fail(
     suite = write_ranking(tmp_path, **keys, variants=variants, measures=["usage.calls"])
     refused = Fault("status", times=None, when=lambda request: works not in request.text, status=403)
     with judging(faults=[refused]) as llm:
-        assert evaluated(llm, suite, jobs=1).code == 1
+        assert evaluated(llm, suite, jobs=1).code == 5
     assert refused.done == refusals
     working = [row.error is None for row in rows_in(tmp_path) if row.condition["variant"] == works]
     assert working == [refusals > 3] * 3, "three that fail before any works look like a dead server"
@@ -243,7 +244,7 @@ def test_runs_that_spend_their_own_budgets_say_nothing_of_others(tmp_path: Path)
     keys: dict[str, Any] = {"begin_with": {}, "variants": {}, "cases": TARGETS[:1], "ideas": 1, "repeats": 4}
     suite = write_ranking(tmp_path, **keys, grid={"budget.calls": [1]}, measures=["usage.calls"])
     with judging() as llm:
-        assert evaluated(llm, suite, jobs=1).code == 1
+        assert evaluated(llm, suite, jobs=1).code == 5
     assert all(
         (row.error or "").startswith("the budget is spent: budget.calls is 1") for row in rows_in(tmp_path)
     )
@@ -261,7 +262,7 @@ def test_a_run_that_is_done_anew_is_ranked_anew(tmp_path: Path) -> None:
             file.unlink()
         before = llm.calls
         done = evaluated(llm, suite)
-        assert done.code == 1, "the ranking is of another idea"
+        assert done.code == 5, "the ranking is of another idea"
         assert "the record no longer applies" in done.err
         assert evaluated(llm, suite, "--accept-changes").code == 0
         assert titles(llm, before)["Ranking"] == 2
@@ -276,7 +277,7 @@ def test_a_misspelt_measure_ends_a_suite_before_all_is_paid(tmp_path: Path) -> N
     assert "lacks: ranking of variant=initial" in done.err
     assert done.code == 2
     assert "ranking.positionbias: the result has no positionbias" in done.err
-    assert "is it position_bias?" in done.err
+    assert "did you mean position_bias?" in done.err
 
 
 @pytest.mark.slow
@@ -286,12 +287,12 @@ def test_a_measure_of_runs_is_given_up_when_no_condition_has_it(tmp_path: Path) 
     with judging() as llm:
         done = evaluated(llm, suite, jobs=1)
         assert done.code == 2
-        assert "is it calls?" in done.err
+        assert "did you mean calls?" in done.err
         assert len(list(tmp_path.glob("out/cells/*/result.json"))) == 2, "one of each condition"
         path = suite / "suite.yaml"
         path.write_text(path.read_text().replace("usage.callz", "usage.calls"))
         done = evaluated(llm, suite)
-    assert done.code == 1, "a first idea has no second round, which is no misspelling"
+    assert done.code == 5, "a first idea has no second round, which is no misspelling"
     assert [set(row.values) for row in rows_in(tmp_path)] == [{"usage.calls"}] * 3 + [
         {"usage.calls", "rounds.1.improved"}
     ] * 3
@@ -301,10 +302,19 @@ def test_a_measure_of_runs_is_given_up_when_no_condition_has_it(tmp_path: Path) 
 def test_what_is_asked_beside_a_question_that_a_budget_refuses_is_kept(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
     with judging(delay=0.02) as llm:
-        assert evaluated(llm, suite, "--budget", "calls=9", jobs=1).code == 1, "in the middle of a ranking"
+        assert evaluated(llm, suite, "--budget", "calls=9", jobs=1).code == 3, "in the middle of a ranking"
         assert llm.calls == 9 == sum(turns_in(tmp_path).values())
         assert evaluated(llm, suite).code == 0
         assert llm.calls == sum(turns_in(tmp_path).values())
+
+
+def test_a_suites_budget_ends_it(tmp_path: Path) -> None:
+    suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["usage.calls"])
+    with judging() as llm:
+        done = evaluated(llm, suite, "--budget", "calls=3")
+        assert done.code == ExitCode.BUDGET
+        assert llm.calls == 3
+        assert "the suite's budget is spent: calls 3, used: 3" in done.err
 
 
 @pytest.mark.slow
@@ -312,12 +322,12 @@ def test_a_suites_budget_is_one_for_all_and_over_all_starts(tmp_path: Path) -> N
     suite = write_ranking(tmp_path)
     with judging() as llm:
         done = evaluated(llm, suite, "--budget", "calls=10")
-        assert done.code == 1
+        assert done.code == 3
         assert llm.calls == 10
         assert "the suite's budget is spent: calls 10, used: 10" in done.err
         assert done.err.count("/16 failed: ") <= 2, "no more than were under way"
         assert "--budget calls=<larger>" in done.err
-        assert evaluated(llm, suite, "--budget", "calls=10").code == 1
+        assert evaluated(llm, suite, "--budget", "calls=10").code == 3
         assert llm.calls == 10
         assert evaluated(llm, suite, "--budget", "calls=1000", "--budget", "minutes=5").code == 0
         assert llm.calls == sum(turns_in(tmp_path).values())
@@ -330,18 +340,18 @@ def test_a_budget_counts_what_was_paid_for_runs_that_are_no_more(tmp_path: Path)
         assert evaluated(llm, suite).code == 0
         (suite / "cases.jsonl").write_text(json.dumps({**TARGETS[0], "background": ["Graphs are new."]}))
         limit = f"calls={llm.calls + 1}"
-        assert evaluated(llm, suite, "--accept-changes", "--budget", limit).code == 1
+        assert evaluated(llm, suite, "--accept-changes", "--budget", limit).code == 3
         assert f"calls={llm.calls}" == limit
 
 
 @pytest.mark.parametrize(
     ("budget", "said"),
     [
-        (["calls"], "no limit"),
-        (["call=3"], "there are calls, tokens, money and minutes"),
-        (["calls=3", "calls=4"], "there is a limit of calls already"),
+        (["calls"], "not a limit"),
+        (["call=3"], "did you mean calls?"),
+        (["calls=3", "calls=4"], "calls is limited twice"),
         (["calls=0"], "greater than 0"),
-        (["minutes=soon"], "no number"),
+        (["minutes=soon"], "not a number"),
         (["minutes=-1"], "greater than 0"),
         (["minutes=nan"], "nan"),
         (["money=1"], "models.default has no price"),
@@ -367,7 +377,7 @@ def test_money_that_nobody_counted_is_not_taken_for_none(tmp_path: Path) -> None
         done = evaluated(llm, suite, *price, "--budget", "money=1")
         assert "nobody knows what it has cost" in done.message
         fresh = evaluated(llm, suite, *price, "--budget", "money=0.000001", "--out", "dear", jobs=1)
-        assert fresh.code == 1
+        assert fresh.code == 3
         assert "the suite's budget is spent: money" in fresh.err
 
 

@@ -45,7 +45,13 @@ def test_they_are_all_here() -> None:
     assert set(CELLS) == {name for name in suite_names(Resources.of()) if (ours / name).is_dir()}
 
 
-@pytest.mark.parametrize("name", CELLS)
+LARGE = "rebuttal-evolution"
+"""Whose hundreds of cells take as long as all the others."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == LARGE else []) for name in CELLS]
+)
 def test_each_comes_apart_into_cells_and_is_told_of(name: str) -> None:
     suite, cells = taken_apart(name)
     assert len(cells) == CELLS[name]
@@ -69,7 +75,9 @@ def test_the_papers_peak_lies_inside_the_grid_of_team_size_at_constant_cost() ->
     assert {"freshness", "diversity", "inference_cost"} <= set(suite.spec.measures)
 
 
-@pytest.mark.parametrize("name", REBUTTAL)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == LARGE else []) for name in REBUTTAL]
+)
 def test_those_on_review_and_rebuttal_rank_beside_targets_with_their_own_past(name: str) -> None:
     _, cells = taken_apart(name)
     targets = {cell.case: cell for cell in cells}

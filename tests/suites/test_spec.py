@@ -366,9 +366,7 @@ def test_a_folder_of_the_users_adds_suites_and_replaces_ours(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", suite_names(Resources.of()))
-def test_suites_that_ship_can_be_taken_apart(name: str) -> None:
-    suite = read_suite(name, Resources.of())
-    assert len(expanded(suite, 2)) == 2 * len(list(suite.spec.conditions())) * len(suite.cases)
+def test_suites_that_ship_name_their_schema_and_fit_it(name: str) -> None:
     text = (shipped() / "evals" / name / "suite.yaml").read_text("utf-8")
     assert text.startswith("# yaml-language-server: $schema=../suite.schema.json\n")
     schema: Any = json.loads((shipped() / "evals" / "suite.schema.json").read_text("utf-8"))

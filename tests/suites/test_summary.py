@@ -11,6 +11,7 @@ import pytest
 
 from manyheads.measures.scores import as_lines
 from manyheads.suites.measuring import Row
+from manyheads.suites.page import answer, write_suite_page
 from manyheads.suites.report import (
     Entry,
     Results,
@@ -18,6 +19,7 @@ from manyheads.suites.report import (
     draw_suite,
     report_text,
     summary_table,
+    troubles,
     with_error,
 )
 from manyheads.suites.spec import Suite, SuiteSpec
@@ -148,7 +150,7 @@ def test_repeats_by_hand() -> None:
     assert (entry.repeat_low, entry.repeat_high) == pytest.approx((4 - half, 4 + half), abs=1e-3)
     text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, rows), [])
     assert "| 2 | sequential | 3 | 2 | 4 | 2.646 | -2.572 to 10.57 |" in text
-    assert "nothing of other cases" in text
+    assert "how the mean over the same cases varies between repeats" in text
     assert "repeat by repeat" not in report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
 
 
@@ -213,7 +215,7 @@ def test_a_share_of_single_runs_has_wilsons_interval() -> None:
     all_of_them = of(Results(spec, rows[:4]).entries, SMALL)
     assert all_of_them.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)
     text = report_text(Suite("mine", spec), 5, Results(spec, rows), [])
-    assert "Intervals of shares are Wilson's where" in text
+    assert "Intervals of shares are Wilson intervals where" in text
     assert "median" not in text
 
 
@@ -252,8 +254,8 @@ def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:
         ((1.0, 1.0, 1.0), "the same everywhere (n = 3 seeds): the judge favours what it is shown early"),
         ((-1.0, -1.0), "the same everywhere (n = 2 seeds): the judge favours what it is shown late"),
         ((0.0, 0.0), "the same everywhere (n = 2 seeds): no favour for a place"),
-        ((0.5,), "cannot be told from these cells"),
-        ((), "cannot be told from these cells"),
+        ((0.5,), "cannot be estimated from these cells"),
+        ((), "cannot be estimated from these cells"),
     ],
 )
 def test_a_judges_favour_for_places_is_told_in_words(values: tuple[float, ...], told: str) -> None:
@@ -267,7 +269,7 @@ def test_equal_values_are_said_to_have_no_interval() -> None:
     rows = [row(SMALL, seed, 1.0) for seed in range(3)]
     text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, rows), [])
     assert "| 2 | sequential | 3 | 1 ± 0 | – | 1 |" in text
-    assert "Values that were all the same have no interval" in text
+    assert "Where all values are equal there is no interval" in text
     text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
     assert "all the same" not in text
 
@@ -380,7 +382,7 @@ def test_without_matplotlib_the_report_says_what_draws(
     assert draw_suite(Results(SPECIFIED, ROWS), tmp_path) == []
     assert not list(tmp_path.iterdir())
     text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
-    assert "Nothing is drawn: drawing needs matplotlib" in text
+    assert "No picture: drawing needs matplotlib" in text
     assert "pip install 'manyheads[plots]'" in text
 
 
@@ -408,3 +410,40 @@ def test_neither_summary_nor_report_passes_on_what_a_program_would_obey() -> Non
     text = report_text(Suite("mine", spec), 2, results, [])
     assert "OWNED" in text
     assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_the_answer_claims_no_more_than_its_intervals() -> None:
+    def told(*rows: Row) -> str:
+        return answer(Results(SPECIFIED, rows), "hd")
+
+    some = (*ROWS[:3], row(LARGE, 0, 2.5), row(LARGE, 1, 4.5))
+    assert "highest with team.size=3, topology=random: 3.5" in told(*some)
+    assert "No clear difference" in told(*some)
+    alike = [row(each, seed, 1.0) for each in (SMALL, LARGE) for seed in range(2)]
+    assert "is 1 in all 2 conditions" in told(*alike)
+    apart = [row(SMALL, seed, 0.1 * seed) for seed in range(3)] + [
+        row(LARGE, seed, 9 + 0.11 * seed) for seed in range(3)
+    ]
+    assert "1 of 1 differences from team.size=2, topology=sequential are clear" in told(*apart)
+    assert "no difference can be claimed" in told(row(SMALL, 0, 1.0), row(LARGE, 0, 2.0))
+    assert "nothing could be measured" in told(failed(SMALL, 0))
+
+
+def test_the_page_holds_answer_picture_and_what_failed(tmp_path: Path) -> None:
+    results = Results(SPECIFIED, [*ROWS, failed(SMALL, 3, "<b>no server</b>")])
+    picture = tmp_path / "plot.svg"
+    picture.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    shown = {
+        "repeats": 3,
+        "accepted": [],
+        "made": ["Host: autogen"],
+        "calibrations": [],
+        "troubles": troubles(results),
+    }
+    html = write_suite_page(tmp_path, Suite("mine", SPECIFIED), results, [], [picture], shown).read_text(
+        "utf-8"
+    )
+    assert answer(results, "hd") in html
+    assert "data:image/svg+xml;base64," in html
+    assert "&lt;b&gt;no server" in html
+    assert 'href="#picture"' in html

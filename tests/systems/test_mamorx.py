@@ -437,7 +437,7 @@ async def test_a_spent_budget_leaves_the_draft_with_what_was_found_of_its_source
 
 
 @pytest.mark.parametrize("host", SLOWLY)
-@pytest.mark.parametrize("tools", [BY_TOOL, BY_FIELD])
+@pytest.mark.parametrize("tools", [BY_TOOL, pytest.param(BY_FIELD, marks=pytest.mark.slow)])
 async def test_a_run_that_stopped_anywhere_comes_to_the_same(
     run: Play, llm: LLM, tmp_path: Path, host: str, tools: str
 ) -> None:

@@ -188,18 +188,18 @@ SOURCES: Mapping[str, tuple[str, str, str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", SOURCES)
-async def test_a_source_is_looked_up(run: Play, case: str) -> None:
-    where, quote, kind, state, name = SOURCES[case]
-    played = await run(weaknesses=[point("A point.", (where, quote))])
-    [source] = played.result["review"]["claims"][0]["sources"]
-    assert source["kind"] == kind
-    assert source["state"] == (state or source["state"])
-    assert source["state"] in ("exact", "close") or state
-    assert source["name"] == (name or source["name"])
-    assert ("A point." in played.result["review"]["text"].split("## Not verified")[0]) == (
-        source["state"] != "absent"
-    )
+async def test_a_source_is_looked_up(run: Play) -> None:
+    points = [point(f"Point: {case}.", (where, quote)) for case, (where, quote, *_) in SOURCES.items()]
+    played = await run(weaknesses=points)
+    review = played.result["review"]
+    verified = review["text"].split("## Not verified")[0]
+    for claim, (case, (_, _, kind, state, name)) in zip(review["claims"], SOURCES.items(), strict=True):
+        [source] = claim["sources"]
+        assert source["kind"] == kind, case
+        assert source["state"] == (state or source["state"]), case
+        assert source["state"] in ("exact", "close") or state, case
+        assert source["name"] == (name or source["name"]), case
+        assert (f"Point: {case}." in verified) == (source["state"] != "absent"), case
 
 
 async def test_what_a_point_rests_on_twice_stands_there_once(run: Play) -> None:

@@ -314,7 +314,7 @@ def test_a_role_alone_knows_the_traits_of_its_indicator(role: str) -> None:
     as_list = roles.system(role, {"indicator": "elegance", "traits": ["few parts", "no exceptions"]})
     assert as_list == roles.system(role, {"indicator": "elegance", "traits": "- few parts\n- no exceptions"})
     assert "Traits of elegance:\n\n- few parts\n- no exceptions\n" in as_list
-    gone = r"indicators/elegance\.md\.j2: not found[\s\S]*there are: [^,]*feasibility\.md\.j2, [^,]*novelty\.md\.j2$"
+    gone = r"indicators/elegance\.md\.j2: not found[\s\S]*one of: [^,]*feasibility\.md\.j2, [^,]*novelty\.md\.j2$"
     with pytest.raises(ConfigError, match=gone):
         roles.system(role, {"indicator": "elegance"})
 

@@ -30,6 +30,7 @@ ALLOWED = {
     "cli/__init__.py": "the command `ranking`",
     "cli/corpus.py": "a config by default",
     "cli/evaluate.py": "the command that plants errors",
+    "cli/examples.py": "examples of commands",
     "cli/inspect.py": "a config by default, and an example",
     "cli/progress.py": "the field of a reply",
     "cli/review.py": "the command `ranking judge`",

@@ -677,8 +677,8 @@ async def test_a_card_says_which_tools_its_speakers_have(llm: LLM, tmp_path: Pat
     [
         ("reply: Vote", "reply: Idea", r"task 'vote' must reply with Vote, not Idea"),
         ("description: A digital", "model: fancy\ndescription: A digital", r"its model is 'fancy'"),
-        ("find_scientists,", "find_everybody,", r"there is no tool 'find_everybody'"),
-        ("  vote:", "  ballot:", r"virsci needs its task 'vote'"),
+        ("find_scientists,", "find_everybody,", r"no such tool 'find_everybody'"),
+        ("  vote:", "  ballot:", r"virsci needs a task 'vote'"),
     ],
 )
 async def test_a_card_that_does_not_fit_is_refused_before_anything_is_asked(

@@ -181,7 +181,7 @@ def verify_corpus(folder: Path) -> list[str]:
         if damaged := damaged_files(copy.parent, whole=True):
             raise CorpusError(
                 f"{copy.parent}: damaged: {', '.join(damaged)}",
-                hint="remove the folder: it is made anew when it is needed",
+                hint="remove the folder: it is made again when it is needed",
             )
     sums = (
         "each as it was built" if has_checksums(folder) else "built without checksums: no file was compared"

@@ -313,7 +313,7 @@ class Graph(Closing):
             return Extraction.model_validate_json(text)
         except ValidationError as wrong:
             raise CorpusError(
-                f"{self.path}: a record cannot be read: {describe(wrong)}", hint="extract the papers anew"
+                f"{self.path}: a record cannot be read: {describe(wrong)}", hint="extract the papers again"
             ) from wrong
 
     def _numbers(self, ids: Iterable[str], condition: str = "TRUE") -> dict[str, int]:
@@ -333,7 +333,7 @@ class Graph(Closing):
             yield
         except (sqlite3.Error, OSError) as wrong:
             raise CorpusError(
-                f"{self.path}: {wrong}", hint="make room there, or build the corpus anew"
+                f"{self.path}: {wrong}", hint="make room there, or build the corpus again"
             ) from wrong
 
 

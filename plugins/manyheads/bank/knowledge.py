@@ -58,7 +58,7 @@ class Collection(Closing):
             raise EmbeddingError(
                 f"the bank was built with {store.model} ({store.dim} numbers a text), "
                 f"not with {embedder.name} ({embedder.dim})",
-                hint=f"choose its model: --set embedding={store.model}, or build the bank anew",
+                hint=f"choose its model: --set embedding={store.model}, or build the bank again",
             )
 
     @classmethod

@@ -264,5 +264,5 @@ def read_json(folder: Path, name: str) -> Any:
 
 def damaged(path: Path, why: str) -> CorpusError:
     return CorpusError(
-        f"{path}: not of a corpus that this version reads: {why}", hint="build the corpus anew"
+        f"{path}: not of a corpus that this version reads: {why}", hint="build the corpus again"
     )

@@ -62,7 +62,7 @@ class EdgeStore(VectorStore):
 
         if (folder / META).is_file():
             raise CorpusError(
-                f"{folder} holds a bank already", hint="open it, or remove the folder to build anew"
+                f"{folder} holds a bank already", hint="open it, or remove the folder to build again"
             )
         lock = lock_folder(folder)
         try:
@@ -103,7 +103,7 @@ class EdgeStore(VectorStore):
                 hint="build one: manyheads corpus build",
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank anew") from error
+            raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank again") from error
         lock = lock_folder(folder, shared=read_only)
         try:
             if not read_only:  # what is written now was not there when the checksums were taken
@@ -194,7 +194,7 @@ def _engine_errors(folder: Path) -> Generator[None]:
         if not panic and not isinstance(error, OSError) and type(error) is not Exception:
             raise
         broken = "its files are damaged: " if panic else ""
-        hint = "build it anew" if panic else "look at the disk's space and rights, or build it anew"
+        hint = "build it again" if panic else "look at the disk's space and rights, or build it again"
         raise CorpusError(f"the bank {folder} failed: {broken}{str(error)[:300]}", hint=hint) from error
 
 
@@ -345,7 +345,7 @@ def _server_errors(address: str) -> Generator[None]:
     except ResponseHandlingException as error:
         raise CorpusError(
             f"the Qdrant server {address} does not answer: {error}",
-            hint="start it, mend the address, or use a folder instead of a server",
+            hint="start it, fix the address, or use a folder instead of a server",
         ) from error
     except UnexpectedResponse as error:
         hint = f"set {API_KEY} in the environment" if error.status_code in (401, 403) else None

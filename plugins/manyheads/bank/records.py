@@ -307,7 +307,7 @@ class RecordBook(Closing):
             except CorpusError as error:
                 if not isinstance(error.__cause__, LockedError):
                     error.hint = (
-                        f"{error.hint}; or remove {self.folder}: manyheads corpus extract {self.ecosystem.folder} makes it anew, "
+                        f"{error.hint}; or remove {self.folder}: manyheads corpus extract {self.ecosystem.folder} makes it again, "
                         "and asks no model"
                     )
                     raise

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 Yes = Annotated[
     bool,
     typer.Option(
-        "--yes", "-y", help="Start without asking, whatever it is estimated to cost (confirm.money)."
+        "--yes",
+        "-y",
+        help="Start without asking for confirmation (asked if the estimate exceeds confirm.money).",
     ),
 ]
 QUICK = 2.0

@@ -122,7 +122,7 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
     console.print(suite_table(console, results))
     _explain(results)
     if warned := sum(bool(row.warnings) for row in results.rows):
-        say(f"{warned} of {len(results.rows)} runs finished with warnings; see the report", err=True)
+        say(f"{warned} of {len(results.rows)} cells finished with warnings; see the report", err=True)
     if suite.spec.plot and not evaluation.pictures:
         say(f"warning: {WITHOUT}", err=True)
     if results.offline:
@@ -147,12 +147,12 @@ def _explain(results: "Results") -> None:
             more = f" and {len(cells) - 1} more" if cells[1:] else ""
             say(f"{what}: {cells[0]}{more}: {why}", err=True)
     if bad := len(results.failed) + len(results.lacking):
-        say(f"{bad} of {len(results.rows)} runs are left out of the means, see above", err=True)
+        say(f"{bad} of {len(results.rows)} cells are left out of the means, see above", err=True)
     if failed:
         say("To retry failed runs, run the same command again.", err=True)
     for name in results.spec.measures:
         if unknown := sum(name in row.unknown for row in results.rows):
-            say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} runs", err=True)
+            say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} cells", err=True)
 
 
 # A suite's means as a table: a column for each measure where the terminal is wide enough, else a line.

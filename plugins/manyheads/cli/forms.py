@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyheads.cli import completion, review
-from manyheads.cli.options import Json
+from manyheads.cli.options import Json, without_index
 from manyheads.cli.printing import say, say_json
 from manyheads.escaping import plain
 
@@ -61,6 +61,7 @@ def rating_form(
             metavar="RUN|FILE…",
             help="Run folders, text files, or .jsonl files of abstracts.",
             autocompletion=completion.texts,
+            callback=without_index,
         ),
     ],
     forms: Forms,
@@ -248,7 +249,10 @@ def ranking_form(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN…", help="Run folders of finished rankings.", autocompletion=completion.runs
+            metavar="RUN…",
+            help="Run folders of finished rankings.",
+            autocompletion=completion.runs,
+            callback=without_index,
         ),
     ],
     forms: Forms,

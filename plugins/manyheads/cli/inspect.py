@@ -17,6 +17,7 @@ from manyheads.errors import ConfigError, ExitCode
 if TYPE_CHECKING:
     from manyheads.bank.retrieval import Inspirations
     from manyheads.config import RunConfig
+    from manyheads.engine.readiness import Finding
     from manyheads.literature.lookup import Findings
 
 
@@ -32,17 +33,38 @@ def check(
             show_default=False,
         ),
     ] = None,
+    ping: Annotated[
+        bool,
+        typer.Option(
+            "--ping",
+            help="Send one short request to each model (about 30 tokens) and one search to each literature service; "
+            "print seconds, tokens and cost. Models are then probed only with --probe.",
+        ),
+    ] = False,
 ) -> None:
     """Check that a config can run: keys, roles, prompts, models and corpus.
 
     Says what is missing and how to get it. Exits with 4 if only servers or services fail, with 2 for anything else.
     """
-    from manyheads.engine.readiness import findings
+    from manyheads.engine.readiness import UNASKED, findings
 
     config = changes.config(configs)
-    found = list(findings(config, ask_models=probe))
-    for finding in found:
-        say(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject}: {finding.message}")
+
+    def show(finding: "Finding", what: str = "") -> "Finding":
+        say(f"{'ok   ' if finding.ok else 'WRONG'}  {what}{finding.subject}: {finding.message}")
+        return finding
+
+    asked = False if ping and probe is None else probe
+    found = [show(finding) for finding in findings(config, ask_models=asked, connect=not ping)]
+    wrong = {finding.subject for finding in found if not finding.ok}
+    if ping and "host" not in wrong:
+        from manyheads.engine.ping import pings
+        from manyheads.hosts import host_factory
+
+        answers = asyncio.run(pings(config, host_factory(config.host), wrong))
+        found += [show(finding, "ping ") for finding in answers]
+    elif any(finding.message.endswith(UNASKED) for finding in found):
+        say("Only settings and addresses were checked. To send one short request to each: --ping")
     if not all(finding.ok for finding in found):
         raise typer.Exit(min(finding.error.exit_code for finding in found if finding.error))
 
@@ -90,7 +112,9 @@ def roles(
         else:
             _say_wrapped(", ".join(card.tasks) or "none", "  tasks     ")
         for name, value in card.variables.items():
-            _say_wrapped(f"{name} (required)" if value is None else f"{name}: {value}", "  variable  ")
+            _say_wrapped(
+                f"{name} (required)" if value is None else f"{name}: {value or '(empty)'}", "  variable  "
+            )
     if not role:
         say("\nDetails: manyheads roles ROLE")
 

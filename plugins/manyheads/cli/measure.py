@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from manyheads.cli import completion
+from manyheads.cli.options import without_index
 from manyheads.cli.printing import safe_console, say, say_json
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def measure(
             metavar="TEXT|RUN…",
             help="Text files, .jsonl files of abstracts, or run folders.",
             autocompletion=completion.texts,
+            callback=without_index,
         ),
     ],
     against: Annotated[

@@ -143,6 +143,19 @@ class Changes:
         return configured(names, (*flags, *self.settings(seed)), self.path)
 
 
+def without_index(named: list[Any]) -> list[Any]:
+    """What is named without the page of all runs, which `runs/*` names too."""
+    left = list[Any]()
+    for each in named:
+        if str(each).endswith("index.html"):
+            from manyheads.report.index import INDEX, is_ours
+
+            if len(named) > 1 and (path := Path(each)).name == INDEX and is_ours(path.parent):
+                continue
+        left.append(each)
+    return left
+
+
 def settings(values: Mapping[str, object], section: str = "") -> list[str]:
     """Options as settings, each a JSON value, which YAML reads as it is; one not given says nothing."""
     return [

@@ -63,6 +63,8 @@ def init(
         raise ConfigError(
             f"{error.filename or folder}: cannot be written: {error.strerror}", hint="name another folder"
         ) from error
+    except RecursionError:  # pathlib makes a folder's parents one by one
+        raise ConfigError(f"{folder}: too many levels of folders", hint="name another folder") from None
     say(f"{folder}: {written} files written")
     if kept:
         say(f"{len(kept)} existing files were kept: {', '.join(kept[:8])}")
@@ -225,8 +227,7 @@ def _roles(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
 
 
 def _runs(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
-    from manyheads.engine.folder import RUNS
-    from manyheads.report.index import read_entries
+    from manyheads.report.index import RUNS, read_entries
 
     runs = read_entries(Path(RUNS))
     for run in runs if alone else runs[:MOST_RUNS]:

@@ -10,7 +10,7 @@ import typer
 
 from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Budget, Changes, Estimated, Seed, going_on_later, settings
+from manyheads.cli.options import Budget, Changes, Estimated, Seed, going_on_later, settings, without_index
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.run import Out, Show, begin, closing, go, with_budget
 from manyheads.cli.show import browse
@@ -32,6 +32,7 @@ def review(
             metavar="PAPER|TEXT|RUN…",
             help="Papers (PDF, TEI, LaTeX, HTML), text, Markdown or JSON files, .jsonl files of many texts, or run folders.",
             autocompletion=completion.texts,
+            callback=without_index,
         ),
     ],
     changes: Changes,
@@ -221,6 +222,7 @@ def judge(
             metavar="IDEA…",
             help="Run folders, text files, or texts in quotes.",
             autocompletion=completion.texts,
+            callback=without_index,
         ),
     ],
     target: Annotated[

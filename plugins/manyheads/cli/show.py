@@ -62,7 +62,8 @@ def open_report(
     ] = None,
 ) -> None:
     """Open a run's report in the browser, or the list of all runs."""
-    from manyheads.engine.folder import CONFIG, RUNS
+    from manyheads.engine.folder import CONFIG
+    from manyheads.report.index import RUNS
     from manyheads.systems.results import write_report
 
     folder = run or Path(RUNS)

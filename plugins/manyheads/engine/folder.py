@@ -36,8 +36,6 @@ from manyheads.disk import replace_text
 from manyheads.errors import JournalError
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
-RUNS = "runs"
-"""Where runs go that are told no other place."""
 
 
 def new_folder(config: RunConfig, base: Path) -> Path:

@@ -197,7 +197,7 @@ class Journal:
         """The error of a place whose record no reply can be read from."""
         return JournalError(
             f"{self.path}: the record of {place} is damaged, or was edited",
-            hint="restore the journal from a copy, or ask this turn anew: manyheads resume RUN --accept-changes",
+            hint="restore the journal from a copy, or ask this turn again: manyheads resume RUN --accept-changes",
         )
 
     @property
@@ -385,7 +385,7 @@ class Recorded:
                 raise ReplyError(
                     f"{turn.place}: no valid reply, and the run has gone on without it",
                     raw=str(given_up.get("text")),
-                    hint="ask it anew: manyheads resume RUN --accept-changes",
+                    hint="ask it again: manyheads resume RUN --accept-changes",
                 )
             self._go_live(turn.place)
             asked = {**request, "task": turn.task or f"{turn.speaker.role}.{turn.place.task}"}

@@ -18,7 +18,7 @@ from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, ModelError, UserError, closest
 from manyheads.literature.library import Library
-from manyheads.models.prices import need_one_currency, need_prices
+from manyheads.models.prices import FREE, need_one_currency, need_prices
 from manyheads.models.probe import in_short, probe
 from manyheads.models.requests import is_own, key_of, key_variable, server_address
 from manyheads.papers import Literature
@@ -42,16 +42,21 @@ class Finding:
         return self.error is None
 
 
+UNASKED = ": settings only, not asked"
+"""Behind a model or a source that a check without `--ping` sends no request to."""
+
+
 def _wrong(subject: str, error: UserError | str) -> Finding:
     error = ConfigError(error) if isinstance(error, str) else error
     return Finding(subject, str(error).removeprefix(f"{subject}: "), error)
 
 
-def findings(config: RunConfig, *, ask_models: bool | None = None) -> Iterator[Finding]:
+def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool = True) -> Iterator[Finding]:
     """What a config needs before it can run, one by one.
 
     Args:
         ask_models: whether models are asked what they can do; by default those at servers of one's own.
+        connect: whether it is looked if anything listens at a model's address.
     """
     if find_spec(FRAMEWORKS[config.host]) is None:
         yield _wrong("host", f"{config.host} is not installed: pip install 'manyheads[{config.host}]'")
@@ -68,18 +73,22 @@ def findings(config: RunConfig, *, ask_models: bool | None = None) -> Iterator[F
         yield _wrong("roles", error)
     for alias, model in config.models.items():
         try:
-            _need_model(model, alias)
-            yield Finding(f"models.{alias}", _described(model, alias, ask_models))
+            _need_key(model, alias)
+            if connect and model.provider not in FREE:
+                _need_server(model, alias)
+            asked = is_own(model) if ask_models is None else ask_models
+            note = UNASKED if connect and model.provider not in FREE and not asked else ""
+            yield Finding(f"models.{alias}", _described(model, alias, asked) + note)
         except UserError as error:
             yield _wrong(f"models.{alias}", error)
-    yield from _literature(config, roles)
+    yield from _literature(config, roles, UNASKED if connect else "")
     yield from _inputs(config)
 
 
-def _described(model: ModelConfig, alias: str, ask: bool | None) -> str:
-    """A model, with what it can do where that is asked for; raises `UserError` where it does not answer."""
-    name, served = f"{model.provider}/{model.name}", model.provider not in ("offline", "replay")
-    if not served or not (is_own(model) if ask is None else ask):
+def _described(model: ModelConfig, alias: str, ask: bool) -> str:
+    """A model, with what it can do where it is asked; raises `UserError` where it does not answer."""
+    name = f"{model.provider}/{model.name}"
+    if not ask or model.provider in FREE:
         return name
     with ThreadPoolExecutor(1) as beside:  # a loop may be running here, as in a notebook
         found, usage = beside.submit(asyncio.run, probe(model, alias)).result()
@@ -89,11 +98,8 @@ def _described(model: ModelConfig, alias: str, ask: bool | None) -> str:
     )
 
 
-def _need_model(model: ModelConfig, alias: str) -> None:
-    """Raises `UserError` where a model has no key, no record, or nothing listens at its address; nothing is paid for."""
-    _need_key(model, alias)
-    if model.provider in ("offline", "replay"):
-        return
+def _need_server(model: ModelConfig, alias: str) -> None:
+    """Raises `ModelError` where nothing listens at a model's address; nothing is paid for."""
     url = urlsplit(server_address(model))
     host, port = url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80)
     try:
@@ -130,12 +136,12 @@ def _model_of(role: str, config: RunConfig, roles: Roles) -> str:
     return changes.model if changes else roles.card(role).model
 
 
-def _literature(config: RunConfig, roles: Roles | None) -> Iterator[Finding]:
+def _literature(config: RunConfig, roles: Roles | None, note: str) -> Iterator[Finding]:
     """The corpus of a system that opens one, and the sources of look-ups beside it, of which nobody is asked."""
     system = system_of(config)
     try:
         if not system.corpus(config):
-            yield from _sources(config, roles)
+            yield from _sources(config, roles, note)
             return
         with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
             need_team(config, ecosystem)
@@ -143,12 +149,14 @@ def _literature(config: RunConfig, roles: Roles | None) -> Iterator[Finding]:
             if config.literature.references == "inspirations" or config.settings.retrieves:
                 parts.append(records_in_short(ecosystem.folder, config.corpus))
             yield Finding("corpus", f"{config.corpus}: {', '.join(parts)}")
-            yield from _sources(config, roles, ecosystem)
+            yield from _sources(config, roles, note, ecosystem)
     except UserError as error:
         yield _wrong("corpus", error)
 
 
-def _sources(config: RunConfig, roles: Roles | None, corpus: Ecosystem | None = None) -> Iterator[Finding]:
+def _sources(
+    config: RunConfig, roles: Roles | None, note: str, corpus: Ecosystem | None = None
+) -> Iterator[Finding]:
     try:
         if roles is None or not system_of(config).searches(config, roles):
             return
@@ -156,7 +164,7 @@ def _sources(config: RunConfig, roles: Roles | None, corpus: Ecosystem | None = 
         return
     try:
         Library(config.literature, bank=corpus and corpus.papers).open()
-        yield Finding("literature", ", ".join(config.literature.cascade))
+        yield Finding("literature", f"{', '.join(config.literature.cascade)}{note}")
     except UserError as error:
         yield _wrong("literature", error)
 

@@ -30,7 +30,7 @@ from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
-from manyheads.engine.folder import CONFIG, JOURNAL, RUNS, RunFolder, fresh, new_folder, replies_told, writing
+from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Recorded
 from manyheads.engine.readiness import models_asked, need_keys, need_team, prepare, roles_of, switched_off
 from manyheads.engine.system import System, system_of
@@ -45,7 +45,7 @@ from manyheads.models.offline import OFFLINE
 from manyheads.papers import Literature, NoLiterature
 from manyheads.prompts import Prompts
 from manyheads.replies import Seeks
-from manyheads.report.index import is_ours, write_index
+from manyheads.report.index import list_run
 from manyheads.tools import INVITE
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder", "offhand"]
@@ -145,7 +145,7 @@ class Session:
         identities = {alias: model.identity() for alias, model in config.models.items()}
         roles = roles_of(config)
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(asyncio.to_thread, _list_run, self.folder)
+            stack.push_async_callback(asyncio.to_thread, list_run, self.folder)
             # What is recorded is looked at first: to repeat it takes a framework, a corpus and its embeddings. Whoever
             # has the journal has the folder.
             journal = self._journal(stack, identities) if (self.folder / JOURNAL).exists() else None
@@ -220,7 +220,7 @@ class Session:
         if recorded < told:
             raise JournalError(
                 f"{journal.path}: {recorded} turns are recorded, the folder tells of {told}: the others are lost",
-                hint="restore the journal from a copy, or pay for them anew: manyheads resume RUN --accept-changes",
+                hint="restore the journal from a copy, or pay for them again: manyheads resume RUN --accept-changes",
             )
         return journal
 
@@ -328,14 +328,6 @@ def _library(
         cache=cache_folder() / CACHE,
         record=record,
     )
-
-
-def _list_run(folder: Path) -> None:
-    """Bring the start page of the runs beside a run up to date: of `runs`, and of folders that have one."""
-    base = folder.absolute().parent
-    if (folder / CONFIG).exists() and (base.name == RUNS or is_ours(base)):
-        with suppress(OSError):
-            write_index(base)
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:

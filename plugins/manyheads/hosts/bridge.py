@@ -324,10 +324,9 @@ def cast_role(
     """A role's card, its system prompt, and all its tools, with those of literature and corpus that its card lists.
 
     Args:
-        corpus: of scientists; one that is named stays open as long as the process.
-        guest: asks a scientist who was invited.
-        ledger: counts guests; whoever begins a turn sets its count to none.
+        tools: further ones, which come first.
         variables: of the system prompt; a scientist may be one of the corpus, by name.
+        library, corpus, guest, ledger: see `role_tools`.
 
     Raises:
         ConfigError: no such role or variable.
@@ -341,16 +340,34 @@ def cast_role(
             raise ConfigError(f"role {role!r}: scientist {me!r} is of no corpus", hint='add corpus="sample"')
         variables = {**variables, "scientist": (me := corpus.scientist(me))}
     own = me.name if isinstance(me, Scientist) else ""
-    guests = _guest_tools(corpus, own or role, guest, ledger, roles) if corpus else ()
+    system = roles.system(role, variables)
+    return card, system, (*tools, *role_tools(card, own, library, corpus, guest, ledger, roles))
+
+
+def role_tools(
+    card: RoleCard,
+    me: str,
+    library: Library | None,
+    corpus: Literature | str | None,
+    guest: Guest,
+    ledger: Ledger,
+    roles: Roles,
+) -> tuple[Tool, ...]:
+    """The tools of literature and corpus that a role's card lists.
+
+    Args:
+        me: the scientist who plays the role, empty for none.
+        corpus: of scientists; one that is named stays open as long as the process.
+        guest: asks a scientist who was invited.
+        ledger: counts guests; whoever begins a turn sets its count to none.
+    """
+    if isinstance(corpus, str):
+        corpus = _open_corpus(corpus)
+    guests = _guest_tools(corpus, me or card.name, guest, ledger, roles) if corpus else ()
     return (
-        card,
-        roles.system(role, variables),
-        (
-            *tools,
-            *(tool for tool in guests if tool.name in card.tools),
-            *literature_tools(library, card.tools, roles.prompts),
-            *inspirations_tools(corpus, card.tools, roles.prompts),
-        ),
+        *(tool for tool in guests if tool.name in card.tools),
+        *literature_tools(library, card.tools, roles.prompts),
+        *inspirations_tools(corpus, card.tools, roles.prompts),
     )
 
 

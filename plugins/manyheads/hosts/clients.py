@@ -352,7 +352,7 @@ class ClientHost(StructuredHost, Generic[C]):
             raise ModelError(
                 f"{turn.place}: no reply from {config.provider}/{config.name} within {seconds:g} s, all requests and "
                 "tool calls of the turn together",
-                hint=f"mend what is slow, or set models.{alias}.turn_timeout higher, then: manyheads resume RUN",
+                hint=f"fix what is slow, or set models.{alias}.turn_timeout higher, then: manyheads resume RUN",
             ) from error
         finally:
             CLOCK.reset(token)

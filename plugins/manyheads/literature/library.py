@@ -112,7 +112,7 @@ class Library:
         rest: float = REST,
         sources: Sequence[Source] | None = None,
     ) -> None:
-        self._config, self._bank, self._bound, self.note = config, bank, bound, note
+        self.config, self._bank, self._bound, self.note = config, bank, bound, note
         self._sources = sources
         self._paces, self._rest = paces or {}, rest
         self._cache = LookupCache(cache, dt.timedelta(days=config.max_age)) if cache else None
@@ -218,13 +218,13 @@ class Library:
     @cached_property
     def window(self) -> Window:
         """The dates of the config."""
-        return window(self._config, self._bound)
+        return window(self.config, self._bound)
 
     @cached_property
     def _members(self) -> tuple[Member, ...]:
         if self._sources is not None:
             return tuple(Member(each, rest=self._rest) for each in self._sources)
-        config, members = self._config, list[Member]()
+        config, members = self.config, list[Member]()
         for name in config.cascade:
             if name != "local":
                 source, address = connect(name, config, self._paces), config.endpoints.get(name, "")

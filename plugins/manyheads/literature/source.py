@@ -289,13 +289,13 @@ class Service(Source):
         address = f"literature.endpoints.{self.name}"
         match error:
             case RefusedError(status=401 | 403) if self.key:
-                return f"mend the key in {self.key_env}, or unset it"
+                return f"fix the key in {self.key_env}, or unset it"
             case RefusedError(status=401 | 403 | 429) | OverdueError() if self.key_env and not self.key:
                 return f"get a key of the service and export {self.key_env}=…, or ask again later"
             case RefusedError(status=429) | OverdueError() | SlowError():
                 return "ask again later, or raise literature.patience"
             case RefusedError(status=status) if not is_passing(status):
-                return f"mend what is asked for, or {address} if it is set"
+                return f"fix the request, or {address} if it is set"
             case RefusedError():
                 return "ask again later, or take the source out of literature.cascade"
             case _:

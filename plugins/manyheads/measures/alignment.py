@@ -139,7 +139,7 @@ def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str
         yield ""
         sets, targets = count(len(quality.sets), "set"), count(quality.targets, "target")
         people = f"{count(quality.raters, 'rater')}, {count(quality.rankings, 'ranking')}"
-        yield f"{quality.indicator}: {sets} beside {targets}, {people}"
+        yield f"{quality.indicator}: {sets} with {targets}, {people}"
         for name, label in FIGURES.items():
             mean = quality.means[name]
             aligned = (

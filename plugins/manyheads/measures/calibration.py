@@ -91,7 +91,7 @@ def read_people(path: Path, on: str = "score") -> Ratings:
         )
     if decisions and (missing := [paper for paper in scores if paper not in decisions]):
         raise RatingError(
-            f"{path}: accepted is told of some papers, and not of {', '.join(missing[:8])}", hint=HINT
+            f"{path}: accepted is given for some papers, but not for {', '.join(missing[:8])}", hint=HINT
         )
     return Ratings({paper: tuple(values) for paper, values in scores.items()}, decisions)
 
@@ -274,7 +274,7 @@ def _side(sample: _Scores | _People, called: float | None, how: _How) -> Side:
     for name, of in statistics.items():
         figures[name] = None
         if name in SORTING and (whole.good is None or (name == "balanced_accuracy" and called is None)):
-            why[name] = "no threshold, and no decisions, tell which papers are good"
+            why[name] = "neither a threshold nor decisions say which papers are good"
             continue
         values, drawn = of(whole), of(many)
         values, usable = values[np.isfinite(values)], drawn[np.isfinite(drawn)]

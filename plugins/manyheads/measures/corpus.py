@@ -55,7 +55,7 @@ class MeasuringCorpus:
             raise EmbeddingError(
                 f"{folder} was built with {own[0]} ({own[1]} numbers a text), not with {model.name} ({model.dim}): "
                 "distances between vectors of two models mean nothing",
-                hint=f"choose its model: --set embedding={own[0]}, or build the corpus anew",
+                hint=f"choose its model: --set embedding={own[0]}, or build the corpus again",
             )
         papers = load_papers(folder, meta, model, progress)
         return cls(folder, meta, model, papers["past"], papers["contemporary"])

@@ -252,7 +252,7 @@ class Filled:
         more = f"\n  and {len(problems) - LISTED} more" if len(problems) > LISTED else ""
         raise RatingError(
             f"{len(problems)} {self.layout.answer} cannot be used, {empty} for an empty cell:\n  {listed}{more}",
-            hint=f"mend the cells, or {self.layout.exclusion}: --exclude FILE:ROW",
+            hint=f"fix the cells, or {self.layout.exclusion}: --exclude FILE:ROW",
         )
 
 

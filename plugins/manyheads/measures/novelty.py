@@ -83,7 +83,7 @@ def surroundings(
             return f"the {what}s of some {name} papers are not known, so their mean is not"
         if (zero := np.flatnonzero(means == 0)).size:
             year = papers.years[int(near.rows[row][zero[0]])]
-            return f"the mean {what} of the {name} papers that its neighbour of {year} is held against is 0"
+            return f"the mean {what} of the {name} papers that its neighbour of {year} is compared with is 0"
         return float(np.mean(values / means))
 
     return [

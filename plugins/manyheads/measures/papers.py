@@ -73,7 +73,7 @@ def nearest(
         MeasureError: `among` has fewer than k rows, or vectors are of another size.
     """
     if points.ndim != 2 or points.shape[1:] != among.shape[1:]:
-        raise MeasureError(f"vectors of shape {points.shape} cannot be held against {among.shape}")
+        raise MeasureError(f"vectors of shape {points.shape} cannot be compared with {among.shape}")
     if k < 1 or len(among) - (without is not None) < k:
         raise MeasureError(
             f"{k} neighbours are asked for among {len(among) - (without is not None)} papers",
@@ -207,7 +207,7 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
             total, rows, vectors = bank.store.count(where), list[tuple[Any, ...]](), list[Floats]()
             for done, record in enumerate(bank.store.scroll(where, vectors=True), 1):
                 if record.vector is None:
-                    raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus anew")
+                    raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus again")
                 known = record.payload
                 rows.append((record.id, known["title"], known["year"], known.get("citations")))
                 vectors.append(record.vector)

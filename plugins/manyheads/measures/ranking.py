@@ -48,7 +48,7 @@ def relative_quality(rank: int, ideas: int) -> float:
     Raises `MeasureError` of no ideas, or of a rank that there is not.
     """
     if ideas < 1 or not 1 <= rank <= ideas + 1:
-        raise MeasureError(f"rank {rank} beside {ideas} ideas: there is none such")
+        raise MeasureError(f"rank {rank}: there is no such rank among {ideas} ideas")
     return (rank - 1) / ideas
 
 
@@ -204,7 +204,7 @@ def read_ranked_set(folder: Path) -> RankedSet:
     size = len(result.items)
     ranks = [ranks_of(order.ranked) for order in result.orders if order.ranked is not None]
     if not ranks:
-        raise RatingError(f"{folder}: no order has a ranking", hint=f"run it anew: {JUDGED}")
+        raise RatingError(f"{folder}: no order has a ranking", hint=f"run it again: {JUDGED}")
     texts = tuple(
         as_ranked(each.title, each.text or "", each.fields, result.shown_fields) for each in result.items
     )
@@ -335,7 +335,9 @@ def judged_sets(key: Key) -> dict[str, JudgedSet]:
             or not orders
             or any(sorted(order) != sorted(whole) for order in orders)
         ):
-            raise RatingError(f"{rows[0].place}: the key of set {name} is damaged", hint="make the form anew")
+            raise RatingError(
+                f"{rows[0].place}: the key of set {name} is damaged", hint="make the form again"
+            )
         judge = tuple(tuple(map(int, order)) for order in orders)
         sets[name] = JudgedSet(*heads.pop(), {row["idea"]: int(row["number"]) for row in rows}, judge)
     return sets

@@ -421,7 +421,7 @@ def as_lines(comparison: Comparison) -> Iterator[str]:
     if comparison.excluded:
         yield f"Left out    {', '.join(comparison.excluded)}"
     for name, rated in comparison.criteria.items():
-        alpha = "not to be told" if rated.alpha is None else f"{rated.alpha:.2f}"
+        alpha = "not defined" if rated.alpha is None else f"{rated.alpha:.2f}"
         yield f"{name:13} mean {rated.mean:.2f}, agreement of raters (Krippendorff's alpha) {alpha}"
     if held := comparison.held:
         yield from ("", f"{held.by} against {held.on}, n = {held.agreement.n}")

@@ -376,11 +376,11 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
                 yield f"{score.source}: no {name.upper()}: {why}"
         if score.itself:
             itself = ", ".join(score.itself)
-            yield f"{score.source}: held against itself, by title or vector: {itself} (--exclude)"
+            yield f"{score.source}: compared with itself, by title or vector: {itself}; leave it out: --exclude"
         how = score.retrieval
         if how and how.compared < how.wanted and score.cd is not None:
             less = f" ({how.incomplete} more lack abstract or year)" if how.incomplete else ""
-            yield f"{score.source}: held against {how.compared} papers, not {how.wanted}: no more were found{less}"
+            yield f"{score.source}: compared with {how.compared} papers instead of {how.wanted}: no more were found{less}"
     if silent := [how.degraded for score in scores if (how := score.retrieval) and how.degraded]:
         names = ", ".join(dict.fromkeys(name for sources in silent for name in sources))
         yield f"{len(silent)} of {len(scores)} texts: not everything was asked: {names}; there may be nearer papers"

@@ -151,6 +151,6 @@ def _completion(
 
 def _check(team: Sequence[Scientist]) -> None:
     if len(team) < 2:
-        raise MeasureError(f"a team of {len(team)} has nobody to be held against", hint="measure two or more")
+        raise MeasureError(f"a team of {len(team)} has nobody to compare with", hint="measure two or more")
     if len({one.name for one in team}) < len(team):
         raise MeasureError("a scientist stands twice in the team")

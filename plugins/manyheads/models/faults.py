@@ -128,7 +128,7 @@ def _step(error: Exception, status: int | None, alias: str, config: ModelConfig)
     if isinstance(error, GarbledError):
         if "it says:" in str(error):
             return "wait for the server, or mend what it reports"
-        return f"check models.{alias}.base_url (most end in /v1), or mend the server"
+        return f"check models.{alias}.base_url (most end in /v1), or fix the server"
     if status is None:
         return _way(error, alias, config)
     account = f"the account of the key in {key_variable(config)}" if key_variable(config) else "the account"
@@ -191,9 +191,9 @@ def _way(error: Exception, alias: str, config: ModelConfig) -> str:
     if isinstance(error, SlowError):
         return ways[-1][1]()
     if config.provider == "ollama":
-        return f"start the server (ollama serve) or mend {address}"
+        return f"start the server (ollama serve) or fix {address}"
     return (
-        f"start the server or mend {address}" if config.base_url else "see whether this machine has a network"
+        f"start the server or fix {address}" if config.base_url else "see whether this machine has a network"
     )
 
 

@@ -358,7 +358,9 @@ class Filler:
         headed = re.fullmatch(r"Title: (.+)\n\n(.*)", text, re.DOTALL)
         heading, body = headed.groups() if headed else ("", text)
         sentences = SENTENCE_END.split(" ".join(body.split()), maxsplit=len(below) - 1)
-        heading = heading or " ".join(sentences[0].split()[:8]).rstrip(".,;:!?") or sentences[0]
+        words = sentences[0].split()
+        short = " ".join(words[:8]).rstrip(".,;:!?") + "…" * (len(words) > 8)
+        heading = heading or short or sentences[0]
         sentences += [spread.missing] * (len(below) - len(sentences))
         return {title: heading, **dict(zip(below, sentences, strict=True))} if text else {}
 

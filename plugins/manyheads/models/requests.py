@@ -106,7 +106,7 @@ def server_address(config: ModelConfig) -> str:
     if parts is None or parts.scheme not in ("http", "https") or not (host or config.provider == "ollama"):
         raise ConfigError(
             f"{variable} holds no address of a server",
-            hint=f"export {variable}=http://… anew, or set base_url of the model",
+            hint=f"export {variable}=http://… again, or set base_url of the model",
         )
     if config.provider != "ollama":
         return address
@@ -147,7 +147,7 @@ def key_of(config: ModelConfig, alias: str = "default") -> str:
             return key
         raise ConfigError(
             f"models.{alias}: the key in {variable} has letters that no key has",
-            hint=f"export {variable}=… anew, on one line",
+            hint=f"export {variable}=… again, on one line",
         )
     if config.base_url and not config.api_key_env:
         return NO_KEY

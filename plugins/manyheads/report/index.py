@@ -13,17 +13,20 @@ from typing import Any, Literal, cast
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from manyheads.core.results import RESULT, Part
+from manyheads.core.results import MEASURE, RESULT, Part
 from manyheads.disk import FileLock, read_text, reading, replace_text
 from manyheads.escaping import plain, shortened
 from manyheads.models.offline import OFFLINE
 from manyheads.report.page import _environment
 from manyheads.resources import parse_yaml
 
-INDEX, ROWS, LOCK = "index.html", "index.json", ".index.lock"
+RUNS = "runs"
+"""The folder where runs go by default."""
+INDEX, ROWS, LOCK = "index.html", ".index.json", ".index.lock"
+"""The page, what was read for it, and a lock; `runs/*` is to name nothing but runs and the page."""
 GENERATOR = '<meta name="generator" content="manyheads index">'
 """By which a page of ours is told from one of the user's, which is left alone."""
-CONFIG, JOURNAL, REPORT, MEASURE = "config.yaml", "journal.sqlite", "report.html", "measure.json"
+CONFIG, JOURNAL, REPORT = "config.yaml", "journal.sqlite", "report.html"
 MEASURES = ("on", "hd", "cd", "ci", "rnd")
 TIME = re.compile(r"(\d{8}-\d{6})(?:-|$)")
 INPUTS = re.compile(r"^inputs:.*?(?=^[^\s-]|\Z)", re.MULTILINE | re.DOTALL)
@@ -167,7 +170,7 @@ def _read(folder: Path, stamp: tuple[int, ...]) -> Entry:
 def _model(name: str) -> str:
     """A model of a result without its provider; what is no language model is called so."""
     provider, _, model = plain(shortened(name, LONGEST)).partition("/")
-    return "offline, no language model" if provider == OFFLINE else model or provider
+    return "offline model" if provider == OFFLINE else model or provider
 
 
 def _measured(folder: Path) -> dict[str, float]:
@@ -281,7 +284,7 @@ def write_index(base: Path) -> Path | None:
     """Write the start page of a folder of runs, whole; None where the folder has an `index.html` of the user's own.
 
     Runs that end at the same time wait for each other, so that the last page has all of them. What was read of finished
-    runs is kept in `index.json`.
+    runs is kept in `.index.json`.
 
     Raises:
         OSError: the folder cannot be read or written.
@@ -298,3 +301,11 @@ def write_index(base: Path) -> Path | None:
         html = template.render(generator=GENERATOR, name=plain(base.absolute().name), rows=rows(runs))
         replace_text(page, html.encode("utf-8", "replace").decode())
     return page
+
+
+def list_run(folder: Path) -> None:
+    """Bring the page of all runs up to date with one: that of `runs`, or of another folder that has one."""
+    base = folder.absolute().parent
+    if (folder / CONFIG).exists() and (base.name == RUNS or is_ours(base)):
+        with suppress(OSError):
+            write_index(base)

@@ -92,7 +92,7 @@ class Page:
             seconds[key(said)] = seconds.get(key(said), 0.0) + said.seconds
         rows = [(name, used, seconds[name]) for name, used in usage.items()]
         rows.sort(key=lambda row: -row[1].tokens)
-        return _shares(rows, "not told apart", self.record.result.usage.beyond(usage.total))
+        return _shares(rows, "other calls", self.record.result.usage.beyond(usage.total))
 
     @cached_property
     def unwritten(self) -> frozenset[str]:

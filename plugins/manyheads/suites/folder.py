@@ -248,7 +248,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
             changed, before = [OLDER], {ACCEPTED: before.get(ACCEPTED, ())}
             what = f"was {OLDER}, whose record of what it was made from cannot be compared with today's"
         if changed and not (accept_changes and not in_use(folder)):
-            hint = "--out FOLDER begins anew; --accept-changes goes on, and keeps what is finished"
+            hint = "--out FOLDER starts again; --accept-changes goes on, and keeps what is finished"
             raise ChangedError(
                 f"{folder}: {what}",
                 hint="wait for the process that goes on with it, or stop it" if accept_changes else hint,

@@ -191,7 +191,7 @@ class Results:
             return ""
         mean, (above, below, neither) = self.pooled(measure), number.signs
         if mean is None or mean.se is None:
-            return f"Over all conditions the {number.title} cannot be told from these cells."
+            return f"Over all conditions the {number.title} cannot be estimated from these cells."
         over = f"Over all conditions the {number.title} is {with_error(mean.mean, mean.se)}"
         n = f"n = {mean.n} {'cases' if self.unit == 'cases' else 'seeds'}"
         sign = above if mean.mean > 0 else below
@@ -292,7 +292,7 @@ def _repeats_of(values: Values, seeds: Collection[int], level: float, within: En
 
 ABSENT = "–"
 OFFLINE_NOTE = (
-    "Written by the offline model, which is no language model: the numbers show how a suite goes, no more"
+    "Written by the offline model, which is no language model: the numbers only show how a suite works"
 )
 ROUNDING = 1e-9
 """Part of a mean, below which an error comes of how numbers are added up."""

@@ -276,7 +276,7 @@ def _behind(named: str) -> Background:
     except UserError as error:
         raise SubjectError(
             f"{named}: what it began with cannot be read any more: {error}",
-            hint="name its abstracts anew: --background FILE",
+            hint="name its abstracts again: --background FILE",
         ) from error
     return replace(background, source=background.source or named)
 

@@ -26,6 +26,7 @@ from manyheads.engine.system import System
 from manyheads.errors import ConfigError, SubjectError, UserError
 from manyheads.models.offline import LABEL
 from manyheads.replies import label
+from manyheads.report.index import list_run
 from manyheads.report.record import count, section
 from manyheads.report.top import Related, report_link
 from manyheads.systems import system_of
@@ -164,6 +165,7 @@ def keep_measure(folder: Path, score: BaseModel) -> None:
     with writing(folder):
         replace_text(folder / MEASURE, score.model_dump_json(indent=2) + "\n")
     write_report(folder)
+    list_run(folder)
 
 
 # What systems' essences share.

@@ -144,6 +144,7 @@ def test_a_year_is_that_of_the_name_else_of_the_first_page(
     assert [one.year for one in read(tmp_path)[0]] == [year]
 
 
+@pytest.mark.slow
 def test_the_head_of_a_page_tells_the_year_of_a_pdf(tmp_path: Path) -> None:
     pdf(tmp_path / "berg.pdf", TITLES[0], head="Under review as a conference paper at ICLR 2020")
     assert [one.year for one in read(tmp_path)[0]] == [2020]
@@ -207,6 +208,7 @@ def test_what_could_not_be_read_of_a_document_is_told(tmp_path: Path) -> None:
     assert "page 2 is a picture without text: nothing of it was read" in json.loads(told)["faults"]
 
 
+@pytest.mark.slow
 def test_a_pdf_that_cannot_be_read_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     pdf(tmp_path / "2018-a.pdf", TITLES[0])
     for name in ("2019-b.pdf", "2019-c.pdf", "2019-d.pdf"):

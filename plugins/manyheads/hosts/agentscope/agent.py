@@ -1,14 +1,17 @@
 """A role as an agent of AgentScope, for any team."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from copy import copy
 from typing import Any
 
-from agentscope.agent import Agent
+from agentscope.agent import Agent, ContextConfig
 from agentscope.message import DataBlock, TextBlock, UserMsg
 from agentscope.middleware import MiddlewareBase, RAGMiddleware
 from agentscope.model import ChatModelBase
 from agentscope.rag import Chunk, KnowledgeBase, VectorSearchResult
+from agentscope.state import AgentState
+from agentscope.tool import FunctionTool, ToolBase, Toolkit
 
 from manyheads.bank.knowledge import PAPERS, KnowledgeBank
 from manyheads.config import ModelConfig
@@ -40,29 +43,38 @@ def role_agent(
     model: ChatModelBase | ModelConfig | str,
     *,
     name: str | None = None,
-    tools: Sequence[Tool] = (),
+    tools: Sequence[Tool | ToolBase | Callable[..., Any]] = (),
     library: Library | None = None,
     corpus: Literature | str | None = None,
     knowledge: KnowledgeBank | None = None,
     paths: Sequence[str] = (),
+    middlewares: Sequence[MiddlewareBase] = (),
+    toolkit: Toolkit | None = None,
+    state: AgentState | None = None,
+    context_config: ContextConfig | None = None,
     **variables: Any,
 ) -> RoleAgent:
     """A real `agentscope.agent.Agent` that plays a role.
 
-    Its prompts are sent whole or refused, its tools are allowed, no clock is put into its context, and a
-    cancelled reply raises instead of looking like an answer.
+    A question is sent whole or refused; what was said before it is summed up by AgentScope, or left out, once it does not
+    fit the model's context. Our tools are allowed, no clock is put into the context, and a cancelled reply raises instead
+    of looking like an answer.
 
     Args:
         role: name of a role card, such as `reviewer`.
         model: a model of AgentScope, a config, or `provider/name` such as `openai/gpt-4o-mini`.
         name: the agent's name; the role's when left out.
-        tools: what it may call.
+        tools: what it may call: ours, AgentScope's, or functions.
         library: gives it those of the literature tools that its card lists; stays open.
         corpus: an open one or its name; gives a `scientist` or `leader`, who may be `scientist="Scientist3"` of it, the
             tools to find other scientists and to ask one of them a turn, who answers as another agent of the same model. Any role
             whose card lists `retrieve_inspirations` asks its literature database by it.
         knowledge: papers that are looked up for each question and shown beside it.
         paths: your own folders of roles and prompts, before ours.
+        middlewares: of AgentScope, inside ours.
+        toolkit: of AgentScope, to which the role's tools are added in a copy.
+        state: of an earlier agent, to go on with.
+        context_config: how the chat is kept within the model's context.
         variables: of the role's system prompt; the card has defaults.
 
     Raises:
@@ -79,8 +91,14 @@ def role_agent(
         return (await asked.reply(UserMsg("user", question))).get_text_content() or ""
 
     roles = Roles(Resources.of(paths))
-    _, system, tools = cast_role(role, tools, library, corpus, guest, ledger, roles, variables)
-    hooks: list[MiddlewareBase] = [Whole(ledger), GuestsAnew(ledger)]
+    _, system, own = cast_role(role, (), library, corpus, guest, ledger, roles, variables)
+    given = [
+        tool if isinstance(tool, ToolBase)
+        else function_tool(tool, ledger) if isinstance(tool, Tool)
+        else FunctionTool(tool)
+        for tool in (*tools, *own)
+    ]  # fmt: skip
+    hooks: list[MiddlewareBase] = [Chat(ledger), GuestsAnew(ledger)]
     if knowledge is not None:
         look_up = RAGMiddleware.Parameters(mode="static", top_k=5, persist_hint=True, hint_template=HINT)
         hooks.append(RAGMiddleware([BankKnowledge(knowledge, ledger)], look_up))
@@ -88,14 +106,53 @@ def role_agent(
         name=safe_name(name or role),
         system_prompt=system,
         model=model,
-        toolkit=OwnWords(tools=[function_tool(tool, ledger) for tool in tools]),
-        middlewares=hooks,
-        context_config=UNCUT,
+        toolkit=_with_tools(toolkit, given) if toolkit else OwnWords(tools=given),
+        middlewares=[*hooks, *middlewares],
+        state=state,
+        context_config=context_config or UNCUT,
         react_config=REACT,
         injection_config=NO_CLOCK,
     )
     agent.role, agent.roles = role, roles
     return agent
+
+
+def _with_tools(toolkit: Toolkit, tools: Sequence[ToolBase]) -> Toolkit:
+    """A user's toolkit with further tools; itself where there are none."""
+    if not tools:
+        return toolkit
+    both, basic = copy(toolkit), next(group for group in toolkit.tool_groups if group.name == "basic")
+    more = copy(basic)
+    more.tools = [*basic.tools, *tools]
+    both.tool_groups = [more if group is basic else group for group in toolkit.tool_groups]
+    return both
+
+
+class Chat(Whole):
+    """Lets AgentScope sum up, or leave out, what was said before the question, and never the question itself."""
+
+    async def on_compress_context(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[None]]
+    ) -> None:
+        context = agent.state.context
+        asked = next((at for at in reversed(range(len(context))) if context[at].role == "user"), 0)
+        earlier, now = context[:asked], context[asked:]
+        if not earlier:
+            return
+        config: ContextConfig = input_kwargs["context_config"] or agent.context_config
+        share = await agent.model.count_tokens(now, []) / agent.model.context_size
+        # It is to look at what was said before alone, in the room that the question leaves.
+        trigger = max(config.trigger_ratio - share, 0.01)
+        changes = {"trigger_ratio": trigger, "reserve_ratio": min(config.reserve_ratio, trigger / 2)}
+        agent.state.context = earlier
+        try:
+            await next_handler(context_config=config.model_copy(update=changes))
+        except (
+            RuntimeError
+        ):  # nothing is left that could be summed up: the question is sent, or refused, as it is
+            agent.state.context = []
+        finally:
+            agent.state.context = [*agent.state.context, *now]
 
 
 class GuestsAnew(MiddlewareBase):

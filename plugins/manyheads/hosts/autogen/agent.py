@@ -1,12 +1,13 @@
 """A role as an agent of AutoGen, for any team."""
 
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
+from autogen_agentchat.base import Handoff as HandoffBase
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import (
     BaseAgentEvent,
@@ -14,19 +15,22 @@ from autogen_agentchat.messages import (
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
 )
-from autogen_core import CancellationToken, FunctionCall
+from autogen_core import CancellationToken, ComponentModel, FunctionCall
 from autogen_core.memory import Memory
+from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import ChatCompletionClient
-from autogen_core.tools import BaseTool, ToolSchema
-from pydantic import BaseModel, ValidationError
+from autogen_core.tools import BaseTool, StaticStreamWorkbench, ToolSchema, Workbench
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.config import ModelConfig
+from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Tool, ToolCall, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.errors import ConfigError, ModelError, UserError
-from manyheads.hosts.autogen.client import ModelClient, NativeModel
-from manyheads.hosts.bridge import cast_role
+from manyheads.hosts.autogen.client import ModelClient, NativeModel, without_keys
+from manyheads.hosts.autogen.context import context_for
+from manyheads.hosts.autogen.memory import KnowledgeMemory
+from manyheads.hosts.bridge import Guest, cast_role, role_tools
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
@@ -35,6 +39,7 @@ from manyheads.papers import Literature, Scientist
 from manyheads.resources import Resources
 from manyheads.retry import GarbledError
 from manyheads.roles import Roles
+from manyheads.tools import literature_tools
 
 _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
 """Of each kind of tool: AutoGen asks a tool for its schema with every request."""
@@ -107,12 +112,32 @@ def calls_made(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> Iterator
                 )
 
 
-class RoleAgent(AssistantAgent):
-    """An `AssistantAgent` whose `close` also closes what was made for it: its model client, its memory.
+class Casting(BaseModel):
+    """Where a role's agent has its tools from, as JSON keeps it."""
 
-    A user's mistake in one of its tools, such as a spent budget, ends its turn.
+    model_config = ConfigDict(extra="forbid")
+
+    role: str
+    paths: tuple[str, ...] = ()
+    library: LiteratureConfig | None = None
+    corpus: str | None = None
+    scientist: str = ""
+    """Who plays the role, for the tools of a corpus."""
+
+
+class RoleAgentConfig(AssistantAgentConfig):
+    """Config of a role's agent: that of an `AssistantAgent`, and where the role's own tools come from."""
+
+    casting: Casting | None = None
+
+
+class RoleAgent(AssistantAgent):
+    """An `AssistantAgent` whose `close` also closes what was made for it: its model client, its memory, its library.
+
+    A user's mistake in one of its tools, such as a spent budget, ends its turn. It takes tools beside workbenches.
     """
 
+    component_config_schema = RoleAgentConfig  # pyright: ignore[reportAssignmentType] - it has a field more
     component_provider_override = None  # pyright: ignore[reportAssignmentType] - dumped under its own name
     owns_client = False
     ledger: Ledger | None = None
@@ -120,6 +145,22 @@ class RoleAgent(AssistantAgent):
     role = ""
     roles: Roles | None = None
     """The cards that its role is one of."""
+    casting: Casting | None = None
+    cast_tools: frozenset[str] = frozenset()
+    """Names of the tools that its casting gives it."""
+    _library: Library | None = None
+
+    def __init__(
+        self,
+        name: str,
+        model_client: ChatCompletionClient,
+        *,
+        workbench: Workbench | Sequence[Workbench] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(name, model_client, **settings)
+        benches = workbench if isinstance(workbench, Sequence) else [workbench] if workbench else []
+        self._workbench: list[Workbench] = [*self._workbench, *benches]
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
@@ -140,18 +181,79 @@ class RoleAgent(AssistantAgent):
                 yield item
 
     async def close(self) -> None:
-        """Release connections; a ready client or bank that was given stays open."""
+        """Release connections; a ready client, bank or library that was given stays open."""
         if self.owns_client:
             await NativeModel.shut(self._model_client)
         for memory in self._memory or ():
             await memory.close()
+        if self._library:
+            await self._library.close()
         await super().close()
+
+    def _to_config(self) -> RoleAgentConfig:
+        """The agent as JSON keeps it, without keys."""
+        own = [tool for tool in self._tools if isinstance(tool, CoreTool)]
+        if lost := [tool.name for tool in own if tool.name not in self.cast_tools or self.casting is None]:
+            raise ConfigError(
+                f"agent {self.name!r}: a file cannot hold its tools {', '.join(lost)}",
+                tried="tools of the card are kept where corpus= is a name, and those of a library by its config",
+                hint="give functions of your own as AutoGen's FunctionTool",
+            )
+        benches, self._workbench = self._workbench, self._workbench[1:]
+        try:  # the first one holds the tools
+            config = super()._to_config()
+        finally:
+            self._workbench = benches
+        native = [
+            without_keys(tool.dump_component()) for tool in self._tools if not isinstance(tool, CoreTool)
+        ]
+        data: dict[str, Any] = {
+            name: _kept(getattr(config, name)) for name in AssistantAgentConfig.model_fields
+        }
+        data |= {"tools": native or None, "casting": self.casting}
+        return RoleAgentConfig(**data)
 
     @classmethod
     def _from_config(cls, config: AssistantAgentConfig) -> Self:
         agent = super()._from_config(config)
         agent.owns_client = True
+        if casting := config.casting if isinstance(config, RoleAgentConfig) else None:
+            roles, ledger = Roles(Resources.of(casting.paths)), Ledger()
+            agent._library = Library(casting.library) if casting.library else None
+            guest = guest_of(agent._model_client, casting.paths)
+            card = roles.card(casting.role)
+            tools = role_tools(card, casting.scientist, agent._library, casting.corpus, guest, ledger, roles)
+            agent.play(casting, roles, ledger, tools)
         return agent
+
+    def play(self, casting: Casting, roles: Roles, ledger: Ledger, tools: Sequence[Tool]) -> None:
+        """Take up a role with the tools that its card lists."""
+        self.role, self.roles, self.ledger, self.casting = casting.role, roles, ledger, casting
+        self.cast_tools = frozenset(tool.name for tool in tools)
+        if tools:
+            self._tools = [*self._tools, *(CoreTool(tool, ledger) for tool in tools)]
+            self._workbench[0] = StaticStreamWorkbench(self._tools)
+
+
+def _kept(value: Any) -> Any:
+    """A part of a config without its keys."""
+    parts = value if isinstance(value, list) else [value]
+    if any(isinstance(part, ComponentModel) for part in cast(list[Any], parts)):
+        return without_keys(value)
+    return value
+
+
+def guest_of(client: ChatCompletionClient, paths: Sequence[str]) -> Guest:
+    """Asks a scientist as another agent of the same model."""
+
+    async def guest(scientist: Scientist, question: str) -> str:
+        asked = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
+        return (await asked.run(task=question)).messages[-1].to_text()
+
+    return guest
+
+
+NativeTool = BaseTool[Any, Any] | Callable[..., Any]
 
 
 def role_agent(
@@ -159,11 +261,16 @@ def role_agent(
     model: ChatCompletionClient | ModelConfig | str,
     *,
     name: str | None = None,
-    tools: Sequence[Tool] = (),
+    tools: Sequence[Tool | NativeTool] = (),
     library: Library | None = None,
     corpus: Literature | str | None = None,
     knowledge: KnowledgeBank | str | None = None,
     paths: Sequence[str] = (),
+    handoffs: Sequence[HandoffBase | str] = (),
+    memory: Sequence[Memory] = (),
+    workbench: Workbench | Sequence[Workbench] | None = None,
+    model_context: ChatCompletionContext | None = None,
+    model_client_stream: bool = False,
     **variables: Any,
 ) -> RoleAgent:
     """A real `autogen_agentchat.agents.AssistantAgent` that plays a role.
@@ -174,7 +281,7 @@ def role_agent(
         role: name of a role card, such as `reviewer`.
         model: a client of AutoGen, a config, or `provider/name` such as `openai/gpt-4o-mini`.
         name: the agent's name; the role's when left out.
-        tools: what it may call.
+        tools: what it may call: ours, AutoGen's, or functions.
         library: gives it those of the literature tools that its card lists; stays open.
         corpus: an open one or its name; gives a `scientist` or `leader`, who may be `scientist="Scientist3"` of it, the
             tools to find other scientists and to ask one of them a turn, who answers as another agent of the same model. Any role
@@ -182,40 +289,53 @@ def role_agent(
         knowledge: papers that are looked up for each question and shown beside it: an open bank, or its folder
             or URL, with which the agent can be dumped as JSON.
         paths: your own folders of roles and prompts, before ours.
+        handoffs, workbench, model_client_stream: as `AssistantAgent` takes them. A model that is named answers in one
+            chunk; for words as they come, give a client of AutoGen's.
+        memory: further ones, beside `knowledge`.
+        model_context: what is kept of the chat; by default what fits the context of a model that is named, whole rounds.
         variables: of the role's system prompt; the card has defaults.
 
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
     """
-
-    async def guest(scientist: Scientist, question: str) -> str:
-        asked = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
-        return (await asked.run(task=question)).messages[-1].to_text()
-
-    ledger, roles = Ledger(), Roles(Resources.of(paths))
-    card, system, tools = cast_role(role, tools, library, corpus, guest, ledger, roles, variables)
     if isinstance(model, str):
         model = ModelConfig.parse(model)
     client = ModelClient(settled(model)) if isinstance(model, ModelConfig) else model
-    if tools and not client.model_info["function_calling"]:
+    ledger, roles, guest = Ledger(), Roles(Resources.of(paths)), guest_of(client, paths)
+    card, system, own = cast_role(role, (), library, corpus, guest, ledger, roles, variables)
+    given = [CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in tools]
+    if (given or own or handoffs) and not client.model_info["function_calling"]:
         raise ConfigError(
             f"role {role!r}: its model cannot call tools", hint="set its `tools: true` if it can"
         )
-    memory: list[Memory] = []
+    memories = list(memory)
     if knowledge is not None:
-        from manyheads.hosts.autogen.memory import KnowledgeMemory
-
-        memory.append(KnowledgeMemory(knowledge))
+        memories.insert(0, KnowledgeMemory(knowledge))
     agent = RoleAgent(
         safe_name(name or role),
         client,
         description=card.description,
         system_message=system,
-        tools=[CoreTool(tool, ledger) for tool in tools] or None,
-        memory=memory or None,
+        tools=given or None,
+        handoffs=list(handoffs) or None,
+        workbench=workbench,
+        memory=memories or None,
+        model_client_stream=model_client_stream,
         max_tool_iterations=TOOL_ROUNDS,
         reflect_on_tool_use=True,
     )
-    agent.ledger, agent.owns_client = ledger, client is not model
-    agent.role, agent.roles = role, roles
+    me = variables.get("scientist")
+    casting = Casting(
+        role=role,
+        paths=tuple(map(str, paths)),
+        library=library.config if library else None,
+        corpus=corpus if isinstance(corpus, str) else None,
+        scientist=me.name if isinstance(me, Scientist) else me or "",
+    )
+    agent.play(casting, roles, ledger, own)
+    if corpus is not None and casting.corpus is None:  # an open one has no name that a file could hold
+        agent.cast_tools = frozenset(tool.name for tool in literature_tools(library, card.tools))
+    agent.owns_client = client is not model
+    if context := model_context or context_for(client, system, agent._tools):
+        agent._model_context = context
     return agent

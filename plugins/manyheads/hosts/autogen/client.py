@@ -239,7 +239,7 @@ class GovernedClient(ChatCompletionClient):
     def count_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
         """An estimate, a token for four bytes of text: exact counts would need a download of the tokenizer."""
         schemas = [tool.schema if isinstance(tool, Tool) else tool for tool in tools]
-        return (sum(len(_text(message).encode()) for message in messages) + len(str(schemas))) // 4
+        return size_of(messages) + len(str(schemas)) // 4
 
     def remaining_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
         return self.config.window - self.count_tokens(messages, tools=tools)
@@ -258,6 +258,11 @@ class GovernedClient(ChatCompletionClient):
 
 def as_usage(usage: Usage) -> RequestUsage:
     return RequestUsage(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens)
+
+
+def size_of(messages: Sequence[LLMMessage]) -> int:
+    """About how many tokens messages have: one for four bytes of text."""
+    return sum(len(_text(message).encode()) for message in messages) // 4
 
 
 def _text(message: LLMMessage) -> str:

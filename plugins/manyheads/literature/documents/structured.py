@@ -37,9 +37,7 @@ def read_json(path: Path, text: str) -> Document:
     try:
         data = parse_json(text)
     except ValueError as error:
-        raise DocumentError(
-            f"{path} is not valid JSON: {error}", hint="mend it, or have it written again"
-        ) from error
+        raise DocumentError(f"{path} is not valid JSON: {error}", hint="fix it, or write it again") from error
     paper = _object(data)
     draft = _draft(paper, path.parent)
     if not (draft.abstract or draft.divisions):

@@ -302,8 +302,8 @@ def essence(result: ComparisonResult) -> Iterator[tuple[str, str]]:
     )
     if result.first_place is not None:
         yield (
-            "Places",
-            f"what stands first wins {result.first_place:.2f}; {result.ties or 0:.0%} of pairs tie",
+            "Position bias",
+            f"the idea shown first wins {result.first_place:.2f}; {result.ties or 0:.0%} of pairs tie",
         )
 
 
@@ -311,8 +311,8 @@ def report(record: Record) -> View:
     """The report of a run."""
     result: ComparisonResult = record.result.result
     lead = (
-        "The share of other contenders’ ideas that a contender’s ideas rank above, a tie counting half, with the 95 % interval "
-        "over its ideas; none where there is one idea, or all are equal."
+        "The share of other contenders’ ideas that a contender’s ideas rank above, a tie counting half, with the 95% interval "
+        "over its ideas. There is no interval for a single idea, or where all values are equal."
     )
     contenders, twos = names_of(result), all(len(bout.ideas) == 2 for bout in result.bouts)
     heads = ["Contender", *map(label, CRITERIA)]
@@ -322,8 +322,8 @@ def report(record: Record) -> View:
         ])
         for title, part, text in (
             ("Wins", "wins", lead),
-            ("First ranks", "first", "How often its ideas rank first among all that are compared at a time."),
-            ("Mean ranks", "rank", "1 is the best; ideas that share a rank have the mean of those that they take up."),
+            ("First ranks", "first", "How often its ideas rank first in a comparison."),
+            ("Mean ranks", "rank", "1 is best; ideas that share a rank get the mean of the ranks they share."),
         )
         if result.standings and not (twos and part == "first")  # of two, the share of wins
     ]  # fmt: skip

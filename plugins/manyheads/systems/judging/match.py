@@ -237,7 +237,7 @@ def report(record: Record) -> View:
         tables.append(
             Table(
                 title="First ranks by score",
-                lead="How often an idea of the score ranks first among one of each score, with the interval over the rounds.",
+                lead="How often an idea with this score ranks first among ideas with each score, with the 95% interval over the rounds.",
                 head=["Score", "Novelty", "Feasibility"],
                 rows=[
                     [str(one.score), figure_words(one.novelty), figure_words(one.feasibility)]

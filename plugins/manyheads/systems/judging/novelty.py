@@ -138,7 +138,7 @@ def essence(result: NoveltyResult) -> Iterator[tuple[str, str]]:
     yield "Novelty", f"{figure_words(result.score)} of 10, {count(result.assessed or 0, 'idea')} assessed"
     yield "Scores", score_words(result.histogram)
     if result.not_assessed:
-        yield "Not assessed", f"{count(result.not_assessed, 'idea')}, which have no score"
+        yield "Not assessed", f"{count(result.not_assessed, 'idea')}, without a score"
 
 
 def report(record: Record) -> View:
@@ -152,7 +152,7 @@ def report(record: Record) -> View:
         ),
         Table(
             title="Ideas",
-            head=["Idea", "Novelty", *(f"round {n}" for n in range(1, 1 + max((len(i.rounds) for i in result.ideas), default=0)))],
+            head=["Idea", "Novelty", *(f"Round {n}" for n in range(1, 1 + max((len(i.rounds) for i in result.ideas), default=0)))],
             rows=[
                 [
                     each.name,

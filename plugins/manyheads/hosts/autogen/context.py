@@ -1,0 +1,79 @@
+"""The memory of a role's chat, as long as its model's context."""
+
+import logging
+from typing import Any, Self
+
+from autogen_core import Component
+from autogen_core.model_context import ChatCompletionContext
+from autogen_core.models import ChatCompletionClient, LLMMessage, SystemMessage, UserMessage
+from autogen_core.tools import BaseTool
+from pydantic import BaseModel, ConfigDict
+
+from manyheads.hosts.autogen.client import GovernedClient, size_of
+from manyheads.hosts.autogen.memory import SOURCE
+from manyheads.models.requests import ROOM
+
+log = logging.getLogger("manyheads")
+
+
+class RecentContextConfig(BaseModel):
+    """Config of a `RecentContext` component."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tokens: int
+    initial_messages: list[LLMMessage] | None = None
+
+
+class RecentContext(ChatCompletionContext, Component[RecentContextConfig]):
+    """A model context without what was said longest ago, as far as the rest does not fit.
+
+    Whole rounds are left out, a question with its answer and tool calls, and never the last question. AutoGen's
+    `TokenLimitedChatCompletionContext` leaves out messages in the middle, in the end the question itself.
+
+    Args:
+        tokens: how many the messages may have, one for four bytes.
+        initial_messages: those that it begins with.
+    """
+
+    component_config_schema = RecentContextConfig
+
+    def __init__(self, tokens: int, initial_messages: list[LLMMessage] | None = None) -> None:
+        super().__init__(initial_messages)
+        self._tokens = tokens
+
+    async def get_messages(self) -> list[LLMMessage]:
+        """The last rounds that fit."""
+        messages = self._messages
+        asked = [
+            at for at, each in enumerate(messages) if isinstance(each, UserMessage) and each.source != SOURCE
+        ]
+        for start in (0, *asked):
+            if start == max(asked, default=0) or size_of(messages[start:]) <= self._tokens:
+                if start:
+                    log.info("left out the first %d of %d messages of a chat", start, len(messages))
+                return messages[start:]
+        return messages
+
+    def _to_config(self) -> RecentContextConfig:
+        return RecentContextConfig(tokens=self._tokens, initial_messages=self._initial_messages)
+
+    @classmethod
+    def _from_config(cls, config: RecentContextConfig) -> Self:
+        return cls(config.tokens, config.initial_messages)
+
+
+def context_for(
+    client: ChatCompletionClient, system: str, tools: list[BaseTool[Any, Any]]
+) -> RecentContext | None:
+    """What fits a model of ours beside its system prompt and tools, with room for an answer.
+
+    None for a client of AutoGen's own, which does not say how long its model's context is.
+    """
+    if not isinstance(client, GovernedClient):
+        return None
+    window = client.config.window
+    room = min(client.config.max_tokens or ROOM, window // 4)
+    return RecentContext(
+        max(window - room - client.count_tokens([SystemMessage(content=system)], tools=tools), 1)
+    )

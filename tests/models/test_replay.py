@@ -30,7 +30,7 @@ async def replayed(config: RunConfig, host: str, folder: Path, again: Path, *, t
     events = [event async for event in Session(config, again).events(host_factory(host))]
     assert isinstance(events[-1], Result)
     data = events[-1].data
-    return {**data, **data["result"], "models": None, "host": None}
+    return {**data, **data["result"], "models": None, "host": None, "made_by": None}
 
 
 def never_alike(llm: LLM) -> None:
@@ -58,7 +58,7 @@ async def test_votes_cast_at_once_and_guests_are_replayed_without_a_server(tmp_p
     assert len({guest["stage"] for guest in played.result["guests"]}) > 1
     for host in HOSTS:
         again = await replayed(config, host, tmp_path / "first", tmp_path / host)
-        assert again == {**played.result, "models": None, "host": None}
+        assert again == {**played.result, "models": None, "host": None, "made_by": None}
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ async def test_tool_calls_are_replayed_too(tmp_path: Path):
     assert played.result["guests"]
     for host in HOSTS:
         again = await replayed(config, host, tmp_path / "first", tmp_path / host, tools=True)
-        assert again == {**played.result, "models": None, "host": None}
+        assert again == {**played.result, "models": None, "host": None, "made_by": None}
 
 
 def recorded(place: Place, text: str, said: str) -> tuple[Place, dict[str, Any], dict[str, Any]]:

@@ -497,6 +497,7 @@ async def test_the_quality_is_that_which_the_ideas_were_improved_for_or_another(
     assert "wit" not in other.result["traits"]
 
 
+@pytest.mark.slow
 async def test_a_quality_that_an_idea_was_not_improved_for_is_told_unless_asked_for(
     rank: Play, tmp_path: Path
 ) -> None:

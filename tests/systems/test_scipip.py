@@ -400,6 +400,7 @@ OF_THE_SAME_PROBLEM = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("embedding", ["auto", "lexical"])
 def test_either_embedding_model_tells_a_near_copy_from_another_idea(embedding: str) -> None:
     texts = (*NEAR_COPY, *OF_THE_SAME_PROBLEM)
@@ -436,6 +437,7 @@ async def test_a_paper_that_was_not_shown_is_left_out_with_a_warning(run: Play, 
     assert "4, 99" in warning
 
 
+@pytest.mark.slow
 async def test_an_idea_that_was_not_shown_is_no_source(run: Play, script: Script) -> None:
     script.final[1]["sources"] = [2, 6, 77]
     script.final[2]["sources"] = [88]

@@ -266,6 +266,7 @@ async def test_check_tells_whose_the_records_are(llm: LLM, tmp_path: Path) -> No
     )
 
 
+@pytest.mark.slow
 async def test_sentences_are_no_entities(run: Play) -> None:
     long = "a sentence of more words than any term of any paper has"
     played = await run("scipip.path=A", entities=[long, "  first   grasp "], terms=[])
@@ -448,6 +449,7 @@ async def test_an_idea_that_was_not_shown_is_no_source(run: Play, script: Script
     assert sum("not shown" in each for each in played.result["warnings"]) == 2
 
 
+@pytest.mark.slow
 async def test_a_final_idea_has_the_papers_of_its_sources(run: Play, script: Script) -> None:
     script.literature[1]["papers"], script.literature[5]["papers"] = [3], [1, 3]
     played = await run()

@@ -350,6 +350,7 @@ def test_without_any_model_the_sample_is_embedded_by_words_with_a_warning(
         resolve_corpus("sample", tmp_path, embedding=MINILM)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_models")
 async def test_a_run_without_any_model_says_by_what_it_was_embedded_and_keeps_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

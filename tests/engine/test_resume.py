@@ -190,6 +190,7 @@ def assert_repeats_nothing(llm: LLM, home: Path) -> None:
     assert (home / "run" / "result.json").read_bytes() == result
 
 
+@pytest.mark.slow
 def test_out_of_budget(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
     sets = flags(settings(llm, "host=agentscope", BY_FIELD, "budget.calls=10"))
     said = manyheads_command("run", "small.yaml", *sets, "--out", "run", cwd=home).message

@@ -248,12 +248,18 @@ def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ((0.2, -0.2, 0.1, -0.1), "0 lies inside the interval: no favour for a place"),
-        ((0.5, 0.6, 0.4, 0.5), "0 lies outside the interval: the judge favours what it is shown early"),
-        ((-0.5, -0.6, -0.4, -0.5), "0 lies outside the interval: the judge favours what it is shown late"),
-        ((1.0, 1.0, 1.0), "the same everywhere (n = 3 seeds): the judge favours what it is shown early"),
-        ((-1.0, -1.0), "the same everywhere (n = 2 seeds): the judge favours what it is shown late"),
-        ((0.0, 0.0), "the same everywhere (n = 2 seeds): no favour for a place"),
+        ((0.2, -0.2, 0.1, -0.1), "0 lies inside the interval: no significant position bias"),
+        ((0.5, 0.6, 0.4, 0.5), "0 lies outside the interval: the judge prefers ideas that it is shown early"),
+        (
+            (-0.5, -0.6, -0.4, -0.5),
+            "0 lies outside the interval: the judge prefers ideas that it is shown late",
+        ),
+        (
+            (1.0, 1.0, 1.0),
+            "the same everywhere (n = 3 seeds): the judge prefers ideas that it is shown early",
+        ),
+        ((-1.0, -1.0), "the same everywhere (n = 2 seeds): the judge prefers ideas that it is shown late"),
+        ((0.0, 0.0), "the same everywhere (n = 2 seeds): no significant position bias"),
         ((0.5,), "cannot be estimated from these cells"),
         ((), "cannot be estimated from these cells"),
     ],

@@ -88,9 +88,7 @@ def position_bias(
     """
     size, whole = len(shown[0]) if shown else 0, [each for each in ranked if each is not None]
     if size < 2 or not whole or len(shown) != len(ranked):
-        raise MeasureError(
-            "a bias of places needs two or more ideas, and rankings of them in the orders shown"
-        )
+        raise MeasureError("position bias needs two or more ideas, and rankings of them in the orders shown")
     if any(sorted(each) != list(range(size)) for each in (*shown, *whole)):
         raise MeasureError(f"an order or ranking does not hold each of the {size} ideas once")
     at = [place for place, each in enumerate(ranked) if each is not None]

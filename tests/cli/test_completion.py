@@ -41,6 +41,7 @@ def home(tmp_path: Path) -> Path:
         ("run virsci --host ", ["autogen", "agentscope"]),
         ("run virsci --host ag", ["agentscope"]),
         ("run virsci --budget c", ["calls="]),
+        ("run virsci -m openai/gpt-4o-m", ["openai/gpt-4o-mini"]),
         ("run rebuttal --back", ["--background"]),
         ("run rebuttal --background x --ho", ["--host"]),
         ("eval team", ["team-size"]),
@@ -79,5 +80,6 @@ def test_completion_loads_neither_systems_nor_frameworks(home: Path) -> None:
         text=True,
     )
     assert done.stdout.split() == ["--budget", "--background"]
-    heavy = ("numpy", "manyheads.systems", "autogen_core", "agentscope", "scipy", "httpx")
-    assert [name for name in heavy if f"| {name}\n" in done.stderr.replace(" " * 2, "")] == []
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "manyheads.cli.completion" in loaded
+    assert loaded & {"numpy", "manyheads.systems", "autogen_core", "agentscope", "scipy", "httpx"} == set()

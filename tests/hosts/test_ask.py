@@ -125,12 +125,13 @@ async def test_errors_say_what_to_do_in_code(llm: LLM, name: str) -> None:
 @pytest.mark.parametrize(
     ("role", "task", "settings", "problem"),
     [
-        ("reviewr", "review", {}, "unknown role 'reviewr'"),
+        ("reviewr", "review", {}, "no such role 'reviewr'"),
         ("reviewer", "revew", {}, "no task 'revew'"),
         ("reviewer", "review", {}, "missing idea"),
-        ("reviewer", "review", {"idea": "x", "ida": "y", "odd": 1}, "unknown ida, odd"),
+        ("reviewer", "review", {"idea": "x", "ida": "y", "odd": 1}, "no such variable ida, odd"),
         ("scientist", "vote", {}, "missing ideas, scientist"),
-        ("reviewer", "review", {"idea": "x", "model": "nobody/gpt"}, "unknown provider"),
+        ("judge", "rank", {"ideas": 5, "criteria": 3}, "judge"),
+        ("reviewer", "review", {"idea": "x", "model": "nobody/gpt"}, "no such provider"),
         ("reviewer", "review", {"idea": "x", "model": 3}, "is not a model of"),
         ("reviewer", "review", {"idea": "x", "host": "crewai"}, "unknown host 'crewai'"),
         ("reviewer", "review", {"idea": "x", "budget": {"cals": 3}}, "budget: cals"),

@@ -84,8 +84,8 @@ async def test_a_model_may_be_named(name: str) -> None:
 @pytest.mark.parametrize(
     ("role", "settings", "problem"),
     [
-        ("reviewr", {}, "unknown role 'reviewr'"),
-        ("reviewer", {"model": "nobody/gpt"}, "unknown provider 'nobody'"),
+        ("reviewr", {}, "no such role 'reviewr'"),
+        ("reviewer", {"model": "nobody/gpt"}, "no such provider 'nobody'"),
         ("reviewer", {"model": "openai/gpt-4o"}, "no key for openai/gpt-4o"),
         ("reviewer", {"field": "robotics"}, "no variable field"),
         ("scientist", {}, "needs scientist"),

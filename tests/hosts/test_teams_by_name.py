@@ -56,7 +56,7 @@ def test_data_is_of_the_class_system(name: str) -> None:
         ("rebuttal", {}, "is of system 'rebuttal'"),
         ("virsci", {"tean": {"size": 3}}, "tean"),
         ("virsci", {"team": {"size": 0}}, "team.size"),
-        ("virsci", {"model": "nobody/gpt"}, "unknown provider 'nobody'"),
+        ("virsci", {"model": "nobody/gpt"}, "no such provider 'nobody'"),
         ("virsci", {"model": 3}, "builtins.int is not a model of"),
         ("virsci", {"model": "offline", "model_client": "offline"}, "both model and model_client"),
     ],

@@ -167,7 +167,7 @@ def test_a_class_stays_itself(module: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        ("Harm", "unknown reply type 'Harm'"),
+        ("Harm", "no such reply type 'Harm'"),
         ("no_such_module:Harm", "no_such_module cannot be imported: ModuleNotFoundError"),
         ("my_replies:Harms", "my_replies has no pydantic class 'Harms'"),
         ("my_replies:Tree", "children: holds itself"),

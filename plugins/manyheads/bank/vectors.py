@@ -3,6 +3,7 @@ in memory for what runs look up."""
 
 import hashlib
 import math
+import os
 import sqlite3
 import textwrap
 import threading
@@ -180,7 +181,7 @@ MOST_QUERIES = 2048
 
 @cache
 def _ahead() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="manyheads-embedding")
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="manyheads-embedding")
 
 
 class QueryEmbedder:
@@ -199,30 +200,30 @@ class QueryEmbedder:
         """(n, dim) float32 with rows of length one."""
         import numpy as np
 
-        with self._lock:
-            new = {
-                text: self._vectors.setdefault(text, Future()) for text in texts if text not in self._vectors
-            }
-            vectors = [self._vectors[text] for text in texts]
-            for text in texts:
-                self._vectors.move_to_end(text)
-            while len(self._vectors) > max(MOST_QUERIES, len(texts)):
-                self._vectors.popitem(last=False)
-        try:
-            for text, vector in new.items():
-                vector.set_result(whole_vector(self.embedder, text))
-        except BaseException as error:
-            for text, vector in new.items():
-                if not vector.done():
-                    vector.set_exception(error)
-                    with self._lock:
-                        self._vectors.pop(text, None)
-            raise
-        if not vectors:
+        if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
-        return np.stack([vector.result() for vector in vectors])
+        others = _ahead().map(self._vector, texts[1:])
+        return np.stack([self._vector(texts[0]), *others])
+
+    def _vector(self, text: str) -> "NDArray[Any]":
+        """(dim,): remembered, awaited where another thread is at it, or made."""
+        with self._lock:
+            new = text not in self._vectors
+            vector = self._vectors.setdefault(text, Future())
+            self._vectors.move_to_end(text)
+            while len(self._vectors) > MOST_QUERIES:
+                self._vectors.popitem(last=False)
+        if new:
+            try:
+                vector.set_result(whole_vector(self.embedder, text))
+            except BaseException as error:
+                vector.set_exception(error)
+                with self._lock:
+                    self._vectors.pop(text, None)
+                raise
+        return vector.result()
 
     def begin(self, texts: Iterable[str]) -> None:
-        """Embed texts that will be asked for soon, in a thread of its own; what fails is said when they are."""
-        some = list(texts)
-        _ahead().submit(lambda: self.embed(some))
+        """Embed texts that will be asked for soon, each in a thread of its own; what fails is said when they are."""
+        for text in texts:
+            _ahead().submit(self._vector, text)

@@ -79,6 +79,15 @@ def forms(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     return _matching((*(name.removeprefix(folder) for name in names), "conference", "rating"), incomplete)
 
 
+def models(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    """Models with a list price, and the providers that serve any other."""
+    from manyheads.resources import data_file, parse_yaml
+
+    listed = parse_yaml(data_file("models/prices.yaml").read_text(encoding="utf-8"))["models"]
+    names = (name for name in listed if "*" not in name)
+    return _matching(("offline", "openai/", "anthropic/", "ollama/", *names), incomplete)
+
+
 def one_of(*choices: str) -> Completion:
     """The completion of an option with fixed choices."""
 

@@ -22,7 +22,7 @@ Yes = Annotated[
     ),
 ]
 QUICK = 2.0
-"""Seconds that the estimate before a run may take."""
+"""Seconds that the dry run before a run may take."""
 
 
 def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool, without: Sequence[str] = ()) -> None:

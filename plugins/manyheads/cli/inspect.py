@@ -105,10 +105,9 @@ def roles(
         _say_wrapped(card.description, "  ")
         if role:
             for name, task in card.tasks.items():
+                kind = task.reply if isinstance(task.reply, str) else every.reply(card.name, name).__name__
                 _say_wrapped(f"{name}: {task.description}", "  task      ")
-                _say_wrapped(
-                    f"given {', '.join(task.variables) or 'nothing'}; replies {task.reply}", " " * 14
-                )
+                _say_wrapped(f"given {', '.join(task.variables) or 'nothing'}; replies {kind}", " " * 14)
         else:
             _say_wrapped(", ".join(card.tasks) or "none", "  tasks     ")
         for name, value in card.variables.items():

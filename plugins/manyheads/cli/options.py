@@ -116,7 +116,7 @@ class Changes:
             metavar="PROVIDER/NAME",
             help="Language model, such as openai/gpt-4o-mini or ollama/llama3.1. [default: the config's, else offline]",
             show_default=False,
-            autocompletion=completion.one_of("openai/", "ollama/", "anthropic/", "offline"),
+            autocompletion=completion.models,
         ),
     ] = None
     sets: Sets = None

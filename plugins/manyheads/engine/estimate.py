@@ -60,7 +60,7 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
     """Calls, tokens and cost of runs; those that differ in their seeds alone are estimated once.
 
     Args:
-        within: seconds after which no more of them is looked at.
+        within: seconds of this process's own time that dry runs may take; what comes before them does not count.
 
     Raises:
         UserError: a run could not begin, or a stage of the dry run cannot go on.
@@ -68,9 +68,10 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
     alike: dict[str, list[RunConfig]] = {}
     for config in configs:
         alike.setdefault(config.model_copy(update={"seed": 0}).model_dump_json(), []).append(config)
-    until, spent, runs = time.monotonic() + within, Tally(), 0
+    spent, runs = Tally(), 0
     for each in alike.values():
-        stages, whole = await _dry_run(each[0], until)
+        stages, whole, seconds = await _dry_run(each[0], within)
+        within -= seconds
         times = len(each) if whole else 1
         for stage, usage in stages.items():
             spent.pay(stage, sum([usage] * times, NOTHING))
@@ -80,8 +81,8 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
     return Estimate(spent, runs, whole=True)
 
 
-async def _dry_run(config: RunConfig, until: float) -> tuple[Tally, bool]:
-    """What one run would cost by stage, and whether that is all of it: `until` is in seconds of `time.monotonic`."""
+async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float]:
+    """What one run would cost by stage, whether that is all of it, and how many seconds the dry run took."""
     models = {alias: _offline(settled(model)) for alias, model in config.models.items()}
     config = prepare(config.model_copy(update={"models": models}))
     system, roles = system_of(config), roles_of(config)
@@ -103,21 +104,24 @@ async def _dry_run(config: RunConfig, until: float) -> tuple[Tally, bool]:
         library = await stack.enter_async_context(Library(config.literature, bound=bound, sources=sources))
         team = system.team(config)
         recall = AuthorRecall(literature, roles.prompts, team.invitation.suggestions if team else 0)
-        host = DryHost(models, config.seed, recall, config.attempts, until)
+        host = DryHost(models, config.seed, recall, config.attempts)
         shown = shown_with_ideas(config, literature, library, lambda line: None)
         run = Run(
             config, host, roles, shown, emit, system.result(), recall.insiders,
             library=library, material=material,
         )  # fmt: skip
+        began = time.process_time()
+        host.until = began + within
         try:
             await system.run(run)
             whole = True
         except TimeoutError:
             whole = False
+        seconds = time.process_time() - began
     spent = Tally()
     for stage, usage in run.spent.items():
         spent.pay(titles.get(stage, stage), usage)
-    return spent, whole
+    return spent, whole, seconds
 
 
 def _offline(model: ModelConfig) -> ModelConfig:
@@ -136,21 +140,17 @@ def _offline(model: ModelConfig) -> ModelConfig:
 class DryHost(StructuredHost):
     """Answers every turn by the offline model, its texts `LONGER` times over or as long as forms ask, at the models' prices."""
 
-    def __init__(
-        self,
-        models: Mapping[str, ModelConfig],
-        seed: int,
-        recall: Recall,
-        attempts: int,
-        until: float = math.inf,
-    ) -> None:
+    until = math.inf
+    """When turns end with a `TimeoutError`, in seconds of `time.process_time`."""
+
+    def __init__(self, models: Mapping[str, ModelConfig], seed: int, recall: Recall, attempts: int) -> None:
         super().__init__(attempts)
-        self._models, self._recall, self._until = models, recall, until
+        self._models, self._recall = models, recall
         self._model = OfflineModel(ModelConfig(seed=seed))
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """See `StructuredHost.native`."""
-        if time.monotonic() > self._until:
+        if time.process_time() > self.until:
             raise TimeoutError
         if turn.recall and (passage := await self._recall(turn)):
             *before, last = thread

@@ -18,13 +18,14 @@ from manyheads.core import Image, Message, Place, Reply, Speaker, Tool, Turn, re
 from manyheads.engine.budget import Budgeted
 from manyheads.engine.budget import Ledger as Budget
 from manyheads.engine.session import RESUME
-from manyheads.errors import BudgetError, ConfigError, ReplyError, UserError, describe
+from manyheads.errors import BudgetError, ConfigError, ReplyError, UserError, describe, did_you_mean
 from manyheads.hosts import need_framework
 from manyheads.hosts.bridge import cast_role, model_of
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.offline import LABEL, OFFLINE
+from manyheads.models.prices import with_prices
 from manyheads.papers import Literature, Scientist
 from manyheads.replies import PlainText
 from manyheads.resources import Resources
@@ -152,16 +153,17 @@ def _variables(
     if missing or unknown:
         problems = [
             f"{kind} {', '.join(names)}"
-            for kind, names in (("missing", missing), ("unknown", unknown))
+            for kind, names in (("missing", missing), ("no such variable", unknown))
             if names
         ]
         takes = [name if name in needed else f"{name} (optional)" for name in asked]
         takes += [name if default is None else f"{name} ({default!r})" for name, default in own.items()]
+        named = did_you_mean(unknown[0], [*asked, *own]) if unknown and not missing else None
         example = "".join(f", {name}=…" for name in [*needed, *(n for n in missing if n not in needed)])
         raise ConfigError(
             f"role {role!r}, task {task!r}: {'; '.join(problems)}",
             tried=f"it takes {', '.join(takes) or 'nothing'}",
-            hint=f"ask({role!r}, {task!r}{example})",
+            hint=named or f"ask({role!r}, {task!r}{example})",
         )
     return (
         {name: value for name, value in given.items() if name in own},
@@ -194,9 +196,9 @@ async def _ask_role(
     need_framework(host)
     kind = import_module(f"manyheads.hosts.{host}.host").make_host
     settings, client = model_of("ask", kind, model)
-    config = (
-        settled(settings or ModelConfig()) if client is None else kind.serves.describe(client, ModelConfig())
-    )
+    base = settings or ModelConfig()
+    config = settled(base) if client is None else kind.serves.describe(client, base)
+    config = with_prices({"default": config}, roles.resources.folders)["default"]
     ready = None if client is None else {"default": client}
     made = kind({"default": config}, recall_nothing, attempts, ready)
     asked = Budgeted(made, _ledger(budget, config))
@@ -255,7 +257,13 @@ async def _put(
     images: tuple[Image, ...],
     tools: tuple[Tool, ...] = (),
 ) -> Reply[Any]:
-    prompt = Message(roles.prompt(role, task, variables), images=images)
+    try:
+        prompt = Message(roles.prompt(role, task, variables), images=images)
+    except (
+        ConfigError
+    ) as error:  # all variables are there, but one may be a text where the prompt reads a record
+        error.hint = "give each variable in the form in which the prompt reads it"
+        raise
     place, kind = Place("", 0, speaker.name, task), roles.reply(role, task)
     return await asked.ask(
         Turn(place, speaker, (prompt,), kind, tools, forms=roles.forms, task=f"{role}.{task}")

@@ -1,0 +1,176 @@
+"""Documentation as a reader follows it: each page from top to bottom, in an empty folder.
+
+The rules, which CONTRIBUTING.md repeats:
+
+- A block with a title, such as `yaml title="my.yaml"`, is saved under that name.
+- A `python` block runs as a file; a `bash` block runs line by line. `export KEY=…` sets a made-up key.
+- Requests to OpenAI, Anthropic, Ollama and `http://127.0.0.1:8000/v1` are answered by a local fake server.
+- A line that ends in a comment `# needs …` is parsed, not run. So are lines that install or open something (`SKIPPED`).
+- A line that ends in `# exits with N` must do so.
+- A `text` block after a block is its output; a first or last line `…` leaves lines out. Numbers and spaces may differ.
+
+    python tests/support/pages.py docs/tutorial.md    # run a page and write the outputs that it shows
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        ROOT / "evals/README.md",
+        ROOT / "examples/README.md",
+        *(page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts),
+    ]
+)
+FENCE = re.compile(r"^( *)```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+SKIPPED = ("pip", "git", "make", "source", "python3 -m venv", "jupyter", "manyheads open", "uv", "docker")
+"""How lines begin that only look right: they install, or open a window."""
+NEEDS = re.compile(r"#.*\bneeds ")
+EXITS = re.compile(r"# exits with (\d+)$")
+SERVER = "http://127.0.0.1:8000/v1"
+OUTPUT = "text"
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page; `start` and `end` are where its text stands in the page."""
+
+    language: str
+    title: str | None
+    text: str
+    start: int
+    end: int
+
+    @property
+    def lines(self) -> list[str]:
+        """Commands of a `bash` block; a backslash joins lines."""
+        joined = self.text.replace("\\\n", " ").splitlines()
+        return [line for line in joined if line.strip() and not line.strip().startswith("#")]
+
+
+def blocks(page: Path) -> list[Block]:
+    """All fenced blocks of a page."""
+    found: list[Block] = []
+    text = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        indent, language, title, body = match.groups()
+        body = "".join(line.removeprefix(indent) for line in body.splitlines(keepends=True))
+        found.append(Block(language, title, body, match.start(4), match.end(4)))
+    return found
+
+
+def skipped(line: str) -> bool:
+    return bool(NEEDS.search(line)) or line.strip().startswith(tuple(f"{word} " for word in SKIPPED))
+
+
+def script(block: Block) -> str:
+    """What bash is given of a block."""
+    if block.language == "python":
+        return f'{sys.executable} "$PAGE_SCRIPT"'
+    lines: list[str] = []
+    for line in block.lines:
+        if not skipped(line):
+            line = line.replace("=…", "=made-up-key").replace(SERVER, "$FAKE_SERVER/v1")
+            code = EXITS.search(line)
+            lines.append(f"{{ {line[: code.start()]}; }} || [ $? = {code[1]} ]" if code else line)
+    return "\n".join(lines)
+
+
+def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple[Block, str, str]]:
+    """Run a page; gives each block that shows an output, with the output of the block before it.
+
+    Raises:
+        AssertionError: a block fails.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    state, output = folder.parent / "state.sh", ""
+    env = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("MANYHEADS")},
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder.parent),
+        "COLUMNS": "100",
+        "BROWSER": "true",
+        "MANYHEADS_CACHE": str(cache),
+        "FAKE_SERVER": server,
+        "OPENAI_BASE_URL": f"{server}/v1",
+        "ANTHROPIC_BASE_URL": server,
+        "OLLAMA_HOST": server,
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "HTTP_PROXY": "http://127.0.0.1:9",
+        "NO_PROXY": "127.0.0.1,localhost",
+    }
+    state.write_text(f'cd "{folder}"\n')
+    for number, block in enumerate(blocks(page)):
+        if block.title:
+            target = folder / block.title
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(block.text, encoding="utf-8")
+        if block.language == OUTPUT:
+            yield block, expected(block, output), output
+        elif block.language == "bash" or (block.language == "python" and not block.title):
+            source = folder.parent / f"block{number}.py"
+            source.write_text(block.text, encoding="utf-8")
+            code = (
+                f'set -e\nsource "{state}"\n{script(block)}\n'
+                f'{{ export -p; echo "cd \\"$PWD\\""; }} > "{state}"\n'
+            )
+            done = subprocess.run(
+                ["bash", "-c", code],
+                cwd=folder,
+                env={**env, "PAGE_SCRIPT": str(source)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=400,
+            )
+            output = done.stdout
+            place = f"{page.relative_to(ROOT)}, block {number}"
+            assert done.returncode == 0, f"{place} ({done.returncode}):\n{block.text}\n{output[-3000:]}"
+
+
+def expected(block: Block, output: str) -> str:
+    """The output, shortened as a block shows it."""
+    shown = block.text.splitlines()
+    lines = [line.rstrip() for line in output.strip("\n").splitlines()]
+    if "…" not in shown:
+        return "\n".join(lines) + "\n"
+    head = shown.index("…")
+    tail = len(shown) - head - 1
+    return "\n".join([*lines[:head], "…", *lines[len(lines) - tail :]]) + "\n"
+
+
+def alike(text: str) -> str:
+    """A text without what differs from run to run: numbers and spaces."""
+    return re.sub(r"[\s─━]+", " ", re.sub(r"\d[\d,.]*", "0", text))
+
+
+def refresh(page: Path, folder: Path, server: str, cache: Path) -> None:
+    """Write the outputs that a page shows."""
+    text = page.read_text(encoding="utf-8")
+    for block, output, _ in reversed(list(follow(page, folder, server, cache))):
+        text = f"{text[: block.start]}{output}{text[block.end :]}"
+    page.write_text(text, encoding="utf-8")
+
+
+def fake(**more: Any) -> Any:
+    """The server that answers for all providers."""
+    from support.llm import LLM, PROCEEDS
+
+    return LLM(answers=PROCEEDS, **more)
+
+
+if __name__ == "__main__":
+    from tempfile import TemporaryDirectory
+
+    sys.path.insert(0, str(ROOT / "tests"))
+    for name in sys.argv[1:]:
+        with TemporaryDirectory() as scratch, fake() as llm:
+            refresh(Path(name).resolve(), Path(scratch) / "page", llm.url, Path("/tmp/pages-cache"))

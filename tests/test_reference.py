@@ -1,0 +1,16 @@
+"""The reference pages say what the code says."""
+
+import pytest
+
+from manyheads.reference import FOLDER, PAGES, text_of
+from manyheads.resources import shipped
+
+SLOW = ("python.md",)
+"""Pages that need both frameworks."""
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW)) for page in PAGES]
+)
+def test_the_reference_is_fresh(page: str) -> None:
+    assert (shipped() / FOLDER / page).read_text("utf-8") == text_of(page), "refresh it: make schemas"

@@ -220,7 +220,7 @@ class ModelConfig(Strict):
     schema), or `none`; a server that refuses it is an error. `true` takes the first of these that the server takes,
     `false` is `none`."""
     price: Price | None = None
-    """What a million tokens cost, in a currency of your choice; when left out, what `models/prices.yaml` lists."""
+    """What a million tokens cost, in a currency of your choice; when left out, what `configs/models/prices.yaml` lists."""
 
     @property
     def address(self) -> str | None:

@@ -1,13 +1,16 @@
-"""A host for tests that need none of the frameworks."""
+"""The hosts, and one for tests that need none of the frameworks."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from manyheads.config.hosts import BUILT_IN
 from manyheads.core import NOTHING, Reply, ToolCall, Turn, Usage
 from manyheads.replies import ReplyModel
 from support.fill import fill
 
 R = TypeVar("R", bound=ReplyModel)
+HOSTS = tuple(BUILT_IN)
+"""Those of manyheads by name."""
 
 
 class FilledHost:

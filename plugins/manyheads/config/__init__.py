@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from manyheads.config.hosts import BUILT_IN, default_host, host_entry
 from manyheads.core import Price
 from manyheads.disk import expanded
 from manyheads.errors import ConfigError, did_you_mean
@@ -397,8 +398,8 @@ class RunConfig(Strict):
     """What is run."""
     name: str | None = None
     """Names the run folder; the config's file name when left out."""
-    host: Literal["autogen", "agentscope"] = "autogen"
-    """The agent framework."""
+    host: str = Field(default_factory=default_host, json_schema_extra={"examples": [*BUILT_IN]})
+    """The agent framework; the first that is installed, of autogen, agentscope, agent_framework, when left out."""
     seed: int = 0
     """Seed of the run's one random generator."""
     corpus: str = "sample"
@@ -423,6 +424,14 @@ class RunConfig(Strict):
     """The system's own section."""
     inputs: Any = None
     """What the system is given."""
+
+    @field_validator("host")
+    @classmethod
+    def _host_exists(cls, value: str) -> str:
+        try:
+            return host_entry(value).name
+        except ConfigError as error:
+            raise ValueError("; ".join(filter(None, (error.message, error.tried, error.hint)))) from error
 
     @field_validator("corpus")
     @classmethod
@@ -457,10 +466,6 @@ class RunConfig(Strict):
             self.system: self.settings.course(),
             "inputs": self.inputs.course(),
         }
-
-
-FRAMEWORKS = {"agentscope": "agentscope", "autogen": "autogen_agentchat"}
-"""The import package that each host needs."""
 
 
 @cache

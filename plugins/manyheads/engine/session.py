@@ -156,6 +156,9 @@ class Session:
             )
             host = make_host(_models(config), recall, config.attempts)
             stack.push_async_callback(host.close)
+            # The folder names the host that is asked, whoever brought it: a resumed run asks it again.
+            if (name := getattr(host, "framework", config.host)) != config.host:
+                self.config = config = config.model_copy(update={"host": name})
             reading = asyncio.ensure_future(asyncio.to_thread(system.read, config))
             if journal is None:  # the SDKs take as long to import as a paper to read
                 with suppress(UserError):  # what is wrong is said below

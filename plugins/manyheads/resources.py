@@ -21,7 +21,7 @@ from manyheads.disk import expanded
 from manyheads.errors import ConfigError, did_you_mean
 from manyheads.escaping import shortened
 
-KINDS = ("roles", "prompts", "configs", "evals", "models")
+KINDS = ("roles", "prompts", "configs", "evals")
 PACKS = "manyheads.packs"
 LARGEST = 4_000_000
 """Maximum characters of a YAML file, which may contain whole papers."""

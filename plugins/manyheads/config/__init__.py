@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from manyheads.config.hosts import BUILT_IN, default_host, host_entry
 from manyheads.core import Price
 from manyheads.disk import expanded
 from manyheads.errors import ConfigError, did_you_mean
@@ -220,7 +221,7 @@ class ModelConfig(Strict):
     or `none`; it is an error if the server refuses it. `true` uses the first of these that the server accepts, `false`
     is `none`."""
     price: Price | None = None
-    """Price per million tokens, in any currency; if omitted, from `models/prices.yaml`."""
+    """Price per million tokens, in any currency; if omitted, from `configs/models/prices.yaml`."""
 
     @property
     def address(self) -> str | None:
@@ -397,8 +398,8 @@ class RunConfig(Strict):
     """The system to run."""
     name: str | None = None
     """Name of the run folder; the config's file name if omitted."""
-    host: Literal["autogen", "agentscope"] = "autogen"
-    """The agent framework."""
+    host: str = Field(default_factory=default_host, json_schema_extra={"examples": [*BUILT_IN]})
+    """The agent framework; if omitted, the first one installed of autogen, agentscope, agent_framework."""
     seed: int = 0
     """Seed of the run's random generator."""
     corpus: str = "sample"
@@ -423,6 +424,14 @@ class RunConfig(Strict):
     """The system's own section."""
     inputs: Any = None
     """The system's inputs."""
+
+    @field_validator("host")
+    @classmethod
+    def _host_exists(cls, value: str) -> str:
+        try:
+            return host_entry(value).name
+        except ConfigError as error:
+            raise ValueError("; ".join(filter(None, (error.message, error.tried, error.hint)))) from error
 
     @field_validator("corpus")
     @classmethod
@@ -457,10 +466,6 @@ class RunConfig(Strict):
             self.system: self.settings.course(),
             "inputs": self.inputs.course(),
         }
-
-
-FRAMEWORKS = {"agentscope": "agentscope", "autogen": "autogen_agentchat"}
-"""The package that each host needs."""
 
 
 @cache

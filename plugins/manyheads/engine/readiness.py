@@ -5,13 +5,13 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.records import records_in_short
-from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
+from manyheads.config import ModelConfig, RunConfig
+from manyheads.config.hosts import host_entry
 from manyheads.core import money
 from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
@@ -58,8 +58,8 @@ def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool
         ask_models: whether to test what models can do; by default only at local servers.
         connect: whether to test the connection to a model's address.
     """
-    if find_spec(FRAMEWORKS[config.host]) is None:
-        yield _wrong("host", f"{config.host} is not installed: pip install 'manyheads[{config.host}]'")
+    if not (host := host_entry(config.host)).installed:
+        yield _wrong("host", f"{config.host} is not installed: pip install {host.install}")
     else:
         yield Finding("host", config.host)
     roles = None

@@ -156,6 +156,9 @@ class Session:
             )
             host = make_host(_models(config), recall, config.attempts)
             stack.push_async_callback(host.close)
+            # The folder names the host that is asked, whoever brought it: a resumed run asks it again.
+            if (name := getattr(host, "framework", config.host)) != config.host:
+                self.config = config = config.model_copy(update={"host": name})
             reading = asyncio.ensure_future(asyncio.to_thread(system.read, config))
             if journal is None:  # importing the SDKs takes as long as reading a paper
                 with suppress(UserError):  # errors are reported below

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 
 from manyheads import __version__
-from manyheads.config import FRAMEWORKS
+from manyheads.config.hosts import hosts
 from manyheads.core.events import MadeBy
 from manyheads.engine.journal import DAMAGES, Journal
 
@@ -24,14 +23,10 @@ class Starts:
         with suppress(*DAMAGES):
             self._before += [MadeBy.model_validate(each) for each in journal.fact("versions")["starts"]]
         now = datetime.now().astimezone().isoformat(timespec="seconds")
-        try:
-            host_version = version(FRAMEWORKS[host])
-        except PackageNotFoundError:
-            host_version = None
         self.made_by = MadeBy(
             manyheads=__version__,
             host=host,
-            host_version=host_version,
+            host_version=known.version if (known := hosts().get(host)) else None,
             python=python_version(),
             at=self._before[0].at if self._before else now,
         )

@@ -174,7 +174,6 @@ def fake(**more: Any) -> Any:
 if __name__ == "__main__":
     from tempfile import TemporaryDirectory
 
-
     for name in sys.argv[1:]:
         with TemporaryDirectory() as scratch, fake() as llm:
             refresh(Path(name).resolve(), Path(scratch) / "page", llm.url, Path("/tmp/pages-cache"))

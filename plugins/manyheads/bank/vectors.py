@@ -101,7 +101,7 @@ class CachedEmbedder(Closing):
         self._path = path or cache_folder() / "vectors.sqlite"
         with self._errors():
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = Database(self._path, _TABLE, anew=True)
+            self._db = Database(self._path, _TABLE, replace_broken=True)
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of length one; each text not known before is embedded once and kept."""

@@ -56,6 +56,14 @@ class Strict(BaseModel):
     def _plain_number(cls, value: object) -> object:
         return {cls.plain: value} if cls.plain and isinstance(value, int | str) else value
 
+    @classmethod
+    def slots(cls) -> "dict[str, Slot]":
+        """How each field is given."""
+        return {
+            name: next((each for each in field.metadata if isinstance(each, Slot)), Slot())
+            for name, field in cls.model_fields.items()
+        }
+
 
 class Section(Strict):
     """The section of a run's config that is a system's own; its key is the system's name."""
@@ -120,14 +128,6 @@ class Inputs(Strict):
         return {
             name: Path(value).name if slots[name].file and isinstance(value, str) else value
             for name, value in told.items()
-        }
-
-    @classmethod
-    def slots(cls) -> dict[str, Slot]:
-        """How each field is given."""
-        return {
-            name: next((each for each in field.metadata if isinstance(each, Slot)), Slot())
-            for name, field in cls.model_fields.items()
         }
 
 

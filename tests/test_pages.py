@@ -57,7 +57,7 @@ def test_commands_parse_and_blocks_are_files(
                         assert extra in project()["optional-dependencies"]
                 case [first, *_]:
                     assert skipped(line) or first in ("export", "cp", "python"), line
-                case []:
+                case _:
                     pass
 
 

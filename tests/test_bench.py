@@ -40,11 +40,18 @@ IN_PROCESS: list[Bench] = [
     interests.bench,
     ledger.bench,
     literature.bench,
-    measures.bench,
 ]
-OF_MANY_RUNS: list[Bench] = [turns.bench, overhead.bench, crowd.bench, novelty.bench, reviews.bench]
+OF_MANY_RUNS: list[Bench] = [
+    turns.bench,
+    overhead.bench,
+    crowd.bench,
+    novelty.bench,
+    reviews.bench,
+]
 OF_PROCESSES: list[Bench] = [documents.bench, startup.bench, memory.bench, corpus.bench, database.bench]
-SLOW = [pytest.param(bench, marks=pytest.mark.slow) for bench in (*OF_MANY_RUNS, *OF_PROCESSES)]
+SLOW = [
+    pytest.param(bench, marks=pytest.mark.slow) for bench in (measures.bench, *OF_MANY_RUNS, *OF_PROCESSES)
+]
 BENCHES = [*IN_PROCESS, *SLOW]
 
 

@@ -414,7 +414,7 @@ def files() -> str:
     for title, model in (
         ("Role cards: roles/NAME.yaml", RoleCard),
         ("Suites: evals/NAME/suite.yaml", SuiteSpec),
-        ("Prices: models/prices.yaml", PriceList),
+        ("Prices: configs/models/prices.yaml", PriceList),
     ):
         schema = next(path for path, each in FILES.items() if each is model)
         text += [

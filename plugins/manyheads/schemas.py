@@ -45,7 +45,7 @@ FILES: dict[str, type[BaseModel]] = {
     RUN: RunConfig,
     "evals/suite.schema.json": spec.SuiteSpec,
     "configs/result.schema.json": RunResult[ResultOfAny],
-    "models/prices.schema.json": PriceList,
+    "configs/models/prices.schema.json": PriceList,
     **{path: model for name in BUILT_IN for path, model in systems()[name].files.items()},
 }
 

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from manyheads.bank import building
 from manyheads.bank.building import build_corpus
 from manyheads.bank.corpora import resolve_corpus, verify_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.meta import BuildOptions, read_meta
-from manyheads.bank.vectors import Embedder
+from manyheads.bank.vectors import MINILM, Embedder
 from manyheads.errors import CorpusError, EmbeddingError
 from manyheads.papers import Paper
 from support.corpora import copied
@@ -97,6 +99,34 @@ def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> Non
         assert all(
             ecosystem.scientist(other).collaborators[one.name] == n for other, n in one.collaborators.items()
         )
+
+
+class Clocked(LexicalEmbedder):
+    """Says that it takes a second a text."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(32)
+        self.name, self.now = MINILM, 0.0
+        monkeypatch.setattr(building.time, "monotonic", lambda: self.now)
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        self.now += len(texts)
+        return super().embed(texts)
+
+
+def test_a_build_says_how_long_embedding_will_take_and_how_good_its_index_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+    source, notes = write_corpus(tmp_path / "papers.jsonl.gz", papers(90)), list[str]()
+    slow = Clocked(monkeypatch)
+    build_corpus(source, tmp_path / "one", OPTIONS, slow, note=notes.append).close()
+    [said] = notes
+    assert "--embedding minilm-int8" in said
+    assert "1 min" in said
+    build_corpus(source, tmp_path / "again", OPTIONS, slow, note=notes.append, index=True).close()
+    assert len(notes) == 2  # all texts were embedded before, so only the index is spoken of
+    assert notes[1].startswith("index: 100%")
 
 
 @pytest.mark.slow
@@ -187,6 +217,7 @@ def test_an_interrupted_build_leaves_no_corpus_and_goes_on(tmp_path: Path, embed
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from manyheads.bank import building
 from manyheads.bank.building import build_corpus
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.meta import BuildOptions

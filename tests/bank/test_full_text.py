@@ -201,6 +201,7 @@ def test_texts_are_masked_as_abstracts_are(tmp_path: Path) -> None:
         assert not [name for name in NAMES if name.encode() in content], file
 
 
+@pytest.mark.slow
 def test_a_corpus_without_references_says_nothing_of_them(tmp_path: Path) -> None:
     corpus = build(tmp_path, papers(20))
     counts = read_meta(corpus).counts

@@ -93,6 +93,7 @@ entities = some.lists(some.sampled_from(["robot arms", "Robot Arms", "deep nets"
 records = some.lists(some.tuples(some.sampled_from(IDS), entities, some.sampled_from("xy")), max_size=12)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(graphs, records, some.permutations(IDS), some.integers(1, 5))
 def test_in_portions_is_as_at_once(

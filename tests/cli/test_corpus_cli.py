@@ -227,6 +227,7 @@ def test_a_format_is_detected_and_its_rejects_are_told(tmp_path: Path) -> None:
     assert RUN.invoke(app, ["info", "corpora/my"]).stdout == made.stdout
 
 
+@pytest.mark.slow
 def test_several_sources_make_one_corpus(tmp_path: Path) -> None:
     write_corpus(tmp_path / "more.jsonl", [*papers(60), {**papers(1)[0], "id": "new"}])
     told = table(build(str(bibtex(tmp_path / "my.bib")), "more.jsonl", "--name", "both"))

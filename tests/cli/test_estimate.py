@@ -158,9 +158,14 @@ async def test_an_estimate_in_a_hurry_counts_what_it_has_seen(home: Path) -> Non
 
 
 def test_a_suite_is_estimated(home: Path) -> None:
-    measured = {"measures": ["usage.calls"], "plot": None}
     suite = write_suite(
-        home, "forms", configs=["conference-review"], grid={"repeats": [1, 3]}, set={}, **measured
+        home,
+        "forms",
+        configs=["conference-review"],
+        grid={"repeats": [1, 3]},
+        set={},
+        measures=["usage.calls"],
+        plot=None,
     )
     command = (
         "eval",

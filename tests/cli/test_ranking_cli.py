@@ -199,6 +199,7 @@ def test_flags_that_are_missing_or_out_of_range(home: Path, arguments: tuple[str
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_what_a_finished_ranking_went_without_is_asked_for_on_demand_alone(home: Path) -> None:
     order = [{"idea": number, "rationale": "So it is."} for number in (2, 3, 1)]
     bad = [order[:2]]

@@ -79,6 +79,7 @@ def test_nothing_is_paid_for_before_all_texts_are_read(home: Path, llm: LLM) -> 
     assert not (home / "runs").exists()
 
 
+@pytest.mark.slow
 def test_the_same_reviews_go_on_with_what_has_failed(home: Path, llm: LLM) -> None:
     llm.faults.append(Fault("status", times=None, when=lambda request: "owls" in request.asking, status=403))
     command = ("review", "owls.md", "bats.txt", "--repeats", "2", *served_by(llm))

@@ -114,6 +114,7 @@ def test_forms_are_those_that_systems_offer_and_ones_own(home: Path, pointed: LL
     assert [entry["title"] for entry in result_of(folder)["review"]["entries"]] == ["Leaks"]
 
 
+@pytest.mark.slow
 def test_a_pdf_is_reviewed_and_its_quotes_are_marked_on_its_pages(home: Path, pointed: LLM) -> None:
     story = [
         heading("1 Introduction"),

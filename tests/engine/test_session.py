@@ -77,6 +77,7 @@ async def test_votes_cast_beside_one_that_failed_are_not_paid_again(llm: LLM, tm
     assert [request.title for request in llm.requests].count("Vote") == stopped + 1
 
 
+@pytest.mark.slow
 async def test_a_change_of_course_is_not_mixed_into_a_record(llm: LLM, tmp_path: Path):
     half_done(llm)
     with pytest.raises(ModelError):

@@ -8,7 +8,7 @@ import pytest
 from golden.commands import alone
 from golden.runs import CASES, HERE, HOSTS, RESULTS, Runs, differences, golden, result_of
 
-QUICK = ("virsci-replayed", "rebuttal-of-a-run", "scipip")
+QUICK = ("virsci-replayed",)
 """What the quick suite runs on the second host as well; hosts/test_native_teams.py holds the hosts beside each other."""
 ON_HOSTS = [
     pytest.param(name, host, marks=[pytest.mark.slow] if host != HOSTS[0] and name not in QUICK else [])

@@ -52,6 +52,8 @@ LOOK_UPS: dict[str, LookUp] = {
     "citations": lambda source: ask(source, "citations", A),
     "recommendations": lambda source: ask(source, "recommendations", A),
 }
+QUICK = ("search", "references")
+ON_TROUBLE = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in LOOK_UPS]
 
 
 @pytest.fixture
@@ -378,7 +380,7 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize("look_up", LOOK_UPS)
+@pytest.mark.parametrize("look_up", ON_TROUBLE)
 async def test_trouble_that_passes_is_waited_out(
     scholar: Scholar, source: SemanticScholar, look_up: Operation
 ) -> None:
@@ -390,7 +392,7 @@ async def test_trouble_that_passes_is_waited_out(
         assert len(scholar.requests) == 3, name
 
 
-@pytest.mark.parametrize("look_up", LOOK_UPS)
+@pytest.mark.parametrize("look_up", ON_TROUBLE)
 async def test_trouble_that_stays_never_reads_as_nothing_found(
     scholar: Scholar, source: SemanticScholar, look_up: Operation
 ) -> None:

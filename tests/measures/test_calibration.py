@@ -103,7 +103,7 @@ def test_what_nothing_tells_is_not_told() -> None:
     assert set(found.people.why.values()) == {"no paper was rated by several people"}
     assert found.scores.figures["auroc"] is None
     assert found.good is None
-    assert "– (no threshold" in "\n".join(as_lines(found))
+    assert "– (neither a threshold" in "\n".join(as_lines(found))
     two = calibrate({"p1": 5, "p2": 6}, ratings, resamples=50)
     assert two.scores.figures["spearman"] is None
     assert len(two.unscored) == 10
@@ -137,7 +137,7 @@ def test_ratings_are_read_by_paper(tmp_path: Path) -> None:
         ("owls,A,5,yes", "A has rated owls already"),
         ("owls,C,5,no", "owls is accepted in one row and not in another"),
         ("moles,A,5,perhaps", "accepted is 'perhaps': write yes or no"),
-        ("moles,A,5,", "accepted is told of some papers, and not of moles"),
+        ("moles,A,5,", "accepted is given for some papers, but not for moles"),
         (",A,5,yes", "no paper"),
     ],
 )

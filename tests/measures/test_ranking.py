@@ -43,7 +43,7 @@ def test_s_of_three_ideas_by_hand() -> None:
 
 @pytest.mark.parametrize(("rank", "ideas"), [(0, 3), (5, 3), (1, 0), (-1, 3)])
 def test_a_rank_that_there_is_not_is_refused(rank: int, ideas: int) -> None:
-    with pytest.raises(MeasureError, match=f"rank {rank} beside {ideas} ideas"):
+    with pytest.raises(MeasureError, match=f"rank {rank}: there is no such rank among {ideas} ideas"):
         relative_quality(rank, ideas)
 
 

@@ -182,6 +182,7 @@ async def test_papers_of_one_cluster_are_shown_with_the_first(run: Play, tmp_pat
     assert all(titles[member] in page for member in cluster["members"])
 
 
+@pytest.mark.slow
 async def test_an_idea_that_another_stands_for_is_told_of(run: Play, tmp_path: Path) -> None:
     def same(request: Request) -> list[dict[str, Any]]:
         told = ideas(request)
@@ -197,6 +198,7 @@ async def test_an_idea_that_another_stands_for_is_told_of(run: Play, tmp_path: P
     assert "6 ideas, 1 merged into them" in dict(essence(load(tmp_path / "run")))["Selection"]
 
 
+@pytest.mark.slow
 async def test_a_report_is_written_anew(run: Play, tmp_path: Path) -> None:
     await run()
     before = page_of(tmp_path / "run")

@@ -99,6 +99,7 @@ def test_what_is_given_up_counts_though_the_run_fails(tmp_path: Path) -> None:
     assert "leader.draft" not in counts
 
 
+@pytest.mark.slow
 async def test_copied_fields_lengths_and_a_leader_that_speaks_as_a_scientist(tmp_path: Path) -> None:
     with LLM(reply=copies_the_form) as llm:
         played = await play(config_for(llm, "topic=Robots"), tmp_path / "run", llm)

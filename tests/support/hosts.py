@@ -32,6 +32,9 @@ class FilledHost:
         self.asked: list[Turn[Any]] = []
         self.gated = 0
 
+    def open(self, *models: str) -> None:
+        """Nothing is opened."""
+
     async def gate(self) -> None:
         self.gated += 1
 

@@ -73,6 +73,7 @@ async def test_invitation(run: Run, whole: Played):
     assert not any("invite" in (each.schema or {}).get("properties", {}) for each in whole.requests)
 
 
+@pytest.mark.slow
 async def test_novelty_assessment(run: Run, whole: Played):
     played = await run("novelty.enabled=false")
     assert headings(whole)[VOTE] == 3
@@ -169,6 +170,7 @@ async def test_leaving(run: Run, may_leave: bool):
     assert headings(played)[IDEA] == (1 if may_leave else 3), "the leader goes on alone"
 
 
+@pytest.mark.slow
 async def test_starting_topic(run: Run, whole: Played):
     played = await run("topics.start=NanoGPT on a tiny machine")
     shown = "<start>\nNanoGPT on a tiny machine\n</start>"

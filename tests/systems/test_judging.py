@@ -208,7 +208,7 @@ async def test_a_source_that_is_down_makes_nothing_novel(judged: Play, cascade: 
     assert not any(result["histogram"].values())
     assert sum("is not assessed" in one for one in result["warnings"]) == 2
     report = systems()["idea-novelty"].write_report(played.folder).read_text(encoding="utf-8")
-    assert "2 ideas, which have no score" in report
+    assert "2 ideas, without a score" in report
     assert "10 of 10" not in report.split("The judge’s reasons")[0]
 
 

@@ -114,6 +114,7 @@ async def test_the_leader_plans_once_asks_and_writes(run: Play, llm: LLM, tools:
     assert played.result["review"]["text"].count("The settings are told. (Section 2 Method)") == 1
 
 
+@pytest.mark.slow
 async def test_references_stand_in_no_search_of_related_papers_way(
     run: Play, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -408,6 +408,7 @@ async def test_a_target_that_is_known_by_its_length_is_told(rank: Play) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_of_many_ideas_a_warning_names_a_few(rank: Play, llm: LLM) -> None:
     llm.answers["objective"] = lambda request: "An aim." if DOGS in request.asking else "NONE"
     found = (await rank("ranking.orders=8", ideas=[f"Owl {n} plans ahead." for n in range(1, 8)])).result
@@ -484,6 +485,7 @@ async def test_of_a_single_order_no_bias_is_told(rank: Play) -> None:
     assert found["warnings"] == ["a single order: what the place of an idea does to its rank cannot be told"]
 
 
+@pytest.mark.slow
 async def test_the_quality_is_that_which_the_ideas_were_improved_for_or_another(rank: Play, llm: LLM) -> None:
     own = ("rebuttal.indicator=charm", "rebuttal.traits=[wit, 'a  smile']", "rebuttal.area=zoology")
     played = await rank(*own)
@@ -497,6 +499,7 @@ async def test_the_quality_is_that_which_the_ideas_were_improved_for_or_another(
     assert "wit" not in other.result["traits"]
 
 
+@pytest.mark.slow
 async def test_a_quality_that_an_idea_was_not_improved_for_is_told_unless_asked_for(
     rank: Play, tmp_path: Path
 ) -> None:

@@ -456,6 +456,7 @@ async def test_a_new_background_stands_in_for_one_that_is_gone(
     assert "Bats rest." in played.asked("Improving the idea")[-1].asking
 
 
+@pytest.mark.slow
 async def test_an_idea_that_was_taken_up_before_keeps_what_it_was_written_beside(
     run: Play, tmp_path: Path
 ) -> None:

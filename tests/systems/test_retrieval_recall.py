@@ -141,6 +141,7 @@ async def test_what_others_cite_together_is_found(tested: Any, tmp_path: Path) -
     assert "+0.500" in report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "why",
     [

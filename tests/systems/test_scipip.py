@@ -266,6 +266,7 @@ async def test_check_tells_whose_the_records_are(llm: LLM, tmp_path: Path) -> No
     )
 
 
+@pytest.mark.slow
 async def test_sentences_are_no_entities(run: Play) -> None:
     long = "a sentence of more words than any term of any paper has"
     played = await run("scipip.path=A", entities=[long, "  first   grasp "], terms=[])
@@ -400,6 +401,7 @@ OF_THE_SAME_PROBLEM = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("embedding", ["auto", "lexical"])
 def test_either_embedding_model_tells_a_near_copy_from_another_idea(embedding: str) -> None:
     texts = (*NEAR_COPY, *OF_THE_SAME_PROBLEM)
@@ -436,6 +438,7 @@ async def test_a_paper_that_was_not_shown_is_left_out_with_a_warning(run: Play, 
     assert "4, 99" in warning
 
 
+@pytest.mark.slow
 async def test_an_idea_that_was_not_shown_is_no_source(run: Play, script: Script) -> None:
     script.final[1]["sources"] = [2, 6, 77]
     script.final[2]["sources"] = [88]
@@ -446,6 +449,7 @@ async def test_an_idea_that_was_not_shown_is_no_source(run: Play, script: Script
     assert sum("not shown" in each for each in played.result["warnings"]) == 2
 
 
+@pytest.mark.slow
 async def test_a_final_idea_has_the_papers_of_its_sources(run: Play, script: Script) -> None:
     script.literature[1]["papers"], script.literature[5]["papers"] = [3], [1, 3]
     played = await run()

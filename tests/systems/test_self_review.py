@@ -249,6 +249,7 @@ async def test_adaptive_turns_start_anew_in_each_round(run: Run):
     assert all("turn 1 of at most 2" in asking for asking in asked)
 
 
+@pytest.mark.slow
 async def test_without_novelty_assessment_the_last_idea_of_the_round_goes_on(run: Run):
     played = await run("turns=1", "topic=T", "novelty.enabled=false", alike=(90, 90, 20))
     assert played.result["self_review"]["discarded"][0]["idea"]["number"] == 3

@@ -104,6 +104,7 @@ def test_papers_that_nothing_can_be_compared_with_are_not_shown(looked_up: tuple
     assert "Year: 2031\n" in shown, "unknown citations are left out, not told as none"
 
 
+@pytest.mark.slow
 async def test_the_nearest_in_meaning_come_first_with_their_cosine(run: Run):
     played = await run("ideas.references=2")
     [first, *_] = played.of(Retrieved)

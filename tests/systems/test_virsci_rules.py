@@ -138,6 +138,7 @@ async def test_ideas_are_looked_up_by_title_and_idea_or_as_a_whole(run: Play, wh
     assert set(queries["novelty"]) == ideas
 
 
+@pytest.mark.slow
 async def test_texts_that_the_model_does_not_read_at_once_are_warned_of_once_a_stage(
     run: Play, monkeypatch: pytest.MonkeyPatch
 ):
@@ -221,6 +222,7 @@ async def test_no_majority_starts_the_discussion_over_and_then_the_leader_decide
     assert not any("What was in dispute" in request.asking for request in first)
 
 
+@pytest.mark.slow
 async def test_a_discussion_that_starts_over_leaves_the_words_of_the_failed_one_behind(run: Play):
     played = await run("turns=2", agree=in_order("agree", *[False] * 3, *[True] * 3))
     said = [remark.data["remark"] for remark in played.said("topic")]
@@ -629,6 +631,7 @@ async def test_who_may_ask_is_told_the_way_that_is_there(run: Play, tools: bool)
         assert ("`invite`" in way) != tools
 
 
+@pytest.mark.slow
 async def test_who_can_ask_nobody_is_not_shown_whom(llm: LLM, tmp_path: Path):
     for role in ("scientist", "leader"):
         card = (shipped() / "roles" / f"{role}.yaml").read_text(encoding="utf-8")

@@ -55,6 +55,7 @@ def test_only_where_a_card_lists_it_and_a_corpus_is_there(ecosystem: Ecosystem) 
     ]
 
 
+@pytest.mark.slow
 async def test_references_from_the_database(ecosystem: Ecosystem) -> None:
     told: list[str] = []
     literature = InspiredLiterature(ecosystem, RetrievalConfig(), told.append)

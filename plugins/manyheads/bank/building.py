@@ -29,6 +29,7 @@ from manyheads.bank.meta import (
     EmbeddingMeta,
     Meta,
 )
+from manyheads.bank.qdrant import EdgeStore
 from manyheads.bank.references import Index
 from manyheads.bank.scientists import (
     Condense,
@@ -124,8 +125,9 @@ def fill_papers(
     model: Embedder,
     vectors: tuple[Path, Path] | None,
     tell: Progress,
+    index: bool = False,
 ) -> int:
-    """Write the knowledge bank of papers, batch by batch; the number whose vectors were imported. Raises `EmbeddingError`."""
+    """Write the knowledge bank of papers, batch by batch, on request with an index; the number whose vectors were imported. Raises `EmbeddingError`."""
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
     if file is not None:
         _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
@@ -141,7 +143,25 @@ def fill_papers(
                     imported += len(given)
                 rest = [one for one in some if not file or one.id not in file]
                 bank.add(rest, None, count, period=period)
+        if index and isinstance(bank.store, EdgeStore):
+            tell("indexing papers", 0, None)
+            bank.store.build_index()
     return imported
+
+
+ASKED, NEAREST = 50, 8
+
+
+def recall(bank: KnowledgeBank) -> float:
+    """Share of the nearest papers that a search by the index finds, over some of the bank's own papers."""
+    import numpy as np
+
+    papers = [record.vector for record in islice(bank.store.scroll(vectors=True), ASKED)]
+    queries = np.stack([vector for vector in papers if vector is not None])
+    pairs = zip(*(bank.store.query(queries, NEAREST, exact=exact) for exact in (True, False)), strict=True)
+    return float(
+        np.mean([len({a.id for a in one} & {b.id for b in other}) / len(one) for one, other in pairs])
+    )
 
 
 SAMPLE, TIMED = 256, 24
@@ -285,6 +305,7 @@ def build_corpus(
     interests: Condense | None = None,
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
+    index: bool = False,
 ) -> Ecosystem:
     """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
 
@@ -296,7 +317,8 @@ def build_corpus(
         vectors: a `.npy` file (n, dim) and a file of its n ids, instead of embedding those papers.
         interests: a model that condenses keywords into interests, for scientists of whom the dataset has none.
         progress: told the step, how much of it is done and, where known, of how many.
-        note: told how long the embedding will take, where that is more than a minute, and what is quicker.
+        note: told how long the embedding will take, where that is more than a minute, and what is quicker; of an index, its recall.
+        index: build an index, for `manyheads measure --search approximate`.
 
     Raises:
         CorpusError: the source is no corpus, it has no past papers, a filter left nothing, or `target` is there or unwritable.
@@ -328,7 +350,7 @@ def build_corpus(
             note(advice)
         profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
-        imported = fill_papers(partial, spool, model, vectors, tell)
+        imported = fill_papers(partial, spool, model, vectors, tell, index)
         fill_scientists(partial, profiles.scientists, model, tell)
         with (partial / SCIENTISTS).open("w", encoding="utf-8") as lines:
             lines.write("[")
@@ -350,7 +372,11 @@ def build_corpus(
         )
         _write_json(partial / META, meta.model_dump(mode="json"))
         held.close()
-        Ecosystem.open(partial, embedder).close()  # the engine tidies up when it loads what was written
+        with Ecosystem.open(partial, embedder) as made:  # the engine tidies up when it loads what was written
+            if index and note is not None:
+                note(
+                    f"index: {recall(made.papers):.0%} of the {NEAREST} nearest papers as in an exact search"
+                )
         record_checksums(partial, REJECTS, GRAPH)
         for lock in partial.glob("*.lock"):
             lock.unlink()

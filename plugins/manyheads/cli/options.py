@@ -90,7 +90,7 @@ Embedding = Annotated[
     str,
     typer.Option(
         metavar="MODEL", autocompletion=completion.one_of("auto", "minilm-int8", "static", "lexical"),
-        help="Embedding model: auto, minilm-int8 (5 times faster), static (100 times faster, coarser), lexical (word "
+        help="Embedding model: auto, minilm-int8 (2 times faster), static (90 times faster, coarser), lexical (word "
         "counts, no model), a fastembed model, or a model folder.",
     ),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The versions with which a run is begun and resumed, and when it began."""
+"""The versions that begin and resume a run, and its start date."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,7 +12,7 @@ from manyheads.engine.journal import DAMAGES, Journal
 
 
 class Starts:
-    """The starts of a run, as its journal keeps them.
+    """The starts of a run, from its journal.
 
     Attributes:
         made_by: the versions of this start, with the date of the first.
@@ -34,7 +34,7 @@ class Starts:
             self.keep()
 
     def warnings(self) -> Iterator[str]:
-        """One sentence where an earlier start had another version of manyheads, or of the same host."""
+        """One sentence if an earlier start used another version of manyheads or of the same host."""
         now = self.made_by
         for each in self._before:
             other_host = each.host == now.host and each.host_version != now.host_version
@@ -43,7 +43,7 @@ class Starts:
                 return
 
     def keep(self) -> None:
-        """Note this start in the journal."""
+        """Record this start in the journal."""
         if self.made_by not in self._before:
             self._before.append(self.made_by)
             self._journal.state("versions", {"starts": [each.model_dump() for each in self._before]})

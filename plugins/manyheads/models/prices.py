@@ -18,7 +18,7 @@ from manyheads.errors import ConfigError, describe
 from manyheads.models.requests import is_own
 from manyheads.resources import Resources, parse_yaml, shipped
 
-PRICES = "prices.yaml"
+PRICES = "configs/models/prices.yaml"
 FREE = ("offline", "replay")
 """Providers that send no request."""
 DATED = re.compile(r"-(\d{4}-?\d{2}-?\d{2}|latest)$", re.ASCII)
@@ -35,7 +35,7 @@ class Amount(Strict):
 
 
 class PriceList(Strict):
-    """Prices of models, as `models/prices.yaml` of a folder has them."""
+    """Prices of models, as `configs/models/prices.yaml` of a folder has them."""
 
     as_of: date
     """The day on which these prices were looked up."""
@@ -86,7 +86,7 @@ def with_prices(models: Mapping[str, ModelConfig], folders: Sequence[str | Path]
 def _listed(model: ModelConfig, name: str, folders: Sequence[str | Path]) -> Price | None:
     """The price of the first list that has the model; ours is of the provider's own servers."""
     for root in Resources.of([each for each in folders if Path(each).is_dir()]).search_path:
-        file = root / "models" / PRICES
+        file = root / PRICES
         if file.is_file() and (price := _read(file, file.stat().st_mtime_ns).price(name)):
             elsewhere = True
             with suppress(ConfigError):  # an address that names a variable which is not set
@@ -101,7 +101,7 @@ def _read(file: Path, changed: int) -> PriceList:
         return PriceList.model_validate(parse_yaml(read_text(file)))
     except ValidationError as error:
         raise ConfigError(
-            f"{file}: {describe(error)}", hint=f"compare it with {shipped() / 'models' / PRICES}"
+            f"{file}: {describe(error)}", hint=f"compare it with {shipped() / PRICES}"
         ) from error
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error

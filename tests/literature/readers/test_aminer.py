@@ -238,6 +238,7 @@ def test_an_ecosystem_of_it_keeps_what_the_dataset_knows(tmp_path: Path) -> None
         assert made.meta.source == tmp_path.name
 
 
+@pytest.mark.slow
 def test_a_profile_counts_nothing_from_beyond_the_bound(tmp_path: Path) -> None:
     with build(dataset(tmp_path), tmp_path / "corpus", min_papers=1, min_coauthors=0) as made:
         real = {name: mask for mask, name in made.names().items()}

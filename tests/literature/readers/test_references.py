@@ -60,6 +60,7 @@ def test_references_of_any_kind_never_spoil_a_paper(value: Any) -> None:
     assert RawPaper.model_validate(found.model_dump(by_alias=True)) == found
 
 
+@pytest.mark.slow
 def test_papers_and_scientists_are_the_same_with_and_without_them(tmp_path: Path) -> None:
     bare = papers(40)
     citing = [one | {"references": [f"p{number}", "Okafor, A. A study."]} for number, one in enumerate(bare)]

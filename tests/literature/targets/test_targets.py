@@ -185,6 +185,7 @@ def ecosystem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ecosystem]:
         yield made
 
 
+@pytest.mark.slow
 async def test_a_corpus_gives_contemporary_papers_with_the_nearest_past_ones(ecosystem: Ecosystem) -> None:
     found = await targets_in(ecosystem, Wish(count=100, least=4, most=4))
     by_id = {case.id: case for case in found.cases}

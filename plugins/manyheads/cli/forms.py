@@ -108,7 +108,15 @@ def rating_agreement(
         str | None,
         typer.Option(
             metavar="NAME=COLUMN,…",
-            help="Column names of your own table, such as rater=who,id=paper,novelty=new.",
+            help="Column names of your own table, such as rater=who,id=paper,clarity=clear; each name besides rater "
+            "and id is a criterion.",
+        ),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOWEST-HIGHEST",
+            help="Scale of your own table, such as 0-100. Forms are rated from 1 to 10.",
         ),
     ] = None,
     plot: Annotated[
@@ -123,7 +131,7 @@ def rating_agreement(
 
     Prints correlations with confidence intervals.
     """
-    from manyheads.measures.forms import Key, columns_named
+    from manyheads.measures.forms import Key, columns_named, scale_named
     from manyheads.measures.ratings import (
         COLUMNS,
         LAYOUT,
@@ -143,18 +151,19 @@ def rating_agreement(
         raise typer.BadParameter(
             f"{folders[0]}: forms and run folders cannot be mixed; if the run folders hold scores, give each with --scores"
         )
-    if folders and (key or exclude or columns):
+    if folders and (key or exclude or columns or scale):
         raise typer.BadParameter(
-            "--key, --exclude and --columns work with filled-in forms only, not with run folders"
+            "--key, --exclude, --columns and --scale work with filled-in forms only, not with run folders"
         )
     if plot:
         needs_plots(plot)
     if folders:
         given, known = read_reviews(folders)
     else:
-        named = columns_named(columns, COLUMNS) if columns else None
-        ids = Key.read(key, LAYOUT) if key else None
-        given, known = read_ratings(ratings, exclude or (), ids, named), identities(ids) if ids else {}
+        named = columns_named(columns, COLUMNS, others=True) if columns else None
+        ids, ends = Key.read(key, LAYOUT) if key else None, scale_named(scale) if scale else None
+        given = read_ratings(ratings, exclude or (), ids, named, ends)
+        known = identities(ids) if ids else {}
     found = compare(given, read_scores(scores, by) if scores else None, by, on, known, seed=seed)
     if plot:
         scatter_plot(found, plot)

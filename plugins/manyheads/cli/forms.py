@@ -280,13 +280,27 @@ def ranking_form(
 def ranking_agreement(
     forms: Annotated[list[Path], typer.Argument(metavar="FORM…", help="Filled-in forms.")],
     key: Annotated[
-        Path, typer.Option(metavar="FILE", help="Key of the form, which maps its letters to ideas.")
-    ],
+        Path | None, typer.Option(metavar="FILE", help="Key of the form, which maps its letters to ideas.")
+    ] = None,
     exclude: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[FILE:]ROW", help="Exclude the rater's set that this row belongs to. Repeatable."
         ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=COLUMN,…",
+            help="Column names of your own table, which has no key: rater=who,set=topic,idea=paper,rank=place.",
+        ),
+    ] = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RATER", help="With --columns: the rater who is the judge. Repeatable."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="IDEA", help="With --columns: the idea that is the target.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -295,10 +309,18 @@ def ranking_agreement(
     The baselines are agreement among people, and guessing.
     """
     from manyheads.measures.alignment import alignments, as_data, as_lines
-    from manyheads.measures.forms import Key
-    from manyheads.measures.ranking import LAYOUT, read_rankings
+    from manyheads.measures.forms import Key, columns_named
+    from manyheads.measures.ranking import COLUMNS, LAYOUT, own_rankings, read_rankings
 
-    given = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
+    if (key is None) == (columns is None) or (key and (judge or target)):
+        raise typer.BadParameter(
+            "name the form's key by --key, or the columns of a table of your own by --columns, with --judge and --target"
+        )
+    if key:
+        given = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
+    else:
+        named = columns_named(columns or "", COLUMNS)
+        given = own_rankings(forms, named, judge or (), target, exclude or ())
     found = alignments(given)
     if json:
         say_json(dumps(as_data(given, found), indent=2, ensure_ascii=False))

@@ -177,6 +177,8 @@ class System(Generic[C, N, R]):
     """What users write for it in files of their own; by where the JSON Schema of such files stands, see `schemas`."""
     numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
     """What suites tell of its numbers and settings, by the names that they have in suites."""
+    component: tuple[str, ...] = ()
+    """`a.b=c` settings with which its component JSON ships, so that it runs as it stands where its config would not."""
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     """Other names of its keys, such as those of former config files; what they stand for is a key from the top on."""
 

@@ -18,6 +18,7 @@ from manyheads.core import Image, Message, Place, Reply, Speaker, Tool, Turn, re
 from manyheads.engine.budget import Budgeted
 from manyheads.engine.budget import Ledger as Budget
 from manyheads.engine.session import RESUME
+from manyheads.engine.tracing import Traced
 from manyheads.errors import BudgetError, ConfigError, ReplyError, UserError, describe, did_you_mean
 from manyheads.hosts import need_framework
 from manyheads.hosts.bridge import cast_role, model_of
@@ -201,7 +202,7 @@ async def _ask_role(
     config = with_prices({"default": config}, roles.resources.folders)["default"]
     ready = None if client is None else {"default": client}
     made = kind({"default": config}, recall_nothing, attempts, ready)
-    asked = Budgeted(made, _ledger(budget, config))
+    asked = Budgeted(Traced(made, {"default": config}), _ledger(budget, config))
 
     async def guest(scientist: Scientist, question: str) -> str:
         system = roles.system("scientist", {"scientist": scientist})
@@ -243,7 +244,7 @@ async def _ask_agent(
         )
     _, theirs = _variables(roles, role, task, variables, system=False)
     made = import_module(f"manyheads.hosts.{host}.host").AgentHost(agent, attempts)
-    asked = Budgeted(made, _ledger(budget, made.config))
+    asked = Budgeted(Traced(made, {"default": made.config}), _ledger(budget, made.config))
     return await _put(asked, roles, role, task, Speaker(agent.name, role, ""), theirs, images)
 
 

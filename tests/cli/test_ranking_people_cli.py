@@ -119,7 +119,7 @@ def test_figures_to_read(home: Path) -> None:
     assert (done.code, done.err) == (0, "")
     for line in (
         r"2 sets, 2 raters, rankings a set: 2",
-        r"novelty: 1 set beside 1 target, 2 raters, 2 rankings",
+        r"novelty: 1 set with 1 target, 2 raters, 2 rankings",
         r"  D\(S\) of judge and people +0\.17; alignment 83%",
         r"  D\(S\) between two people +0\.33",
         r"  Kendall's tau between two people +-1\.00",

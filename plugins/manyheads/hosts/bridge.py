@@ -1,6 +1,7 @@
 """What the hosts' teams share: their classes, their runs, and which run goes on."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -16,6 +17,7 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Tool
 from manyheads.core.events import (
     AnyEvent,
+    Invited,
     Judged,
     Recruited,
     Result,
@@ -36,12 +38,13 @@ from manyheads.hosts import host_factory
 from manyheads.hosts.clients import ClientHost, Ledger
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
-from manyheads.models.offline import OFFLINE, with_label
+from manyheads.models.offline import LABEL, OFFLINE, with_label
 from manyheads.papers import Literature, Scientist
 from manyheads.roles import RoleCard, Roles
 from manyheads.systems import results, systems
 from manyheads.systems import system_of as system_by
 from manyheads.systems.loading import load, load_for, reopen, validate
+from manyheads.systems.results import in_full, typed
 from manyheads.tools import (
     find_scientists_tool,
     inspirations_tools,
@@ -303,6 +306,30 @@ def sentence(event: AnyEvent) -> str:
             return f"{told.who}: {told.does}" + (f" ({told.text})" if told.text else "")
         case _, told:
             return f"{told.who} {told.does}: {told.text}".strip()
+
+
+def outcome(event: Result) -> str:
+    """What a run has come to, in Markdown, labelled where the offline model wrote it; JSON where its system has no words."""
+    run = typed(event.data)
+    if not (told := in_full(run)):
+        return f"```json\n{json.dumps(event.data, ensure_ascii=False, indent=1)}\n```"
+    return "\n\n".join([f"> {LABEL}", *told] if run.offline else told)
+
+
+def named(event: AnyEvent) -> dict[str, str]:
+    """What programs want to know of an event: its kind, stage, turn and who speaks, empty where there is none."""
+    match event:
+        case Said():
+            speaker = event.speaker
+        case Recruited():
+            speaker = event.candidate
+        case Invited():
+            speaker = event.by
+        case Voted():
+            speaker = event.voter
+        case _:
+            speaker = ""
+    return {"kind": event.kind, "stage": event.stage, "turn": str(event.turn), "speaker": speaker}
 
 
 # A role, as each host makes its own agent of it.

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Usage, safe_name
-from manyheads.core.events import AnyEvent, Asked, Began, Invited, Recruited, Result, Said, Stage, Voted
+from manyheads.core.events import AnyEvent, Asked, Began, Result, Said, Stage
 from manyheads.hosts.autogen.client import NativeModel, as_usage, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.bridge import (
@@ -24,14 +24,14 @@ from manyheads.hosts.bridge import (
     AnyRunConfig,
     Runs,
     RunState,
+    named,
     native_class,
     next_event,
     one_model,
+    outcome,
     sentence,
     system_called,
 )
-from manyheads.models.offline import LABEL
-from manyheads.systems.results import in_full, typed
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
 Emit = Literal["all", "final"]
@@ -44,33 +44,18 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
     `team` is the source of what no speaker says. Metadata, for programs, holds kind, stage, turn and speaker, empty
     where there is none. Usage stands on the message of the reply that cost it, and nowhere else.
     """
-    speaker, content = "", sentence(event)
+    if isinstance(event, Began | Asked):
+        return None
+    content, about = sentence(event), named(event)
     match event:
-        case Began() | Asked():
-            return None
-        case Said():
-            speaker = event.speaker
-        case Recruited():
-            speaker = event.candidate
-        case Invited():
-            speaker = event.by
-        case Voted():
-            speaker = event.voter
         case Stage():
             content = f"**{content}**"
-        case Result():  # what it has come to, in Markdown; JSON where its system has no words
-            run, data = typed(event.data), event.data
-            told = in_full(run)
-            content = "\n\n".join(told) or f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
-            if told and run.offline:
-                content = f"> {LABEL}\n\n{content}"
+        case Result():
+            content = outcome(event)
         case _:
             pass
-    message = TextMessage(
-        content=content,
-        source=safe_name(speaker) if speaker else team,
-        metadata={"kind": event.kind, "stage": event.stage, "turn": str(event.turn), "speaker": speaker},
-    )
+    speaker = about["speaker"]
+    message = TextMessage(content=content, source=safe_name(speaker) if speaker else team, metadata=about)
     if isinstance(event, Said):
         message.metadata |= {"task": event.task, "part": event.part, "model": event.model}
         message.models_usage = as_usage(event.usage)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterable, Awaitable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
@@ -70,6 +71,8 @@ class NativeModel(ServedModel[Client]):
                         api_key=key, base_url=config.address, timeout=config.timeout, max_retries=0
                     )
                     client = cast(Any, AnthropicClient)(model=config.name, anthropic_client=sdk)
+                    tap(SimpleNamespace(messages=sdk.beta.messages, _client=sdk._client), config)
+                    return client
                 case _:
                     from agent_framework_ollama import OllamaChatClient
                     from ollama import AsyncClient
@@ -135,7 +138,8 @@ async def _bare(call: Awaitable[T]) -> T:
     try:
         return await call
     except ChatClientException as error:
-        raise error.__cause__ or error from None
+        failure = error.__cause__ or error
+    raise failure  # with its own cause, which `from` would overwrite
 
 
 class GovernedClient(
@@ -206,7 +210,8 @@ class GovernedClient(
         served, config = self.served, self.served.config
         if options.get("tool_choice") == "none" and config.provider != "anthropic":
             options.pop("tools", None)  # Anthropic wants them in every request of a thread that holds calls
-        tools = normalize_tools(options.get("tools"))
+        if not (tools := normalize_tools(options.get("tools"))):
+            options.pop("tool_choice", None)
         pictures = sum(each.type in ("data", "uri") for message in messages for each in message.contents)
         refuse_unseen(served.alias, config, images=bool(pictures))
         system = str(options.get("instructions") or "")
@@ -230,8 +235,11 @@ class GovernedClient(
                 config.provider == "openai" and "max_tokens" in settings
             ):  # it would be sent under another name
                 settings["extra_body"] = {"max_tokens": settings.pop("max_tokens")}
-            if config.provider == "anthropic" and config.max_tokens:
-                settings["max_tokens"] = config.max_tokens
+            if config.provider == "anthropic":  # its client leaves out a temperature, with a warning
+                settings = {
+                    "extra_body": settings,
+                    **({"max_tokens": limit} if (limit := config.max_tokens) else {}),
+                }
             call: Any = served.client._inner_get_response(
                 messages=fitting, stream=False, options={**options, **settings, **form}
             )

@@ -25,9 +25,10 @@ from manyheads.hosts.agent_framework.client import Client
 from manyheads.hosts.agent_framework.host import AgentFrameworkHost
 from manyheads.hosts.bridge import (
     AnyConfig,
+    Given,
     Runs,
     RunState,
-    named,
+    about,
     native_class,
     next_event,
     one_model,
@@ -57,6 +58,7 @@ class SystemAgent(BaseAgent):
         out: where run folders are made.
         emit: `all` messages, or only the `final` one, so that a surrounding chat stays short.
         name: of the agent in workflows; the class's when left out.
+        listens_to: the name of the speaker whose messages count; those of all when left out.
         changes: keys of the config, laid on it last.
 
     Raises:
@@ -75,10 +77,13 @@ class SystemAgent(BaseAgent):
         out: str | Path = "runs",
         emit: Emit = "all",
         name: str | None = None,
+        listens_to: str | None = None,
         **changes: Any,
     ) -> None:
         chosen = one_model(type(self).__name__, model, model_client)
-        self._runs = Runs(self, config, sets, changes, AgentFrameworkHost, chosen, out, RunState())
+        self._runs = Runs(
+            self, config, sets, changes, AgentFrameworkHost, chosen, out, RunState(), listens_to
+        )
         self.config, self._emit, self._running = self._runs.config, emit, False
         super().__init__(name=safe_name(name or type(self).__name__), description=self.about)
 
@@ -93,7 +98,7 @@ class SystemAgent(BaseAgent):
         """Run the system; an `AgentResponse`, or with `stream` the updates as they come.
 
         Args:
-            messages: the last one is the topic or the text to review, whoever said it; where the system takes several, each is
+            messages: the last one is the topic or the text to review, whoever said it, and events say so; where the system takes several, each is
                 one: an abstract of a background, or the target of a ranking and its ideas. Never the name of a file.
             session: keeps where the run stands, so that it goes on in a later one.
 
@@ -112,8 +117,8 @@ class SystemAgent(BaseAgent):
             raise ConfigError(f"{self.name} is running", hint="make another agent for another run")
         if session and (state := session.state.get(self._key)):
             self.load_state(state)
-        texts = (message.text for message in normalize_messages(messages))
-        run, self._running = self._runs.begin(texts, joined=False), True
+        given = [Given(each.author_name or each.role, each.text) for each in normalize_messages(messages)]
+        run, self._running = self._runs.begin(given), True
         try:
             async with aclosing(run) as events:
                 while event := await next_event(events, None):
@@ -131,15 +136,14 @@ class SystemAgent(BaseAgent):
     def _update(self, event: AnyEvent) -> AgentResponseUpdate | None:
         """An event as a message of its own; None where there is nothing to show.
 
-        Its properties, for programs, hold kind, stage, turn and speaker. The usage of a reply stands on its message.
+        Its properties are for programs, see `about`. The usage of a reply stands on its message.
         """
         last = isinstance(event, Result)
         text = outcome(event) if last else sentence(event)
         if not text or (self._emit == "final" and not last):
             return None
-        contents, usage, about = [Content.from_text(text)], None, named(event)
+        contents, usage, metadata = [Content.from_text(text)], None, about(event)
         if isinstance(event, Said):
-            about |= {"task": event.task, "part": event.part, "model": event.model}
             usage = event.usage
         elif last and self._emit == "final":
             usage = Usage.model_validate(event.data.get("usage", {}))
@@ -153,13 +157,13 @@ class SystemAgent(BaseAgent):
                     }
                 )
             )
-        speaker = about["speaker"]
+        speaker = metadata["speaker"]
         return AgentResponseUpdate(
             contents=contents,
             role="assistant",
             author_name=safe_name(speaker) if speaker else self.name,
             message_id=uuid4().hex,
-            additional_properties=dict(about),
+            additional_properties=dict(metadata),
         )
 
     @property
@@ -180,8 +184,13 @@ class SystemAgent(BaseAgent):
         return self._runs.state.model_dump(mode="json")
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take over another agent's run; the next run goes on with it if it is not finished."""
-        self._runs.state = RunState.model_validate(state)
+        """Take over another agent's run; the next run goes on with it if it is not finished.
+
+        Raises:
+            ConfigError: it is no state of this system's agent, or of another version.
+            JournalError: the folder of the unfinished run is gone, or holds another system's run.
+        """
+        self._runs.load(state)
 
 
 @cache

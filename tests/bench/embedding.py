@@ -41,7 +41,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
             note = f"{overlap(right, vectors):.2f} of the {NEAREST} nearest the same; {where}"
             aim = f"≥ {AIMS[choice]}×" if choice in AIMS else ""
             against = f"auto in padded batches of {PADDED}"
-            yield Figure(f"embedding: {choice}", rate, "texts/CPU s", padded, against, aim, note)
+            yield Figure(f"embedding: {choice}", rate, "texts/CPU-s", padded, against, aim, note)
     for choice in size.embeddings:
         embedder = load_embedder(choice)
         with (

@@ -39,7 +39,7 @@ def home(tmp_path: Path) -> Path:
         ),
         ("check my", ["my.yaml"]),
         ("run virsci --host ", ["agentscope", "autogen"]),
-        ("run virsci --host ages", ["agentscope"]),
+        ("run virsci --host agents", ["agentscope"]),
         ("run virsci --budget c", ["calls="]),
         ("run virsci -m openai/gpt-4o-m", ["openai/gpt-4o-mini"]),
         ("run rebuttal --back", ["--background"]),

@@ -57,6 +57,14 @@ class Strict(BaseModel):
     def _plain_number(cls, value: object) -> object:
         return {cls.plain: value} if cls.plain and isinstance(value, int | str) else value
 
+    @classmethod
+    def slots(cls) -> "dict[str, Slot]":
+        """How each field is provided."""
+        return {
+            name: next((each for each in field.metadata if isinstance(each, Slot)), Slot())
+            for name, field in cls.model_fields.items()
+        }
+
 
 class Section(Strict):
     """A system's own section of a config; its key is the system's name."""
@@ -121,14 +129,6 @@ class Inputs(Strict):
         return {
             name: Path(value).name if slots[name].file and isinstance(value, str) else value
             for name, value in told.items()
-        }
-
-    @classmethod
-    def slots(cls) -> dict[str, Slot]:
-        """How each field is provided."""
-        return {
-            name: next((each for each in field.metadata if isinstance(each, Slot)), Slot())
-            for name, field in cls.model_fields.items()
         }
 
 

@@ -1,6 +1,7 @@
 """Config files: found, read, merged in order, then `--set a.b=c`, then validated. Used by `systems.load`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, TypeVar, cast
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from manyheads.config import RunConfig
+from manyheads.config import RunConfig, Strict
 from manyheads.disk import expanded, read_text
 from manyheads.errors import ConfigError, closest, describe, did_you_mean
 from manyheads.escaping import is_secret, scrubbed, shortened
@@ -25,7 +26,10 @@ def layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> I
     """The contents of files or shipped configs, in order, then of `a.b=c` settings; raises `ConfigError` if invalid."""
     for name in names:
         path = config_file(name, resources)
-        yield {"name": path.stem, **_relative_to(path.parent, read_yaml(path))}
+        data = _relative_to(path.parent, read_yaml(path))
+        if of_run(path) and isinstance(corpus := data.get("corpus"), str):
+            data["corpus"] = _absolute(corpus, path.parent)
+        yield {"name": path.stem, **data}
     for setting in sets:
         yield _relative_to(Path(), parse_set(setting))
 
@@ -190,4 +194,62 @@ def _relative_to(base: Path, data: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(folders, list):
         return data
     named = [expanded(str(folder)) for folder in cast(list[object], folders)]
-    return {**data, "paths": [str((base / folder).absolute()) for folder in named]}
+    return {**data, "paths": [os.path.abspath(base / folder) for folder in named]}
+
+
+# The config in a run's folder names files from where it lies, so that a project can be moved.
+
+
+def of_run(path: Path) -> bool:
+    """Whether a config file is the one in a run's folder."""
+    beside = (path.parent / name for name in ("events.jsonl", "journal.sqlite"))
+    return path.name == "config.yaml" and any(file.is_file() for file in beside)
+
+
+def portable(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """A config as data for `folder`: files of the same project are named from there, all others in full."""
+    data: dict[str, Any] = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+    home, here = folder.resolve(), Path.cwd()
+    projects = [home.parent, *([home.parents[1]] if home.parent.name == "runs" else [])]
+    projects += [here] if home.is_relative_to(here) else []
+
+    def relative(name: str) -> str:
+        path = Path(name)
+        if "\n" in name or not any(map(path.is_relative_to, projects)):
+            return name
+        short = os.path.relpath(path, home)
+        return short if short.startswith(os.pardir) else os.path.join(os.curdir, short)
+
+    data |= {"paths": [*map(relative, data["paths"])], "corpus": relative(data["corpus"])}
+    return _with_files(data, type(config), relative)
+
+
+def with_files_in_full(data: Mapping[str, Any], model: type[RunConfig], folder: Path) -> dict[str, Any]:
+    """The config of a run's folder as `portable` gave it, its sections with the files in full."""
+    return _with_files(data, model, lambda name: _absolute(name, folder))
+
+
+def _absolute(name: str, folder: Path) -> str:
+    near = name.startswith((f"{os.curdir}{os.sep}", f"{os.pardir}{os.sep}")) and "\n" not in name
+    return os.path.normpath(folder.resolve() / name) if near else name
+
+
+def _with_files(
+    data: Mapping[str, Any], model: type[RunConfig], change: Callable[[str], str]
+) -> dict[str, Any]:
+    """The data with each file changed that its section or its inputs name."""
+    changed = dict(data)
+    for field in (model.model_fields["settings"], model.model_fields["inputs"]):
+        key, part = field.alias or "inputs", cast(type[Strict], field.annotation)
+        if not isinstance(section := changed.get(key), Mapping):
+            continue
+        files = {
+            name: cast(list[str] | str, value)
+            for name, value in cast(Mapping[str, Any], section).items()
+            if name in part.slots() and part.slots()[name].file and isinstance(value, list | str)
+        }
+        changed[key] = {
+            **section,
+            **{k: change(v) if isinstance(v, str) else [*map(change, v)] for k, v in files.items()},
+        }
+    return changed

@@ -30,6 +30,7 @@ import yaml
 from pydantic_core import to_json
 
 from manyheads.config import RunConfig
+from manyheads.config.files import portable
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
 from manyheads.core.results import MEASURE, RESULT, RunResult
 from manyheads.disk import replace_text
@@ -157,7 +158,7 @@ class RunFolder:
             replace_text(self.path / RESULT, to_json(data, indent=2).decode() + "\n")
 
     def _keep_config(self) -> None:
-        data: dict[str, Any] = self._config.model_dump(mode="json", by_alias=True, exclude_none=True)
+        data = portable(self._config, self.path)
         with writing(self.path):
             text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
             replace_text(self.path / CONFIG, f"# {self._made_by}, begun {self._made_by.at}\n{text}")

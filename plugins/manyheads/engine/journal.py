@@ -13,9 +13,9 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Lock
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.disk import Database, reading
@@ -314,6 +314,19 @@ def _single_keys(course: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _by_name(value: Any) -> Any:
+    """The same with files by their names: a project may be moved."""
+    match value:
+        case dict():
+            return {key: _by_name(each) for key, each in cast(dict[str, Any], value).items()}
+        case list() | tuple():
+            return [_by_name(each) for each in cast(Sequence[Any], value)]
+        case str() if value.startswith(("/", "./", "../")) and "\n" not in value:
+            return PurePath(value).name
+        case _:
+            return value
+
+
 def _hash(request: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
@@ -426,10 +439,9 @@ class Recorded:
 
     def _turned(self) -> list[str]:
         """The config keys of the course that differ from the recorded ones."""
-        before = _single_keys(self._journal.fact("course"))
-        return [
-            key for key, value in _single_keys(self._course).items() if before and before.get(key) != value
-        ]
+        before = _single_keys(_by_name(self._journal.fact("course")))
+        now = _single_keys(_by_name(self._course))
+        return [key for key, value in now.items() if before and before.get(key) != value]
 
 
 def request_of(turn: Turn[Any], model: dict[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, repli
 from manyheads.engine.journal import Journal, Recorded
 from manyheads.engine.readiness import models_asked, need_keys, need_team, prepare, roles_of, switched_off
 from manyheads.engine.system import System, system_of
+from manyheads.engine.tracing import Trace, Traced
 from manyheads.engine.versions import Starts
 from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
@@ -178,10 +179,16 @@ class Session:
             # In a thread: a report may have pictures of pages, and other runs continue meanwhile.
             stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
             ledger = Ledger(config.budget)
-            guarded = self._guarded(host, journal, identities, folder, ledger, starts)
+            trace = Trace(config, str(self.folder))
+            traced = Traced(host, config.models, trace, config.system)
+            guarded = self._guarded(traced, journal, identities, folder, ledger, starts)
             searches = SearchLedger(self.folder / LEDGER)
 
-            async def work(emit: Emit) -> Mapping[str, Any]:
+            async def work(tell: Emit) -> Mapping[str, Any]:
+                def emit(event: AnyEvent) -> None:
+                    trace.note(event)
+                    tell(event)
+
                 emit(Began(made_by=starts.made_by, prices=_prices(config)))
                 note = partial(_note, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
@@ -198,7 +205,8 @@ class Session:
                         run.warn("", line)
                     result = partial(_result_of, run, literature, searches, ledger, starts.made_by)
                     folder.so_far = result
-                    await system.run(run)
+                    with trace.run(lambda: ledger.spent):
+                        await system.run(run)
                 return result(finished=True).model_dump(mode="json")
 
             async for event in await stack.enter_async_context(aclosing(stream(work))):
@@ -301,7 +309,8 @@ async def offhand(
         host = make_host(_models(config), recall_nothing, config.attempts)
         stack.push_async_callback(host.close)
         library = await stack.enter_async_context(_library(config, literature, emit, None))
-        budgeted = Budgeted(host, Ledger(config.budget))
+        traced = Traced(host, config.models, system=config.system)
+        budgeted = Budgeted(traced, Ledger(config.budget))
         yield Run(config, budgeted, roles, literature, emit, system.result(), library=library)
 
 

@@ -16,6 +16,7 @@ from manyheads.core import Image, Message, Place, Reply, Speaker, Tool, Turn, re
 from manyheads.engine.budget import Budgeted
 from manyheads.engine.budget import Ledger as Budget
 from manyheads.engine.session import RESUME
+from manyheads.engine.tracing import Traced
 from manyheads.errors import BudgetError, ConfigError, ReplyError, UserError, describe, did_you_mean
 from manyheads.hosts import default_host, host_module, host_of
 from manyheads.hosts.bridge import cast_role, model_of
@@ -193,7 +194,7 @@ async def _ask_role(
     config = with_prices({"default": config}, roles.resources.folders)["default"]
     ready = None if client is None else {"default": client}
     made = kind({"default": config}, recall_nothing, attempts, ready)
-    asked = Budgeted(made, _ledger(budget, config))
+    asked = Budgeted(Traced(made, {"default": config}), _ledger(budget, config))
 
     async def guest(scientist: Scientist, question: str) -> str:
         system = roles.system("scientist", {"scientist": scientist})
@@ -235,7 +236,7 @@ async def _ask_agent(
         )
     _, theirs = _variables(roles, role, task, variables, system=False)
     made = host_module(host).AgentHost(agent, attempts)
-    asked = Budgeted(made, _ledger(budget, made.config))
+    asked = Budgeted(Traced(made, {"default": made.config}), _ledger(budget, made.config))
     return await _put(asked, roles, role, task, Speaker(agent.name, role, ""), theirs, images)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from agentscope.console import ConsoleRenderer
 from agentscope.event import ModelCallEndEvent, ReplyEndEvent, ReplyStartEvent, UserInterruptEvent
-from agentscope.message import UserMsg
+from agentscope.message import AssistantMsg, UserMsg
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
@@ -21,11 +21,12 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.files import merge
 from manyheads.core import Recall, recall_nothing
 from manyheads.engine.replying import StructuredHost
-from manyheads.hosts import FRAMEWORKS, host_factory
+from manyheads.hosts import host_factory
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
 from manyheads.replies import CRITERIA
 from manyheads.systems.loading import validate
+from support.hosts import HOSTS
 from support.llm import LLM
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -81,38 +82,53 @@ def small(system: str, llm: LLM | None = None, **more: Any) -> RunConfig:
     return validate(merge(merge(data, SMALL[system]), more), "test", strict=False)
 
 
+Said = str | Sequence[str] | Mapping[str, str] | None
+"""A message, several, or those of speakers by name."""
+
+
+def by_speaker(text: Said) -> list[tuple[str, str]]:
+    """Who says what."""
+    if isinstance(text, Mapping):
+        return list(text.items())
+    return [("user", each) for each in ([text] if isinstance(text, str) else text or ())]
+
+
 class Native:
     """A host's own team of a system.
 
     Attributes:
         told: the text that its last run has ended with.
+        said: all that a reader is shown of its last run.
         tokens: read and written in its last run, as the host counts them.
     """
 
-    def __init__(self, host: str, config: RunConfig, out: Path) -> None:
+    def __init__(self, host: str, config: RunConfig, out: Path, **more: Any) -> None:
         kind = (team_of if host == "autogen" else pipeline_of)(config.system)
-        self._team: Any = kind(config, out=out)
+        self._team: Any = kind(config, out=out, **more)
         self._host = host
         self._token = CancellationToken()
-        self.told, self.tokens = "", (0, 0)
+        self.told, self.said, self.tokens = "", "", (0, 0)
 
-    async def run(self, text: str | Sequence[str] | None) -> Path:
+    async def run(self, text: Said) -> Path:
         """One run of a message, or of several, to its end; gives its folder."""
         await (self._run_autogen(text) if self._host == "autogen" else self._run_agentscope(text))
         return await self.folder()
 
-    async def _run_autogen(self, text: str | Sequence[str] | None) -> None:
+    async def _run_autogen(self, text: Said) -> None:
         self._token = CancellationToken()
-        several = None if text is None or isinstance(text, str) else text
-        task = [TextMessage(content=each, source="user") for each in several] if several else text
+        task = [TextMessage(content=each, source=who) for who, each in by_speaker(text)]
+        task = text if text is None or isinstance(text, str) else task
         result: TaskResult = await self._team.run(task=task, cancellation_token=self._token)
         self.told = result.messages[-1].to_text()
+        self.said = "\n".join(message.to_text() for message in result.messages)
         spent = [each.models_usage for each in result.messages if each.models_usage]
         self.tokens = sum(each.prompt_tokens for each in spent), sum(each.completion_tokens for each in spent)
 
-    async def _run_agentscope(self, text: str | Sequence[str] | None) -> None:
-        texts = [text] if isinstance(text, str) else text
-        inputs = [UserMsg("user", each) for each in texts] if texts is not None else None
+    async def _run_agentscope(self, text: Said) -> None:
+        inputs = [
+            UserMsg(who, each) if who == "user" else AssistantMsg(who, each) for who, each in by_speaker(text)
+        ]
+        inputs = None if text is None else inputs
         renderer = ConsoleRenderer(console=Console(quiet=True))
         read = written = 0
         kinds: list[type] = []
@@ -128,7 +144,8 @@ class Native:
             "completed",
         )
         assert kinds.count(ReplyStartEvent) == kinds.count(ReplyEndEvent) == 1
-        self.told, self.tokens = renderer.last_msg.get_text_content() or "", (read, written)
+        self.said = self.told = renderer.last_msg.get_text_content() or ""
+        self.tokens = read, written
 
     async def stop(self) -> None:
         """End the run that is under way, as the host's users do."""
@@ -138,7 +155,7 @@ class Native:
         async for _ in self._team.reply_stream(UserInterruptEvent(reply_id="any")):
             raise AssertionError("an interrupt is no reply")
 
-    async def run_and_stop(self, text: str | Sequence[str], llm: LLM, calls: int) -> Path:
+    async def run_and_stop(self, text: Said, llm: LLM, calls: int) -> Path:
         """Begin a run and stop it when so many questions have come; gives its folder."""
         running = asyncio.create_task(self.run(text))
         while llm.calls < calls:
@@ -179,7 +196,7 @@ class Native:
 
 def quick_on(host: str) -> pytest.MarkDecorator:
     """For a test of either host that waits, or whose rule hangs on neither: on one, and in the slow suite on the other."""
-    names = [pytest.param(name, marks=[] if name == host else [pytest.mark.slow]) for name in FRAMEWORKS]
+    names = [pytest.param(name, marks=[] if name == host else [pytest.mark.slow]) for name in HOSTS]
     return pytest.mark.parametrize("name", names)
 
 

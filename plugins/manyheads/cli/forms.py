@@ -36,7 +36,7 @@ class Forms:
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed of the order of items.")] = 0
 
     def write(self, form: "Form", number: int, thing: str) -> None:
-        """Write a form on a number of things, and list its files: a table for each rater, the guideline and the key."""
+        """Write a form and list its files: a table for each rater, the guideline and the key."""
         from manyheads.texts import count
 
         *tables, guide, key = form.write(self.out)
@@ -245,7 +245,7 @@ rankings = typer.Typer(
 @rankings.command("judge")
 @wraps(review.judge)
 def judge(ideas: list[str], **options: Any) -> None:
-    """Leaves out folders without an idea first."""
+    """Rank ideas; folders without an idea are skipped."""
     from manyheads.systems.ideas import with_ideas
 
     kept, left = with_ideas(ideas)

@@ -145,7 +145,7 @@ def measure(
 
 
 def _keep(results: "Sequence[Score]", json: bool) -> None:
-    """Keep the novelty of runs in their folders, where their reports show it."""
+    """Save the novelty of runs in their folders, for their reports."""
     from manyheads.core.results import RESULT
     from manyheads.errors import UserError
     from manyheads.systems.results import keep_measure
@@ -177,8 +177,8 @@ def _by_corpus(
     from manyheads.texts import read_subjects
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
-    with building() as tell:
-        bank = measuring_corpus(texts, corpus, embedding, tell)
+    with building() as progress:
+        bank = measuring_corpus(texts, corpus, embedding, progress)
     return scores(bank, subjects, normalise=scale or normalisation(texts), **how)
 
 
@@ -227,7 +227,7 @@ def _report(results: "Sequence[Score]", json: bool, out: Path | None, neighbours
 
 
 def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
-    """Print how often the models of runs filled in the forms well: a line for each role and task."""
+    """Print how many replies of runs were valid, by role and task."""
     from rich.table import Table
 
     from manyheads.engine.folder import JOURNAL, writing
@@ -268,7 +268,7 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
 
 
 def _show(found: "Sequence[Score]", neighbours: bool) -> None:
-    """Print a table with the means of several texts, and the papers nearest to each text if they are asked for."""
+    """Print a table of scores with their means, and the nearest papers if `neighbours`."""
     from rich.table import Table
     from rich.text import Text
 

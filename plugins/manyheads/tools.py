@@ -1,4 +1,4 @@
-"""The tool functions, host-neutral. What a model reads of them, and what they answer, stands in `prompts/tools/`."""
+"""The tool functions, host-neutral. Their descriptions and answers are in `prompts/tools/`."""
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,15 +23,15 @@ from manyheads.replies import Expert, Text
 
 
 class ToolRefusedError(ValueError):
-    """A tool call that cannot be met; its message tells the model why."""
+    """A tool call that cannot be carried out; its message tells the model why."""
 
 
 class Words(Strict):
-    """What a model reads of a tool before it calls it."""
+    """The description of a tool for a model."""
 
     description: str
     arguments: dict[str, str] = Field(default_factory=dict[str, str])
-    """What each argument is."""
+    """The description of each argument."""
 
 
 class SearchArguments(Strict):
@@ -116,9 +116,9 @@ ARGUMENTS: dict[str, type[Strict]] = {
     INVITE: InviteArguments,
 }
 LOOK_UPS = frozenset({SEARCH, PAPER, REFERENCES})
-"""Those over the literature."""
+"""The tools of the literature."""
 TOOLS = frozenset(ARGUMENTS)
-"""What a role card may list."""
+"""The tools that a role card may list."""
 NONE: Mapping[str, type[Strict]] = {}
 SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
 
@@ -126,20 +126,20 @@ SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
 def tool(
     name: str, prompts: Prompts, run: Callable[[Any], Awaitable[str]], arguments: type[Strict] | None = None
 ) -> Tool:
-    """A tool in the words of its file.
+    """A tool with the descriptions of its file.
 
     Args:
-        arguments: of a tool that a system brings; those of `ARGUMENTS` when None.
+        arguments: those of a system's own tool; from `ARGUMENTS` when None.
 
     Raises:
-        ConfigError: the file is not valid, or describes an argument that the tool does not have.
+        ConfigError: the file is invalid, or describes an unknown argument.
     """
     kind = arguments or ARGUMENTS[name]
     words = _words(name, prompts, kind)
     described = _described(kind, tuple(words.arguments.items()))
 
     def explain(error: ValidationError) -> str:
-        """What is wrong with arguments, for the model."""
+        """What is wrong with a call's arguments, for the model."""
         asked = slots(described)
         faults = [
             {
@@ -161,16 +161,16 @@ def _words(name: str, prompts: Prompts, arguments: type[Strict]) -> Words:
     if unknown := words.arguments.keys() - fields:
         raise ConfigError(
             f"{prompts.find(path)}: {name} has no argument {', '.join(sorted(unknown))}, but {', '.join(fields)}",
-            hint="take the line out, or correct its name",
+            hint="remove the line, or correct its name",
         )
     return words
 
 
 def problems(prompts: Prompts, own: Mapping[str, type[Strict]] = NONE) -> Iterator[str]:
-    """What is wrong with the files of words for tools, a line each.
+    """Problems of the description files of tools, a line each.
 
     Args:
-        own: arguments of tools that the system brings; of those that others bring, the files that ship stay unread.
+        own: arguments of the system's own tools; shipped files for other systems' tools are not checked.
     """
     known, shipped = {**ARGUMENTS, **own}, shipped_forms().prompts.names("tools/")
     for path in prompts.names("tools/"):
@@ -198,10 +198,10 @@ def _described(arguments: type[Strict], words: tuple[tuple[str, str], ...]) -> t
 def literature_tools(
     library: Library | None, listed: Collection[str] | None = None, prompts: Prompts | None = None
 ) -> tuple[Tool, ...]:
-    """The tools over a library, if there is one; only those that a role card lists, where its list is given.
+    """The tools over a library, if there is one; with a role card's list, only those on it.
 
-    Authors are left out of what a model sees: scientists of an ecosystem stay masked whatever is looked up. A look-up
-    that failed says so: it must not pass for one that found nothing.
+    A model sees no authors: scientists of an ecosystem stay masked in every look-up. A failed look-up says so: it must
+    not pass for one without results.
     """
     if library is None:
         return ()
@@ -244,7 +244,7 @@ def inspirations_tools(
     prompts: Prompts | None = None,
     options: RetrievalConfig | None = None,
 ) -> tuple[Tool, ...]:
-    """The tool over a corpus's literature database, if there is a corpus and the role card lists it (SciPIP, §3.2)."""
+    """The tool over a corpus's literature database, if the corpus has one and the role card lists the tool (SciPIP, §3.2)."""
     asker = inspirer(literature, options or RetrievalConfig())
     if asker is None or (listed is not None and INSPIRE not in listed):
         return ()
@@ -265,13 +265,13 @@ def inspirations_tools(
     return (tool(INSPIRE, words, run),)
 
 
-# Tools over the author knowledge bank: whom to ask, and asking them (VirSci 2025, §3.2, App. D.2.1).
+# Tools over the author knowledge bank: find and ask scientists (VirSci 2025, §3.2, App. D.2.1).
 
 
 def find_scientists_tool(
     literature: Literature, outside: Collection[str], prompts: Prompts | None = None
 ) -> Tool:
-    """Look-up in the author knowledge bank, leaving out the names in `outside`."""
+    """Look-up in the author knowledge bank, without the names in `outside`."""
     words = prompts or shipped_forms().prompts
 
     async def run(arguments: FindArguments) -> str:
@@ -284,10 +284,10 @@ def find_scientists_tool(
 def invite_scientist_tool(
     invite: Callable[[str, str], Awaitable[str]], prompts: Prompts | None = None
 ) -> Tool:
-    """Ask an outside scientist, who answers once and does not join the team.
+    """Ask an outside scientist, who answers once without joining the team.
 
     Args:
-        invite: asks whom a name belongs to a question; raises `ToolRefusedError` where it cannot, see `refused`.
+        invite: puts a question to the scientist of a name; raises `ToolRefusedError` if it cannot, see `refused`.
     """
 
     async def run(arguments: InviteArguments) -> str:
@@ -297,12 +297,12 @@ def invite_scientist_tool(
 
 
 def scientist_named(name: str, scientists: Iterable[Scientist]) -> str:
-    """Who is meant by a name as a model writes it, such as `scientist 9` or `Scientist9 (robotics)`."""
+    """The scientist of a name as a model writes it, such as `scientist 9` or `Scientist9 (robotics)`."""
     known = {fold(scientist.name): scientist.name for scientist in scientists}
     mentions = [name, *re.findall(r"[^\W\d_]+[\s_#-]*\d+", name)]
     return next((known[fold(each)] for each in mentions if fold(each) in known), name.strip())
 
 
 def refused(problem: str, prompts: Prompts) -> ToolRefusedError:
-    """Why nobody is heard: `member`, `unknown` or `enough`."""
+    """Why a scientist is not asked: `member`, `unknown` or `enough`."""
     return ToolRefusedError(prompts.render(f"tools/{INVITE}.md.j2", {"problem": problem}).strip())

@@ -118,7 +118,7 @@ def test_the_papers_model_can_be_had_under_the_name_that_readme_and_help_give() 
 
     assert PUBLISHED_MODEL in {each["model"] for each in TextEmbedding.list_supported_models()}
     root = Path(__file__).parents[2]
-    for file in ("README.md", "configs/virsci-2024.yaml", "plugins/manyheads/cli/corpus.py"):
+    for file in ("docs/how-to/papers.md", "configs/virsci-2024.yaml", "plugins/manyheads/cli/corpus.py"):
         assert f"--embedding {PUBLISHED_MODEL}" in (root / file).read_text(encoding="utf-8"), file
 
 

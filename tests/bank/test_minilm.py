@@ -239,6 +239,7 @@ def test_it_is_held_once_a_process(embedder: Embedder, cache: Path, monkeypatch:
     monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
     other = from_weights(minilm.package_folder())
     assert isinstance(embedder, OnnxEmbedder)
+    assert isinstance(other, OnnxEmbedder)
     [first], [again] = embedder.embed(["robust retrieval"]), other.embed(["robust retrieval"])
     assert other._load() is embedder._load()
     np.testing.assert_array_equal(first, again)

@@ -40,7 +40,7 @@ def home(tmp_path: Path) -> Path:
 MISTAKES = {
     "an unknown key": ("run key.yaml", "key.yaml: virsci.team.sizes: no such key (given: 4)", "the keys of virsci.team are size,"),
     "an unknown role": ("run role.yaml", "no such role 'plumber'", "roles: analyst, area_chair,"),
-    "an unknown host": ("run virsci --host crewai", "'--host': 'crewai' is not one of 'autogen', 'agentscope'", "manyheads run --help"),
+    "an unknown host": ("run virsci --host crewai", "host: unknown host 'crewai'; hosts: autogen, agentscope", "run.schema.json"),
     "an unknown model alias": ("run virsci --set roles.leader.model=big", "no model 'big' among default", "leader"),
     "a missing file": ("run gone.yaml", "gone.yaml: no such file", "virsci, virsci-2024"),
     "an unknown config": ("run virsky", "virsky: no such config", "virsci, virsci-2024"),

@@ -119,7 +119,7 @@ def test_figures_to_read(home: Path) -> None:
     assert (done.code, done.err) == (0, "")
     for line in (
         r"2 sets, 2 raters, rankings a set: 2",
-        r"novelty: 1 set beside 1 target, 2 raters, 2 rankings",
+        r"novelty: 1 set with 1 target, 2 raters, 2 rankings",
         r"  D\(S\) of judge and people +0\.17; alignment 83%",
         r"  D\(S\) between two people +0\.33",
         r"  Kendall's tau between two people +-1\.00",
@@ -146,7 +146,7 @@ def test_a_set_is_left_out_on_demand_and_said_to_be(home: Path) -> None:
         (("agreement", "none.csv", "--key", "form.key.csv"), "none.csv: No such file"),
         (("form", "novelty", "novelty", "--out", "new.csv"), "the same ideas by the same quality"),
         (("form", "novelty"), "form-1.csv: is there already"),
-        (("form", "nowhere", "--out", "new.csv"), "nowhere: no run folder"),
+        (("form", "nowhere", "--out", "new.csv"), "nowhere: not a run folder"),
     ],
 )
 def test_mistakes_are_told_in_one_message(arguments: tuple[str, ...], told: str, home: Path) -> None:

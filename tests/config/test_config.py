@@ -137,7 +137,7 @@ def test_folders_in_a_file_are_relative_to_it(tmp_path: Path, monkeypatch: pytes
         ("turns: 0", r"turns\.default: "),
         ("turns: soon", r"turns\.default: "),
         ("turns: {novel: 3}", r"turns\.novel: no such key"),
-        ("host: langchain", "host: input should be 'autogen' or 'agentscope'"),
+        ("host: langchain", "host: unknown host 'langchain'; hosts: autogen, agentscope"),
         ("models: {big: {}}", r"models\.default is missing"),
         ("models: {default: {key: sk-1}}", r"models\.default\.key: no such key"),
         ("models: {default: {temperature: 3}}", r"models\.default\.temperature: "),

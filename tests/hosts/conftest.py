@@ -2,11 +2,11 @@
 
 import pytest
 
-from manyheads.hosts import FRAMEWORKS
+from support.hosts import HOSTS
 from support.native import Hosting, hosting
 
 
-@pytest.fixture(params=FRAMEWORKS)
+@pytest.fixture(params=HOSTS)
 def name(request: pytest.FixtureRequest) -> str:
     """Each host by its name."""
     return request.param

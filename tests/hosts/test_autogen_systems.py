@@ -148,7 +148,7 @@ async def test_a_final_message_of_a_ranking_is_markdown(llm: LLM, tmp_path: Path
     team = RankingTeam(small("ranking", llm), out=tmp_path, emit="final")
     content = texts(await team.run(task=PAPER))[-1].content
     assert content.startswith("**Target.** Owls for planning\n\n**S.** ")
-    assert "\n\n**Orders.** 2 of 2 ranked; they agree to " in content
+    assert "\n\n**Orders.** 2 of 2 ranked; agreement " in content
     assert "\n\n**1.** " in content
     assert "the target)" in content
 

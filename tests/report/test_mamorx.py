@@ -255,7 +255,7 @@ def test_a_run_that_has_only_begun_has_a_report(page: Callable[..., str]) -> Non
 def test_a_review_in_words(paper: Path) -> None:
     result = reviewed(paper)
     told = dict(report.essence(result))
-    assert (told["Rating"], told["Decision"]) == ("6 of 10", "weak reject")
+    assert (told["Rating"], told["Decision"]) == ("6/10", "weak reject")
     assert told["Novelty"].startswith("NOT NOVEL, 1 paper")
     assert told["Points"].startswith("2 of 3")
     assert "1 not asked" in told["References"]

@@ -1,13 +1,16 @@
-"""A host for tests that need none of the frameworks."""
+"""The hosts, and one for tests that need none of the frameworks."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from manyheads.config.hosts import BUILT_IN
 from manyheads.core import NOTHING, Reply, ToolCall, Turn, Usage
 from manyheads.replies import ReplyModel
 from support.fill import fill
 
 R = TypeVar("R", bound=ReplyModel)
+HOSTS = tuple(BUILT_IN)
+"""Those of manyheads by name."""
 
 
 class FilledHost:
@@ -28,6 +31,9 @@ class FilledHost:
         self.usage, self.tool_calls, self._before = usage, tool_calls, before
         self.asked: list[Turn[Any]] = []
         self.gated = 0
+
+    def open(self, *models: str) -> None:
+        """Nothing is opened."""
 
     async def gate(self) -> None:
         self.gated += 1

@@ -21,11 +21,12 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.files import merge
 from manyheads.core import Recall, recall_nothing
 from manyheads.engine.replying import StructuredHost
-from manyheads.hosts import FRAMEWORKS, host_factory
+from manyheads.hosts import host_factory
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
 from manyheads.replies import CRITERIA
 from manyheads.systems.loading import validate
+from support.hosts import HOSTS
 from support.llm import LLM
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -195,7 +196,7 @@ class Native:
 
 def quick_on(host: str) -> pytest.MarkDecorator:
     """For a test of either host that waits, or whose rule hangs on neither: on one, and in the slow suite on the other."""
-    names = [pytest.param(name, marks=[] if name == host else [pytest.mark.slow]) for name in FRAMEWORKS]
+    names = [pytest.param(name, marks=[] if name == host else [pytest.mark.slow]) for name in HOSTS]
     return pytest.mark.parametrize("name", names)
 
 

@@ -9,11 +9,12 @@ The rules, which CONTRIBUTING.md repeats:
 - A line that ends in `# exits with N` must do so.
 - A `text` block after a block is its output; a first or last line `…` leaves lines out. Numbers and spaces may differ.
 
-    python tests/support/pages.py docs/tutorial.md    # run a page and write the outputs that it shows
+    PYTHONPATH=tests python -m support.pages docs/tutorial.md    # run a page and write the outputs that it shows
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -92,13 +93,16 @@ def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple
     """
     folder.mkdir(parents=True, exist_ok=True)
     state, output = folder.parent / "state.sh", ""
+    # Listed prices count for the providers' own servers, those of such a folder for any server.
+    shutil.copytree(ROOT / "models", folder.parent / "list" / "models")
     env = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("MANYHEADS")},
+        **{name: value for name, value in os.environ.items() if not name.startswith(("MANYHEADS", "PYTHON"))},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder.parent),
         "COLUMNS": "100",
         "BROWSER": "true",
         "MANYHEADS_CACHE": str(cache),
+        "MANYHEADS_PATH": str(folder.parent / "list"),
         "FAKE_SERVER": server,
         "OPENAI_BASE_URL": f"{server}/v1",
         "ANTHROPIC_BASE_URL": server,
@@ -119,13 +123,13 @@ def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple
             source = folder.parent / f"block{number}.py"
             source.write_text(block.text, encoding="utf-8")
             code = (
-                f'set -e\nsource "{state}"\n{script(block)}\n'
+                f'set -e\nsource "{state}"\nPAGE_SCRIPT="{source}"\n{script(block)}\n'
                 f'{{ export -p; echo "cd \\"$PWD\\""; }} > "{state}"\n'
             )
             done = subprocess.run(
                 ["bash", "-c", code],
                 cwd=folder,
-                env={**env, "PAGE_SCRIPT": str(source)},
+                env=env,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -170,7 +174,6 @@ def fake(**more: Any) -> Any:
 if __name__ == "__main__":
     from tempfile import TemporaryDirectory
 
-    sys.path.insert(0, str(ROOT / "tests"))
     for name in sys.argv[1:]:
         with TemporaryDirectory() as scratch, fake() as llm:
             refresh(Path(name).resolve(), Path(scratch) / "page", llm.url, Path("/tmp/pages-cache"))

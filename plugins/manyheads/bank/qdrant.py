@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 META = "meta.json"
 PAGE = 1000
 ROOM = 128 * 2**20
+SEARCHED = 128
+"""Candidates that a search by an index keeps: of 300,000 papers, 0.99 of the eight nearest in 0.2 ms; 64 gives 0.90."""
 
 
 class EdgeStore(VectorStore):
@@ -162,7 +164,7 @@ class EdgeStore(VectorStore):
                 query=edge.Query.Nearest(one, using),
                 filter=_edge_filter(where),
                 with_payload=True,
-                params=edge.SearchParams(exact=exact),
+                params=edge.SearchParams(exact=exact, hnsw_ef=None if exact else SEARCHED),
             )
             for one in vectors
         ]

@@ -39,6 +39,12 @@ def configs(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     return _matching({*names, *brought, *own}, incomplete)
 
 
+def hosts(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    from manyheads.config.hosts import hosts
+
+    return _matching(hosts(), incomplete)
+
+
 def suites(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     own = (str(path.parent) for path in (*Path().glob("*/suite.yaml"), *Path().glob("evals/*/suite.yaml")))
     shipped = (

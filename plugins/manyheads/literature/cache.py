@@ -47,7 +47,7 @@ class LookupCache(Closing):
     def __init__(
         self, path: Path | None = None, max_age: timedelta | None = None, *, record: bool = False
     ) -> None:
-        self._path, self._max_age, self._anew = path or cache_folder() / CACHE, max_age, not record
+        self._path, self._max_age, self._replace_broken = path or cache_folder() / CACHE, max_age, not record
         self._lock = threading.Lock()
         self._opened: Database | None = None
 
@@ -67,7 +67,7 @@ class LookupCache(Closing):
                 raise ValueError("its checksum does not fit")
             value = json.loads(text)
         except (ValueError, TypeError) as error:
-            if self._anew:
+            if self._replace_broken:
                 return None
             raise self._failed(error) from error
         try:
@@ -100,7 +100,7 @@ class LookupCache(Closing):
             with self._lock:
                 if self._opened is None:
                     self._path.parent.mkdir(parents=True, exist_ok=True)
-                    self._opened = Database(self._path, _TABLE, anew=self._anew)
+                    self._opened = Database(self._path, _TABLE, replace_broken=self._replace_broken)
             yield self._opened
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error

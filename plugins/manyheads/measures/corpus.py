@@ -97,7 +97,7 @@ def measuring_corpus(
         EmbeddingError: its model is not to be had, or not the one of `embedding`.
     """
     runs = [path for path in paths if path.is_dir()]
-    named = {corpus} if corpus else {str(name) for run in runs if (name := read_result(run, Part).corpus)}
+    named = {corpus} if corpus else {name for run in runs if (name := _corpus_of(run))}
     if not named:
         raise MeasureError("no corpus is named to measure against", hint=NAME_ONE)
     if len(named) > 1:
@@ -110,6 +110,13 @@ def measuring_corpus(
         return MeasuringCorpus.open(built, progress=progress)
     model = load_embedder(embedding) if embedding else None
     return MeasuringCorpus.open(resolve_corpus(name), model, progress)
+
+
+def _corpus_of(run: Path) -> str:
+    """The corpus of a run, where its config finds it now."""
+    name = read_result(run, Part).corpus
+    config = run / "config.yaml"
+    return common([str(config)]).corpus if name and config.is_file() else str(name or "")
 
 
 def normalisation(paths: Sequence[Path]) -> Normalise:

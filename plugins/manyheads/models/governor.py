@@ -115,8 +115,8 @@ class Governor:
         def passing(error: BaseException) -> bool:
             return status_of(error) == 500 and matter_of(error) is None
 
-        def note(error: BaseException, mended: bool) -> None:
-            if not mended or passing(error):
+        def note(error: BaseException, repaired: bool) -> None:
+            if not repaired or passing(error):
                 warn.append(f"models.{self.alias}: {in_short(error)}; tried again")
 
         retry = Retry(
@@ -126,7 +126,7 @@ class Governor:
             longest=self.config.max_wait,
             longest_asked=self.config.max_wait,
             together=False,
-            mend=otherwise,
+            repair=otherwise,
             patient=passing,
             before_wait=note,
         )

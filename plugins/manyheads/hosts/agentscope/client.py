@@ -113,7 +113,8 @@ class NativeModel(ServedModel[ChatModelBase]):
 
     @staticmethod
     async def shut(client: ChatModelBase) -> None:
-        await cast(Known, client).client.close()
+        sdk: Any = cast(Known, client).client
+        await (sdk._client.aclose() if isinstance(client, OllamaChatModel) else sdk.close())
 
     def borrow(self, ready: ChatModelBase) -> ChatModelBase:
         """A copy that answers in one piece and with its retries off; it shares the user's connections."""

@@ -103,7 +103,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
         """AutoGen's Ollama client leaves its connections open."""
         await client.close()
         if type(client).__name__ == "OllamaChatCompletionClient":
-            await vars(client)["_client"].close()
+            await vars(client)["_client"]._client.aclose()
 
     def borrow(self, ready: ChatCompletionClient) -> ChatCompletionClient:
         if not isinstance(ready, GovernedClient):

@@ -56,7 +56,7 @@ MISTAKES = {
     "a value for many": ("run virsci --set team=3", "team: should be a mapping of keys to values (given: 3)", ""),
     "a value that is no YAML": ("run virsci --set team.size=[1", "--set team.size=[1: the value is not valid", ""),
     "no run folder": ("resume old", "old: not a run folder (it has no config.yaml)", "runs/TIME-NAME"),
-    "a folder that holds a run": ("run virsci --out done", "done: holds a run already", "manyheads resume done"),
+    "a folder that holds a run": ("run virsci --out done", "done: already contains a run", "manyheads resume done"),
     "no folder": ("run virsci --set embedding=lexical --out key.yaml/run", "key.yaml/run: cannot be written: Not a directory", "--out FOLDER"),
     "no corpus": ("run virsci --set corpus=moon", "corpus 'moon': no such corpus", "manyheads corpus build"),
     "a team too large": ("run virsci --set embedding=lexical --set team.size=25", "team.size is 25, but the corpus has 24 scientists", "24 or"),

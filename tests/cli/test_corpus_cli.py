@@ -271,7 +271,7 @@ def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path, host:
     assert table(made)["interests by"] == "openai/m for 8"
     assert table(again)["interests by"] == "openai/m for 8"
     assert '"Fruit"' in (tmp_path / f"two-{host}" / "scientists.json").read_text()
-    assert "8 known from before; 0 tokens read" in again.stderr
+    assert "8 cached; 0 tokens read" in again.stderr
 
 
 @pytest.mark.slow

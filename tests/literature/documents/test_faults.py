@@ -1,4 +1,4 @@
-"""Files that are no papers, or not whole: one error with what to do, or a fault; nothing is made up."""
+"""Files that are not papers, or not whole: one error with what to do, or a fault; nothing is made up."""
 
 import threading
 import zlib

@@ -297,7 +297,7 @@ def test_a_number_that_all_rows_have_goes_before_one_that_some_lack(tmp_path: Pa
 def test_what_is_no_parquet_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1" + b"\0" * 40)
-    with pytest.raises(CorpusError, match="no parquet"):
+    with pytest.raises(CorpusError, match="not parquet"):
         read(Parquet(path))
 
 

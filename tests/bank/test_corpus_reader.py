@@ -198,7 +198,10 @@ def test_a_place_names_what_is_counted_and_the_file_if_there_are_several() -> No
 
 def test_a_zip_of_one_file_is_read_and_one_of_several_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "papers.zip"
-    for names, error in ((["a.jsonl", "__MACOSX/a.jsonl"], None), (["a.jsonl", "b.jsonl"], "contains 2 files")):
+    for names, error in (
+        (["a.jsonl", "__MACOSX/a.jsonl"], None),
+        (["a.jsonl", "b.jsonl"], "contains 2 files"),
+    ):
         with zipfile.ZipFile(path, "w") as archive:
             for name in names:
                 archive.writestr(name, json.dumps(paper()))

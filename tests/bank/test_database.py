@@ -90,13 +90,16 @@ def database(ecosystem: Ecosystem) -> LiteratureDatabase:
     return LiteratureDatabase.of(ecosystem)
 
 
-def by_id(tested: Inspirations) -> dict[str, list[str]]:
+def by_id(found: Inspirations) -> dict[str, list[str]]:
     return {one.paper.id: [channel.reason for channel in one.channels] for one in found.papers}
 
 
 @pytest.mark.parametrize(("papers", "reason"), [(1, "1 paper"), (2, "2 papers")])
 def test_a_reason_counts_papers(papers: int, reason: str) -> None:
-    assert Channel(how="entity", entity="owls", papers=papers).reason == f"has the entity “owls” ({reason} with it)"
+    assert (
+        Channel(how="entity", entity="owls", papers=papers).reason
+        == f"has the entity “owls” ({reason} with it)"
+    )
 
 
 async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) -> None:

@@ -59,7 +59,7 @@ def _plain(phrase: str) -> str:
     return " ".join(word.removesuffix("s") if len(word) > 3 and word[-2:] != "ss" else word for word in words)
 
 
-def _precision(tested: Mapping[str, Sequence[str]], right: Mapping[str, set[str]]) -> float:
+def _precision(found: Mapping[str, Sequence[str]], right: Mapping[str, set[str]]) -> float:
     """Mean share of the first five that are keywords, a place left empty counted as wrong."""
     shares = [len({_plain(each) for each in some[:TOP]} & right[one]) / TOP for one, some in found.items()]
     return 100 * sum(shares) / len(shares)

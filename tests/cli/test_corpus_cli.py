@@ -223,7 +223,7 @@ def test_a_format_is_detected_and_its_rejects_are_told(tmp_path: Path) -> None:
     assert (told["papers read"], told["records rejected"], told["rejected: year"]) == ("60", "1", "1")
     assert told["without citation counts"] == "60"
     assert told["interests by"].startswith("texts for 8")
-    assert "record 61, year: no whole number: 'soon' (odd, line 61)" in made.stderr
+    assert "record 61, year: not a whole number: 'soon' (odd, line 61)" in made.stderr
     assert RUN.invoke(app, ["info", "corpora/my"]).stdout == made.stdout
 
 

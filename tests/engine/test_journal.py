@@ -94,7 +94,9 @@ async def test_a_changed_request_stops_at_its_place(path: Path, change: dict[str
     await ask(path, host, turn())
     with pytest.raises(JournalError) as caught:
         await ask(path, host, turn(**change))
-    assert "recorded with different settings, from this turn on: topic, turn 1, Ada: topic" in str(caught.value)
+    assert "recorded with different settings, from this turn on: topic, turn 1, Ada: topic" in str(
+        caught.value
+    )
     assert "--accept-changes" in str(caught.value)
     assert len(host.asked) == 1
 

@@ -73,7 +73,7 @@ def golden(name: str) -> Any:
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def differences(tested: Any, frozen: Any, at: str = "") -> list[str]:
+def differences(found: Any, frozen: Any, at: str = "") -> list[str]:
     """Where two results differ, each with its path; empty for equal ones, whatever the order of their keys."""
     if isinstance(found, dict) and isinstance(frozen, dict):
         return [

@@ -43,7 +43,7 @@ def loaded(component: ComponentModel) -> BaseGroupChat:
     return BaseGroupChat.load_component(json.loads(component.model_dump_json()))
 
 
-def texts(tested: TaskResult) -> list[TextMessage]:
+def texts(found: TaskResult) -> list[TextMessage]:
     return [message for message in found.messages if isinstance(message, TextMessage)]
 
 

@@ -24,7 +24,7 @@ def judged(*judge: Ranks, indicator: str = "novelty", target: str = "") -> Judge
     return JudgedSet(indicator, target or f"another {next(COUNT)}", "/runs/1", numbers, judge)
 
 
-def mean(tested: Alignment, figure: str) -> Mean:
+def mean(found: Alignment, figure: str) -> Mean:
     there = found.means[figure]
     assert there is not None
     return there

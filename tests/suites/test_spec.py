@@ -135,7 +135,7 @@ def test_a_measures_name_says_where_its_value_stands(name: str, wanted: MeasureP
 
 
 @pytest.mark.parametrize(("found", "share"), [(9.0, 1.0), (10.0, 0.0), (11.0, 0.0)])
-def test_a_share_counts_what_is_below_its_bound(tested: float, share: float) -> None:
+def test_a_share_counts_what_is_below_its_bound(found: float, share: float) -> None:
     assert MeasurePath.parse("rebuttal.iterations < 10").value(found) == share
 
 

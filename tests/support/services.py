@@ -146,7 +146,7 @@ async def paper_of(source: Source, paper_id: str) -> Paper | None:
     return next(iter(await ask(source, "paper", paper_id)), None)
 
 
-def ids(tested: Findings) -> list[str]:
+def ids(found: Findings) -> list[str]:
     """The ids of papers found, `s2:A` for Semantic Scholar's."""
     short = {f"semantic_scholar:{letters}": f"s2:{letters[0].upper()}" for letters in (A, B, C, D)}
     return [short.get(paper.id, paper.id) for paper in found.papers]

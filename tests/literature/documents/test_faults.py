@@ -74,7 +74,7 @@ def without_pages(path: Path) -> None:
     ("make", "word"),
     [
         (empty, "empty"),
-        (text, "none of the papers"),
+        (text, "unsupported format"),
         (garbage, "broken"),
         (cut, "broken"),
         (encrypted, "encrypted"),

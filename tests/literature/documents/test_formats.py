@@ -305,7 +305,7 @@ def test_pictures_stay_in_the_folder(tmp_path: Path) -> None:
         ("a.txt", b"a\0b", "null bytes"),
         ("a.docx", b"PK\3\4", "save it as a PDF"),
         ("a.pdf", b"PK\3\4", "Word"),
-        ("a.odd", b"abc", "none of the papers"),
+        ("a.odd", b"abc", "unsupported format"),
         ("a.md", b"x" * 2000, "too large"),
     ],
 )

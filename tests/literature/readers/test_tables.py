@@ -134,7 +134,7 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
     )
     with pytest.raises(CorpusError) as told:
         read(Delimited(path))
-    assert "no column is known to hold title" in told.value.message
+    assert "no column found for title" in told.value.message
     assert "T, abstract, authors" in str(told.value.tried)
     assert "--columns title=COLUMN" in str(told.value.hint)
     [found], _ = read(Delimited(path, column_option("title=T, year=when")))
@@ -222,7 +222,7 @@ def test_an_open_quote_does_not_eat_the_file_in_silence(tmp_path: Path) -> None:
 def test_an_empty_table_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(content)
-    with pytest.raises(CorpusError, match="no row in it"):
+    with pytest.raises(CorpusError, match="contains no row"):
         read(Delimited(path))
 
 

@@ -111,6 +111,8 @@ class MeasuringConfig(Strict):
     """P of RND: papers around the text."""
     own: int = Field(default=50, ge=1)
     """Q of RND: papers around each of these."""
+    density: Literal["paper", "abstract"] = "paper"
+    """How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean distances of abstracts."""
 
 
 class PlotConfig(Strict):

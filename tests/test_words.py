@@ -13,9 +13,9 @@ PHRASES = re.compile(
     re.IGNORECASE,
 )
 READ = (
-    "bank", "config", "core", "discussion", "engine", "literature", "models", "replies",
+    "bank", "cli", "config", "core", "discussion", "engine", "literature", "models", "replies",
     "disk.py", "errors.py", "escaping.py", "forms.py", "objects.py", "papers.py", "pool.py", "prompts.py",
-    "resources.py", "retry.py", "roles.py", "texts.py", "tools.py",
+    "reference.py", "resources.py", "retry.py", "roles.py", "schemas.py", "texts.py", "tools.py",
 )  # fmt: skip
 """The rooms of the package that are held to it."""
 

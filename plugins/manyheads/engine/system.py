@@ -177,7 +177,7 @@ class System(Generic[C, N, R]):
     numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
     """Labels of its measures and settings, by their names in suites."""
     component: tuple[str, ...] = ()
-    """`a.b=c` settings of its component JSON, for a system whose config alone cannot run."""
+    """`a.b=c` settings of its shipped component JSON, which must run unchanged."""
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     """Other names of its keys, such as those of old config files; the values are full paths of keys."""
 

@@ -1,1 +1,1 @@
-"""What texts and teams are measured by (VirSci 2024 and 2025, §4.1)."""
+"""Measures of texts and teams (VirSci 2024 and 2025, §4.1)."""

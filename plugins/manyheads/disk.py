@@ -1,4 +1,4 @@
-"""What is kept on disk: SQLite files, files replaced as a whole, checksums, locks, the user's cache folder."""
+"""Files on disk: SQLite, atomic replacement, checksums, locks, the user's cache folder."""
 
 import atexit
 import errno
@@ -27,8 +27,8 @@ T = TypeVar("T")
 log = logging.getLogger("manyheads")
 
 Safety: TypeAlias = Literal["each write", "process", "none"]
-"""What survives: `each write` outlives the machine's death, `process` what a killed process has written, `none` is for
-files that are thrown away."""
+"""Durability: `each write` survives a power failure, `process` survives a killed process, `none` is for temporary
+files."""
 _PRAGMAS: dict[Safety, tuple[str, ...]] = {
     "each write": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"),
     "process": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL"),
@@ -39,18 +39,18 @@ _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Database:
-    """One SQLite file; threads may share it, each statement commits by itself.
+    """One SQLite file. Threads may share it; each statement commits by itself.
 
     Args:
-        path: the file, made when missing, with its folder's help: that must be there.
-        schema: statements that make its tables, harmless where they are there already.
-        alone: no other process may use it while it is open. Of these a process holds a bounded number of files open
-            at once: the longest unused is closed, stays ours (see `_Claim`), and opens again with its next use.
-        anew: where the file is broken, it is set aside with a word, and an empty one takes its place: of caches.
+        path: the file, created if missing. Its folder must exist.
+        schema: statements that create its tables, without effect if they exist.
+        alone: exclusive to this process. The number of open files is bounded: the least recently used is closed,
+            stays reserved (see `_Claim`), and reopens on its next use.
+        replace_broken: a broken file is set aside with a warning and replaced by an empty one. For caches.
         wait: seconds that a statement waits for another process.
 
     Raises:
-        sqlite3.Error: from each call, where the file cannot be opened, read or written, or is another process's.
+        sqlite3.Error: from each call, if the file cannot be opened, read or written, or another process has it.
         OSError: a broken file cannot be set aside.
     """
 
@@ -60,7 +60,7 @@ class Database:
         *schema: str,
         safety: Safety = "process",
         alone: bool = False,
-        anew: bool = False,
+        replace_broken: bool = False,
         wait: float = WAIT_SECONDS,
     ) -> None:
         self._path = path and path.absolute()
@@ -68,33 +68,33 @@ class Database:
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._claim = _Claim(path) if alone and path is not None else None
-        self._anew, self._closed = anew, False
+        self._replace_broken, self._closed = replace_broken, False
         self._do(lambda database: None)
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a statement gives; a change is on the disk when this returns, as far as `safety` says."""
+        """Execute a statement. On return, a change is as durable as `safety` says."""
         return self._do(lambda database: database.execute(sql, values).fetchall())
 
     def row(self, sql: str, *values: Any) -> tuple[Any, ...] | None:
-        """The first of them."""
+        """The first row."""
         return next(iter(self.rows(sql, *values)), None)
 
     def each(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """The rows one by one, for more than fit in memory; of a file that one thread uses."""
-        # `yield from` would close the cursor when this is not read to its end: maybe after the database.
+        """The rows one by one, for results larger than memory. For files that one thread uses."""
+        # `yield from` would close the cursor late if this is not read to its end, maybe after the database.
         for row in self._connection().execute(sql, values):  # noqa: UP028
             yield row
 
     def change(self, sql: str, *values: Any) -> int:
-        """Rows that a statement has changed."""
+        """The number of rows that a statement changed."""
         return self._do(lambda database: database.execute(sql, values).rowcount)
 
     def change_all(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """A statement for each row: all of them, or none."""
+        """Execute a statement for each row, all or none."""
         self.change_in_turn((sql, rows))
 
     def change_in_turn(self, *changes: tuple[str, Iterable[tuple[Any, ...]]]) -> None:
-        """One statement after the other, each for its rows: all of them, or none."""
+        """Execute several statements, each for its rows, all or none."""
         kept = [(sql, list(rows)) for sql, rows in changes]
 
         def change(database: sqlite3.Connection) -> None:
@@ -106,7 +106,7 @@ class Database:
         self._do(change)
 
     def close(self) -> None:
-        """Free the file for others; twice is allowed."""
+        """Close the file; may be called twice."""
         with self._lock:
             self._closed = True
             _forget(self)
@@ -116,13 +116,13 @@ class Database:
                 self._claim.drop()
 
     def _do(self, act: Callable[[sqlite3.Connection], T]) -> T:
-        """What `act` gives; done again with an empty file where a broken one may be replaced."""
+        """The result of `act`; retried on an empty file if a broken one may be replaced."""
         with self._lock:
             try:
                 return act(self._connection())
             except sqlite3.DatabaseError as error:
                 path, code = self._path, getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
-                if not (self._anew and path and (code in _BROKEN or path.is_dir())):
+                if not (self._replace_broken and path and (code in _BROKEN or path.is_dir())):
                     raise
                 self._disconnect()
                 with FileLock(path.with_name(f"{path.name}.lock"), wait=True):
@@ -141,7 +141,7 @@ class Database:
 
     def _connection(self) -> sqlite3.Connection:
         if self._closed:
-            raise sqlite3.ProgrammingError("it is closed already")
+            raise sqlite3.ProgrammingError("the database is closed")
         if self._db is None:
             self._db = self._connect()
         if self._claim:
@@ -154,7 +154,7 @@ class Database:
         self._claim.need_free()
         database = self._open(first="PRAGMA locking_mode=EXCLUSIVE")
         try:
-            self._claim.need_free()  # it may have been laid by between the first look and our lock
+            self._claim.need_free()  # it may have been closed before we got the lock
         except sqlite3.Error:
             database.close()
             raise
@@ -162,7 +162,7 @@ class Database:
         return database
 
     def lay_by(self) -> bool:
-        """Close the file until it is used again, though it stays ours; False while another thread uses it."""
+        """Close the file until its next use, still reserved; False while another thread uses it."""
         if self._claim is None or not self._lock.acquire(blocking=False):
             return False
         try:
@@ -182,7 +182,7 @@ class Database:
 def connect(
     path: Path | None, *schema: str, safety: Safety = "process", wait: float = WAIT_SECONDS, first: str = ""
 ) -> sqlite3.Connection:
-    """SQLite's own connection to a file, which is made when missing, or to memory; see `Database`."""
+    """SQLite's own connection to a file, created if missing, or to memory; see `Database`."""
     database = sqlite3.connect(
         path or ":memory:", timeout=wait, check_same_thread=False, isolation_level=None
     )
@@ -197,8 +197,8 @@ def connect(
 
 @contextmanager
 def reading(path: Path, wait: float = 1) -> Generator[sqlite3.Connection]:
-    """A SQLite file of which nothing is changed; raises sqlite3.Error where it cannot be read."""
-    # On a disk that cannot be written, SQLite can share the file with nobody.
+    """A SQLite file opened read-only; raises sqlite3.Error if it cannot be read."""
+    # On a read-only disk, SQLite cannot lock the file.
     shared = os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists()
     alone = "" if shared else "&immutable=1"
     address = f"{path.resolve().as_uri()}?mode=ro{alone}"
@@ -206,16 +206,16 @@ def reading(path: Path, wait: float = 1) -> Generator[sqlite3.Connection]:
         yield database
 
 
-# Files held open at once, of databases that one process has to itself: as many as the system's limit allows for.
+# Open files of exclusive databases, within the system's limit.
 
 _open_files: dict[int, Database] = {}
-"""The longest unused first."""
+"""Least recently used first."""
 _open_files_lock = threading.Lock()
 
 
 @cache
 def most_open() -> int:
-    """Databases of `alone` that are open at once: each holds two files, and half of what is allowed is for others."""
+    """Maximum number of open `alone` databases: each has two files, and half of the system's limit is for others."""
     try:
         import resource
     except ImportError:
@@ -240,10 +240,10 @@ def _forget(database: Database) -> None:
 
 
 class _Claim:
-    """Says, in a file beside a database that is laid by, that it still belongs to this process.
+    """Marks, in a file beside a closed database, that it is still reserved by this process.
 
-    The file names another one, which the process has locked for as long as it lives: what a dead one has left
-    holds nobody up.
+    The file names another file, which the process keeps locked while it lives, so the mark of a dead process
+    does not block anybody.
     """
 
     def __init__(self, path: Path) -> None:
@@ -255,14 +255,14 @@ class _Claim:
         self._made = True
 
     def need_free(self) -> None:
-        """Raises sqlite3.OperationalError where another that lives has claimed the database."""
+        """Raises sqlite3.OperationalError if another live process has reserved the database."""
         if self._made:
             return
         try:
             FileLock(Path(self._file.read_text(encoding="utf-8")), mode="r").release()
         except LockedError as held:
             raise sqlite3.OperationalError("database is locked") from held
-        except (OSError, ValueError):  # no claim, or one that a dead process has left
+        except (OSError, ValueError):  # no claim, or one of a dead process
             return
 
     def drop(self) -> None:
@@ -284,21 +284,21 @@ def _sign_of_life() -> "FileLock":
 
 
 class LockedError(Exception):
-    """Another process holds a lock, or this one in another place."""
+    """Another process has the lock, or this process has it elsewhere."""
 
 
 class FileLock:
-    """A lock that the system frees when its process dies. Held from the start until `release`.
+    """A lock that the system frees when its process dies. Held from creation until `release`.
 
     Args:
-        path: the file that is locked, made when missing.
-        shared: others may hold it too, as long as nobody wants it alone.
-        wait: until it is free.
-        mode: how the file is opened; `r` makes none.
+        path: the file to lock, created if missing.
+        shared: other shared locks are allowed, an exclusive one is not.
+        wait: block until it is free.
+        mode: mode to open the file with; `r` does not create it.
 
     Raises:
-        LockedError: it is held by another, and this does not wait.
-        OSError: the file cannot be made.
+        LockedError: another lock exists, and `wait` is false.
+        OSError: the file cannot be created.
     """
 
     def __init__(self, path: Path, *, shared: bool = False, wait: bool = False, mode: str = "a+") -> None:
@@ -315,14 +315,14 @@ class FileLock:
 
     @property
     def stands(self) -> bool:
-        """Whether the file is still at its place, and nobody has removed it while this one waited."""
+        """Whether the file is still there: another process may have removed it during the wait."""
         try:
             return os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
         except FileNotFoundError:
             return False
 
     def release(self) -> None:
-        """Let go; twice is allowed."""
+        """Release the lock; may be called twice."""
         self._file.close()
 
     def __enter__(self) -> "FileLock":
@@ -332,11 +332,11 @@ class FileLock:
         self.release()
 
 
-# Files that a user names.
+# Paths from users.
 
 
 def expanded(name: str | Path) -> Path:
-    """A path with `~` written out; one of a user who is not there stays as it is, and is no file."""
+    """A path with `~` expanded; for an unknown user the path stays as it is, and does not exist."""
     try:
         return Path(name).expanduser()
     except RuntimeError:
@@ -347,14 +347,14 @@ MOST_BYTES = 64_000_000
 
 
 def read_text(path: Path, most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
-    """The text of a regular file that is no longer than `most` bytes.
+    """The text of a regular file with at most `most` bytes.
 
     Raises:
-        OSError: it cannot be read, is longer, or is a device or a pipe, which may have no end.
-        UnicodeDecodeError: it is no UTF-8.
+        OSError: it cannot be read, is larger, or is a device or a pipe, which may be endless.
+        UnicodeDecodeError: it is not UTF-8.
     """
     if "\0" in str(path):
-        raise OSError(errno.EINVAL, "a name without NUL is needed", str(path).replace("\0", "?"))
+        raise OSError(errno.EINVAL, "a file name cannot contain NUL", str(path).replace("\0", "?"))
     if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
         raise OSError(errno.EINVAL, "not a file", str(path))
     with path.open("rb") as file:
@@ -364,18 +364,18 @@ def read_text(path: Path, most: int = MOST_BYTES, encoding: str = "utf-8") -> st
     return io.TextIOWrapper(io.BytesIO(data), encoding=encoding).read()
 
 
-# Files and folders that appear as a whole.
+# Atomic files and folders.
 
 
 def replace_text(path: Path, text: str, *, newline: str | None = None) -> None:
-    """Write a file so that a kill leaves the old one or the new one, never half of one. Raises OSError."""
+    """Write a file atomically: after a kill, the old or the new version is there. Raises OSError."""
     beside = path.with_name(f"{path.name}.part")
     beside.write_text(text, encoding="utf-8", newline=newline)
     os.replace(beside, path)
 
 
 def replace_bytes(path: Path, data: bytes) -> None:
-    """As `replace_text`, of a file that is no text. Raises OSError."""
+    """Like `replace_text`, for bytes. Raises OSError."""
     beside = path.with_name(f"{path.name}.part")
     beside.write_bytes(data)
     os.replace(beside, path)
@@ -383,9 +383,9 @@ def replace_bytes(path: Path, data: bytes) -> None:
 
 @contextmanager
 def folder_beside(target: Path) -> Generator[Path]:
-    """A new folder to fill; at the end of the block it is moved to `target`, whole.
+    """A new folder to fill; at the end of the block it is renamed to `target`.
 
-    One who makes the same folder at the same time and was quicker is right: theirs stays. Raises OSError.
+    If another process was quicker, its folder stays. Raises OSError.
     """
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as workplace:
         made = Path(workplace) / target.name
@@ -399,25 +399,25 @@ def folder_beside(target: Path) -> Generator[Path]:
 
 
 def set_aside(path: Path, why: str) -> None:
-    """Rename a broken part of a cache, with a word, in the place of the one that was broken before it. Raises OSError."""
+    """Rename a broken part of a cache with a warning, replacing an earlier broken one. Raises OSError."""
     aside = path.with_name(f"{path.name}.broken")
     if aside.is_dir():
         shutil.rmtree(aside)
     os.replace(path, aside)
-    log.warning("warning: %s was damaged (%s); it is kept as %s and made anew", path, why, aside.name)
+    log.warning("warning: %s was damaged (%s); kept as %s and rebuilt", path, why, aside.name)
 
 
-# Checksums: what a folder held when it was finished, so that damage is noticed.
+# Checksums of a finished folder, to detect damage.
 
 CHECKSUMS = "checksums.json"
 QUICK = 256 * 2**20
-"""Bytes, holes left out, that are read to check a folder; of files beyond, the largest, only the size is looked at."""
+"""Maximum bytes read to check a folder, without holes. Beyond it, only the sizes of the largest files are compared."""
 _BLOCK = 2**16
 _ZEROS = bytes(_BLOCK)
 
 
 def record_checksums(folder: Path, *apart: str) -> None:
-    """Write `checksums.json`: size and checksum of every file below a folder but locks, and those called `apart`."""
+    """Write `checksums.json`: size and checksum of every file in a folder except locks and those in `apart`."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     sums = {
         path.relative_to(folder).as_posix(): [path.stat().st_size, _checksum(path)[0]]
@@ -432,7 +432,7 @@ def has_checksums(folder: Path) -> bool:
 
 
 def damaged_files(folder: Path, *, whole: bool = False) -> list[str]:
-    """Files that are not as `record_checksums` found them; every file is read to its end only for `whole`."""
+    """Files that differ from `record_checksums`; only `whole` reads every file completely."""
     if not has_checksums(folder):
         return []
     try:
@@ -456,7 +456,7 @@ def damaged_files(folder: Path, *, whole: bool = False) -> list[str]:
 
 
 def _checksum(path: Path) -> tuple[int, int]:
-    """CRC-32 of the blocks that are not all zero, with their places, and the bytes read: holes of a file cost nothing."""
+    """CRC-32 of all non-zero blocks with their offsets, and the bytes read. Holes of a sparse file cost nothing."""
     value = read = position = 0
     with path.open("rb", buffering=0) as file:
         while True:
@@ -464,7 +464,7 @@ def _checksum(path: Path) -> tuple[int, int]:
                 try:
                     position = file.seek(position, os.SEEK_DATA) // _BLOCK * _BLOCK
                 except OSError as error:
-                    if error.errno == errno.ENXIO:  # nothing but a hole is left
+                    if error.errno == errno.ENXIO:  # only a hole is left
                         return value, read
                     raise
             file.seek(position)
@@ -483,7 +483,7 @@ def sha256_of(path: Path) -> str:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder, `MANYHEADS_CACHE` or the system's, made if need be; raises `CacheError` if it cannot be."""
+    """The user's cache folder, `MANYHEADS_CACHE` or the system's, created if missing; raises `CacheError` on failure."""
     import platformdirs
 
     named = os.environ.get("MANYHEADS_CACHE")
@@ -496,8 +496,8 @@ def cache_folder() -> Path:
 
 
 def unwritable(path: Path, error: OSError) -> CacheError:
-    """The message for a cache that cannot be written: full disk, read-only disk, no permission."""
+    """The error for a cache that cannot be written: full disk, read-only disk, no permission."""
     return CacheError(
         f"the cache {path} cannot be written: {error.strerror or error}",
-        hint="set MANYHEADS_CACHE to a folder that can be written and has 200 MB free",
+        hint="set MANYHEADS_CACHE to a writable folder with 200 MB of free space",
     )

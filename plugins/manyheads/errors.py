@@ -1,4 +1,4 @@
-"""The one family of users' mistakes: a message that says what to do next, no traceback, and an exit code."""
+"""The one family of users' mistakes: a message with the next step, no traceback, an exit code."""
 
 import re
 import reprlib
@@ -66,7 +66,7 @@ class CorpusError(UserError):
 class LiteratureError(UserError):
     """A literature source cannot be reached, refuses a request, or does not support it; `source` names it.
 
-    `fault` chooses what a model is told: `silent` (no answer came), `lacking` (no source can do that), `wordless` (a query).
+    `fault` selects the message for models: `silent` (no response), `lacking` (no source supports it), `wordless` (bad query).
     """
 
     exit_code = ExitCode.SERVER
@@ -94,17 +94,17 @@ class CacheError(UserError):
 
 
 class EmbeddingError(UserError):
-    """No embedding model is to be had, or its vectors do not fit."""
+    """No embedding model is available, or its vectors do not fit."""
 
 
 class ModelError(UserError):
-    """A model server is unreachable, refuses, or answers nonsense."""
+    """A model server is unreachable, refuses a request, or sends an invalid response."""
 
     exit_code = ExitCode.SERVER
 
 
 class ReplyError(ModelError):
-    """A model never gave a valid reply; `raw` holds its last text, `unusable` what was wrong with each."""
+    """A model never gave a valid reply; `raw` is its last text, `unusable` the fault of each reply."""
 
     def __init__(self, message: str, *, raw: str, unusable: tuple[str, ...] = (), **more: str | None) -> None:
         self.raw, self.unusable = raw, unusable
@@ -112,11 +112,11 @@ class ReplyError(ModelError):
 
 
 class SubjectError(UserError):
-    """What is to be reviewed, rated or measured cannot be read."""
+    """A text to review, rate or measure cannot be read."""
 
 
 class RatingError(UserError):
-    """Ratings or scores cannot be read, do not fit each other, or are too few to say anything."""
+    """Ratings or scores cannot be read, do not fit each other, or are too few for a result."""
 
 
 class MeasureError(UserError):
@@ -140,14 +140,14 @@ class JournalError(UserError):
 
 
 class ChangedError(JournalError):
-    """A run's record answers other questions than today's config and prompts ask."""
+    """A run's journal was recorded with a different config or different prompts."""
 
 
-# Misspelt names: what was probably meant.
+# Misspelt names: the closest match.
 
 
 def closest(word: str, names: Iterable[str]) -> str | None:
-    """The name that a misspelt word most resembles, if there is one; letter case does not count."""
+    """The closest name to a misspelt word, if there is one. Ignores case."""
     from difflib import get_close_matches
 
     by_case = {name.lower(): name for name in names}
@@ -156,7 +156,7 @@ def closest(word: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, names: Iterable[str], otherwise: str | None = None) -> str | None:
-    """A hint that begins with the closest name, if there is one, and ends with what else to do."""
+    """A hint: the closest name, if there is one, then the alternative."""
     if (near := closest(word, names)) is None:
         return otherwise
     return f"did you mean {near}?{f' If not, {otherwise}' if otherwise else ''}"
@@ -168,19 +168,19 @@ def did_you_mean(word: str, names: Iterable[str], otherwise: str | None = None) 
 SHORT = reprlib.Repr()
 SHORT.maxstring = SHORT.maxother = 60
 MOST = 8
-"""Errors that are listed one by one."""
+"""Maximum number of errors in one message."""
 WORDS = {
     "extra_forbidden": "no such key",
     "list_type": "should be a list",
     "model_type": "should be a mapping of keys to values",
     "tuple_type": "should be a list, such as [one, another]",
 }
-"""Plainer words for some of pydantic's errors."""
+"""Plain words for some of pydantic's errors."""
 CHOICE = re.compile(r"'([^']*)'")
 
 
 def describe(error: ValidationError) -> str:
-    """A pydantic error in a line of at most some hundred characters: key, what is wrong, what was given."""
+    """A pydantic error in one line of a few hundred characters: key, problem, value."""
     items = error.errors(include_url=False, include_context=False)
     more = f"; and {len(items) - MOST:,} more" if len(items) > MOST else ""
     return "; ".join(_line(item) for item in items[:MOST]) + more

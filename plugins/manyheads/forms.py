@@ -1,11 +1,10 @@
-"""How a reply is asked for and passed on, in the words of prompt files.
+"""Reply forms: how a prompt asks for a reply, and how agents read it, in the words of prompt files.
 
-A model is shown a skeleton of its reply with a line of meaning for each field; the lines are read from
-`prompts/replies/<Reply>.yaml`, what stands around them from `prompts/form.md.j2`, what is said of a reply that cannot be
-used from `prompts/again.md.j2`, and how others read a reply from `prompts/spoken/<Reply>.md.j2` (`Prompts.wording`). In
-a skeleton, `<…>` stands for what the model writes: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`,
-`"<ONE | OTHER: …>"`; `≈350` asks for about so many words, `≈100–200` for so many; `[…, … ×5]` after the first thing of a
-list says how many there are.
+A model sees a skeleton of its reply, with a line of meaning for each field. The lines come from
+`prompts/replies/<Reply>.yaml`, the text around them from `prompts/form.md.j2`, the answer to an invalid reply from
+`prompts/again.md.j2`, and the reply as others read it from `prompts/spoken/<Reply>.md.j2` (`Prompts.wording`). In a
+skeleton, `<…>` is a placeholder: `"<a text>"`, `<1–10: a number>`, `<true | false: …>`, `"<ONE | OTHER: …>"`;
+`≈350` and `≈100–200` are lengths in words; `[…, … ×5]` after the first item of a list is its length.
 """
 
 import json
@@ -24,22 +23,22 @@ from manyheads.resources import Resources
 
 Schema = Mapping[str, Any]
 MISSING = object()
-"""Stands for what a reply lacks."""
+"""Stands for a missing value."""
 SHORT = 0.6
-"""Share of the words asked for below which a reply is far too short; a text that it would be far too short for is too long."""
+"""A reply with less than this share of the requested words is too short; one that exceeds them by the inverse is too long."""
 Span = tuple[int, int | None]
-"""The fewest words that are asked for, and the most; None where more are welcome."""
+"""Minimum and maximum words requested; None for no maximum."""
 FENCE = re.compile(r"```json (\w+)\n(\{.*?\n\})\n```", re.DOTALL)
 
 
 class Meaning(BaseModel):
-    """What a field is for, in a line; in a file, a text alone stands for itself."""
+    """The meaning of a field in one line; in a file, a plain text is short for it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     meaning: str = ""
     words: PositiveInt | tuple[PositiveInt, PositiveInt] | None = None
-    """How long it should be, if the source says so: about so many words, or from so many to so many."""
+    """Length in words, if the source states one: a number, or a range."""
 
 
 Line = Annotated[Meaning, BeforeValidator(lambda line: {"meaning": line} if isinstance(line, str) else line)]
@@ -54,11 +53,11 @@ class Unusable:
     """Why a reply cannot be used.
 
     Attributes:
-        kind: `empty`, `cut`, `none` (no JSON object), `several` (answers), `unreadable`, `fields` (some are wrong),
+        kind: `empty`, `cut`, `none` (no JSON object), `several` (answers), `unreadable`, `fields` (some invalid),
             `copied` (the form's own words), `short`, `long`, or `rule` (one of the task's own).
-        problem: in words for a log.
-        faults: the fields that are wrong, each with what was written.
-        words: of a reply of another length than is asked for, and as many as are.
+        problem: the reason, for a log.
+        faults: the invalid fields, each with its value.
+        words: for a wrong length: the words found and the words requested.
     """
 
     kind: str
@@ -69,7 +68,7 @@ class Unusable:
 
 @cache
 def schema_of(kind: type[ReplyModel]) -> dict[str, Any]:
-    """The JSON Schema of a reply type as `response_format` takes it, without a word; not to be changed."""
+    """The JSON Schema of a reply type for `response_format`, without descriptions; do not modify."""
     schema = kind.model_json_schema()
     for part in (schema, *schema.get("$defs", {}).values()):
         part.pop("description", None)
@@ -81,11 +80,11 @@ def schema_of(kind: type[ReplyModel]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Form:
-    """How one reply is asked for.
+    """How a prompt asks for one reply.
 
     Attributes:
-        text: the part of a prompt that shows its skeleton.
-        words: fields whose length is asked for, with the words.
+        text: the part of a prompt with the skeleton.
+        words: fields with a requested length, in words.
     """
 
     text: str
@@ -93,19 +92,19 @@ class Form:
 
     @cached_property
     def fields(self) -> Mapping[str, str]:
-        """What stands for each field in the skeleton, by the path of its name."""
+        """The placeholder of each field in the skeleton, by path."""
         return dict(_placeholders(self.text))
 
     @cached_property
     def texts(self) -> frozenset[str]:
-        """What stands for texts in the skeleton, with and without the length that it asks for."""
+        """Placeholders of texts in the skeleton, with and without the requested length."""
         shown = re.findall(r'"<(.+)>"', self.text)
         return frozenset(part for text in shown for part in (text, re.sub(r"^≈[\d–]+: ", "", text)))
 
 
 @dataclass(frozen=True)
 class Forms:
-    """The words of a search path for replies; the form of each is made once."""
+    """The words of a search path for replies; each form is built once."""
 
     prompts: Prompts
     _made: dict[type[ReplyModel], Form] = field(
@@ -113,10 +112,10 @@ class Forms:
     )
 
     def form(self, kind: type[ReplyModel]) -> str:
-        """The part of a prompt that shows a reply's skeleton; empty for plain text.
+        """The part of a prompt with a reply's skeleton; empty for plain text.
 
         Raises:
-            ConfigError: a file of words is not valid.
+            ConfigError: a file of words is invalid.
         """
         return self._of(kind).text
 
@@ -133,7 +132,7 @@ class Forms:
         return self._made[kind]
 
     def again(self, kind: type[ReplyModel], why: Unusable) -> str:
-        """What a model is told of a reply that cannot be used."""
+        """The message to a model whose reply is invalid."""
         asked = self._of(kind).fields
         faults = [
             {"field": name, "wrote": brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
@@ -145,11 +144,11 @@ class Forms:
         return self.prompts.render("again.md.j2", given).strip()
 
     def texts(self, kind: type[ReplyModel]) -> frozenset[str]:
-        """What stands for texts in a reply's form, see `Form.texts`."""
+        """Placeholders of texts in a reply's form, see `Form.texts`."""
         return self._of(kind).texts
 
     def unlike(self, reply: ReplyModel) -> tuple[Literal["short", "long"], int, str] | None:
-        """Whether a reply is far too short or far too long, its words, and those that its form asks for."""
+        """Whether a reply is far too short or too long, its words, and the requested words."""
         asked = self._of(type(reply)).words
         said = sum(word_count(str(getattr(reply, name))) for name in asked)
         spans = list(asked.values())
@@ -157,10 +156,10 @@ class Forms:
         return (kind, said, _shown(total(spans))) if kind else None
 
     def meanings(self, kind: type[BaseModel]) -> dict[str, Meaning]:
-        """What each field of a reply, or of a part of one, is for.
+        """The meaning of each field of a reply, or of a part of one.
 
-        The file of the class itself goes before those of the classes that it narrows; a field that no file names
-        has its description in code, if it has one.
+        The file of the class itself overrides those of its base classes; a field without a line in a file has its
+        description in code, if any.
         """
         found = {name: Meaning(meaning=each.description or "") for name, each in kind.model_fields.items()}
         for each in reversed(kind.__mro__):
@@ -169,7 +168,7 @@ class Forms:
         return found
 
     def problems(self) -> Iterator[str]:
-        """Files of words that no reply reads, and lines in them that are of no field."""
+        """Files of words without a reply, and lines without a field."""
         fields: dict[str, set[str]] = {}
         for kind in _kinds(ReplyModel):
             fields.setdefault(key_of(kind), set()).update(kind.model_fields)
@@ -196,7 +195,7 @@ def shipped_forms() -> Forms:
 
 
 def slots(kind: type[BaseModel]) -> dict[str, str]:
-    """What stands for each field of a flat model in a form, with the field's own description."""
+    """The placeholder of each field of a flat model in a form, with the field's own description."""
     forms, schema = shipped_forms(), kind.model_json_schema()
     defs: Schema = schema.get("$defs", {})
     return {
@@ -206,24 +205,24 @@ def slots(kind: type[BaseModel]) -> dict[str, str]:
 
 
 def form(kind: type[ReplyModel]) -> str:
-    """The part of a prompt that shows a reply's skeleton, for a role that is asked outside of a run."""
+    """The part of a prompt with a reply's skeleton, for a role that is used outside a run."""
     return shipped_forms().form(kind)
 
 
 def proposal_text(fields: Mapping[str, str]) -> str:
-    """A proposal as people are shown it: those of its fields that are told, each under its name."""
+    """A proposal as people see it: its filled fields, each with its name."""
     return shipped_forms().prompts.render("spoken/Proposal.md.j2", {"one": fields}).strip()
 
 
 def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[str]) -> str:
-    """An idea as it is ranked: those of its fields that are shown, or, where it has none, as it was written."""
+    """An idea as rankings show it: its visible fields, or the original text if it has no fields."""
     if not fields:
         return "\n\n".join(filter(None, (title, text)))
     return proposal_text({name: fields[name] for name in shown if name in fields})
 
 
 def brief(value: object) -> str | None:
-    """What was written, in some letters; of a list its length."""
+    """A field's value, shortened; for a list its length."""
     if value is MISSING or isinstance(value, list):
         return None if value is MISSING else f"×{len(cast(list[Any], value))}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -231,7 +230,7 @@ def brief(value: object) -> str | None:
 
 
 def total(spans: Iterable[Span]) -> Span:
-    """The words of several fields together."""
+    """Number of words in several fields together."""
     least, most = 0, 0
     for low, high in spans:
         least, most = least + low, None if most is None or high is None else most + high
@@ -239,7 +238,7 @@ def total(spans: Iterable[Span]) -> Span:
 
 
 def off_length(said: int, spans: Iterable[Span]) -> Literal["short", "long"] | None:
-    """Whether so many words are far from what fields ask for together."""
+    """Whether a number of words is far from the fields' requested total."""
     least, most = total(spans)
     return "short" if said < SHORT * least else "long" if most is not None and SHORT * said > most else None
 
@@ -250,7 +249,7 @@ def _shown(span: Span) -> str:
 
 
 def word_count(text: str) -> int:
-    """Words of a text; in scripts that set none apart, two letters count as one."""
+    """Number of words; in scripts without spaces, two letters count as one."""
     rest, letters = re.subn(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]", " ", text)
     return len(rest.split()) + letters // 2
 
@@ -274,7 +273,7 @@ def _object(schema: Schema, kind: type[BaseModel], defs: Schema, forms: Forms, i
 def _value(
     part: Schema, field: Meaning, inner: type[BaseModel] | None, defs: Schema, forms: Forms, indent: str
 ) -> Iterator[str]:
-    """The lines of a value; the first one is not indented."""
+    """The lines of a value; the first is not indented."""
     part, optional = resolved(part, defs)
     meaning = re.sub(r"\s+", " ", field.meaning).translate(PLAIN).strip()
     options = [part["const"]] if "const" in part else part.get("enum")
@@ -305,7 +304,7 @@ def _value(
 
 
 def _range(low: float | None, high: float | None, number: type[int] | type[float]) -> str:
-    """The numbers that a field takes: `1–10`, `0, 1, …`, `…, 4, 5` or `…, -1, 0, 1, …`; with a point where fractions do."""
+    """The range of a field's numbers: `1–10`, `0, 1, …`, `…, 4, 5` or `…, -1, 0, 1, …`; with a decimal point for fractions."""
     if low is not None and high is not None:
         return f"{number(low)}–{number(high)}"
     if low is not None:
@@ -323,7 +322,7 @@ def _slot(choice: str, meaning: str) -> str:
 
 
 def resolved(part: Schema, defs: Schema) -> tuple[Schema, bool]:
-    """What a schema stands for, and whether it may be null."""
+    """The type of a schema, and whether it may be null."""
     if reference := part.get("$ref"):
         return defs[str(reference).rsplit("/", 1)[-1]], False
     options: list[Schema] = part.get("anyOf", [])
@@ -337,11 +336,11 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
-# Reading a skeleton: what the offline model goes by.
+# Reading a skeleton, for the offline model.
 
 
 def shape_of(text: str) -> Schema | None:
-    """What the last skeleton of a text asks for, as a JSON Schema; None where the text shows none."""
+    """The last skeleton of a text as a JSON Schema; None if there is none."""
     return _shape(shown[-1]) if (shown := FENCE.findall(text)) else None
 
 
@@ -353,7 +352,7 @@ def _shape(shown: tuple[str, str]) -> Schema:
 
 def _loaded(skeleton: str) -> Any:
     text = re.sub(r'(?<!")<([^<>"]*)>', r'"#\1"', skeleton)
-    # On a line of its own, the count of a list stands in runs of earlier versions.
+    # Runs of earlier versions have the length of a list on a line of its own.
     text = re.sub(r"^( *)(….*)$", r'\1"\2"', text, flags=re.MULTILINE)
     text = re.sub(r", (…(?: ×[\d–+]+)?)\](?=,?$)", r', "\1"]', text, flags=re.MULTILINE)
     return json.loads(re.sub(r'>" \| null', r'>?"', text))
@@ -392,7 +391,7 @@ def _plain(text: str) -> dict[str, Any]:
 
 
 def _placeholders(form: str) -> Iterator[tuple[str, str]]:
-    """What stands for each field in a form, by the path of its name."""
+    """The placeholder of each field in a form, by path."""
     path: list[tuple[int, str]] = []
     for line in form.splitlines():
         if found := re.fullmatch(r'( *)"(\w+)": (.*?),?', line):

@@ -1,8 +1,8 @@
-"""The JSON objects in a model's text, read strictly: form is mended, a value is never chosen.
+"""JSON objects in a model's text, read strictly: syntax is repaired, a value is never guessed.
 
-Quotes, commas, comments and the brackets of inner lists are mended. What stands bare and is not one number or one
-truth value is text, so that `7 or 8` never becomes 7; an object that the model left open is never closed for it.
-The work is linear in the text.
+Quotes, commas, comments and brackets of inner lists are repaired. An unquoted value that is not one number or one
+truth value is text, so `7 or 8` never becomes 7; an object left open is never closed.
+Runs in time linear in the text.
 """
 
 import json
@@ -12,11 +12,11 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 DEEPEST = 50
-"""How deep objects may be nested."""
+"""Maximum nesting depth of objects."""
 LONGEST = 200_000
-"""Characters: a longer text is no reply."""
+"""Maximum characters of a reply."""
 _FURTHER = 5_000
-"""Characters beyond a string's likely end in which a better one is looked for."""
+"""Characters searched beyond a string's likely end for a better one."""
 
 _QUOTES = {'"': '"', "'": "'", "“": "”"}
 _KEY = r"""(?:["'“][^"'“”\n]{1,60}["'”]|\w+)\s*:"""
@@ -24,8 +24,8 @@ _MARK = re.compile(
     r"""<(?P<close>/?)think(?:ing)?>|(?:\[\s*)?\{\s*(?:["'“]|\w+\s*:)""",
     re.IGNORECASE,
 )
-"""Where a model begins or ends to think aloud, and where an object, or a list of them, begins; a brace in prose, as in
-"the set {a, b}", does not begin one."""
+"""Marks of a model's thinking, and the start of an object or a list of objects. A brace in prose, as in
+"the set {a, b}", is no start."""
 _THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _NEXT = re.compile(r"\s*,\s*\{")
 _BRACKET = re.compile(r"[{}\[\]]")
@@ -42,21 +42,21 @@ _CERTAIN = {
     "value": re.compile(rf"\s*(?:[}}\]]|,\s*(?:[}}\]]|//|{_KEY})|//|{_KEY})"),
     "item": re.compile(r"""\s*(?:[}\]]|,\s*["'“{\[\]\d/-]|,\s*(?:true|false|null)\b|//|\n\s*["'“{])"""),
 }
-"""What follows a string's last quote, by where the string stands."""
+"""Characters that may follow a string's closing quote, by the string's position."""
 _LIKELY = re.compile(r"\s*(?:[,:}\]]|\Z)")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
 
 
 class UnreadableError(ValueError):
-    """The text holds no object that can be read, with the reason in words that a model can act on."""
+    """The text has no readable object; the message is for the model."""
 
 
 def objects(text: str) -> list[dict[str, Any] | list[Any]]:
-    """The outermost JSON objects of a text, and lists that begin with one, in order; none that were thought aloud.
+    """The outermost JSON objects of a text, and lists that begin with one, in order, without those in its thinking.
 
     Raises:
-        UnreadableError: the text is too long, its last object does not end or gives a key twice, or none can be read.
+        UnreadableError: too long, the last object is cut off or repeats a key, or no object is readable.
     """
     if len(text) > LONGEST:
         raise UnreadableError(f"it was longer than {LONGEST:,} characters; be briefer")
@@ -68,9 +68,7 @@ def objects(text: str) -> list[dict[str, Any] | list[Any]]:
             if not (end := _THOUGHT.search(text, at)):
                 raise UnreadableError("it ended while thinking, before an answer")
             at = end.end()
-        elif mark[
-            "close"
-        ]:  # what stands before it was thought aloud: a server may keep the opening mark to itself
+        elif mark["close"]:  # text before it is thinking: a server may omit the opening mark
             values.clear()
         else:
             try:
@@ -86,18 +84,18 @@ def objects(text: str) -> list[dict[str, Any] | list[Any]]:
 
 
 def printable(text: str) -> str:
-    """The text with halves of characters, which no file or terminal takes, as question marks."""
+    """The text with lone surrogates, which no file or terminal accepts, as question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _value(text: str, start: int) -> tuple[Any, int]:
-    """The value that begins at `start`, and where it ends: as JSON, or mended."""
+    """The value that begins at `start` and its end: plain JSON, or repaired."""
     try:
         return _strict.raw_decode(text, start)
     except UnreadableError:
         raise
     except (ValueError, RecursionError):
-        if text[start] == "[":  # of a list that is none, the bracket is chatter before an object
+        if text[start] == "[":  # if it is no list, the bracket is chatter before an object
             with suppress(ValueError, RecursionError):
                 value, end = _strict.raw_decode(text, text.index("{", start))
                 if not _NEXT.match(text, end):
@@ -107,7 +105,7 @@ def _value(text: str, start: int) -> tuple[Any, int]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Behind the bracket that closes what cannot be read, strings or not."""
+    """The position after the bracket that closes an unreadable part, ignoring strings."""
     depth = 0
     for bracket in _BRACKET.finditer(text, start):
         depth += 1 if bracket[0] in "{[" else -1
@@ -139,7 +137,7 @@ class CutOffError(UnreadableError):
 
 
 class _Reader:
-    """Reads an untidy value from `at` on, which stands behind it afterwards."""
+    """Reads an untidy value from `at`, and leaves `at` behind it."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text, self.at = text, at
@@ -158,7 +156,7 @@ class _Reader:
                 return self.bare()
 
     def peek(self) -> str:
-        """The next letter that is no space and no comment."""
+        """The next character that is neither space nor comment."""
         self.at = _SPACE.match(self.text, self.at).end()  # pyright: ignore[reportOptionalMemberAccess]
         if self.at >= len(self.text):
             raise CutOffError
@@ -197,7 +195,7 @@ class _Reader:
         self.at += letter == "]"  # a brace closes the list too, and the object around it
 
     def string(self, where: str) -> str:
-        """A text up to its last quote: one that something follows which may follow a text here."""
+        """A text up to its closing quote: one followed by a character that may follow a text here."""
         inside, certain = _INSIDE[_QUOTES[self.text[self.at]]], _CERTAIN[where]
         start = end = self.at + 1
         likely = 0
@@ -219,12 +217,12 @@ class _Reader:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
     def bare(self) -> Any:
-        """A number or a word of JSON that stands alone; anything else is text."""
+        """An unquoted number or JSON keyword; anything else is text."""
         if number := _NUMBER.match(self.text, self.at):
             self.at = number.end()
             try:
                 return json.loads(number[0])
-            except ValueError:  # more digits than Python reads
+            except ValueError:  # more digits than Python parses
                 return number[0]
         if not (run := _BARE.match(self.text, self.at)):
             self.refuse()

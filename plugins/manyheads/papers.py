@@ -1,4 +1,4 @@
-"""Papers, how they are named, the dates between which they are looked for, and scientists: what the bank and the services give."""
+"""Papers, their identifiers, date windows, and scientists: the data of the bank and the services."""
 
 import datetime as dt
 import re
@@ -19,61 +19,61 @@ def _count(value: object) -> int | None:
 
 
 class Paper(BaseModel):
-    """A paper of a knowledge bank or of a literature service. What is not known of it is None or empty, never made up.
+    """A paper of a knowledge bank or a literature service. Unknown fields are None or empty, never made up.
 
-    A bank masks its authors (`Scientist17`) before it keeps them; those of a service stand under their own names.
+    A bank masks its authors (`Scientist17`) before it stores them; a service gives their real names.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
-    """In a bank its id in the corpus; of a library `source:identifier`, such as `semantic_scholar:649def34f8be…`."""
+    """A bank's paper: its id in the corpus. A library's paper: `source:identifier`, such as `semantic_scholar:649def34f8be…`."""
     source: SourceName = "local"
-    """Where it was found; `local` is the corpus."""
+    """The source; `local` is the corpus."""
     title: str
     abstract: str = ""
     year: int | None = None
-    """Every paper of a bank has one."""
+    """Always present in a bank."""
     date: dt.date | None = None
     """Day of publication."""
     citations: Annotated[int | None, BeforeValidator(_count)] = None
-    """None too for what is no count."""
+    """None if the source's value is not a count."""
     authors: tuple[str, ...] = ()
     author_ids: tuple[str, ...] = ()
-    """Beside the authors, their ids in the source; empty for one whom the source does not tell from namesakes."""
+    """The authors' ids in the source, in order; empty for an author whom the source cannot identify."""
     venue: str | None = None
     keywords: tuple[str, ...] = ()
     affiliations: tuple[str, ...] = ()
     doi: str | None = None
     url: str | None = None
     retracted: bool | None = Field(default=None, exclude_if=lambda value: value is None)
-    """None where nobody has asked, or no source tells; left out then."""
+    """None if not looked up, or unknown to every source; then omitted."""
 
     @property
     def key(self) -> str:
-        """The same for a paper of two sources: its title's letters and digits."""
+        """Key to match papers across sources: the title's letters and digits."""
         return fold(self.title)
 
 
 def year_of(year: object, date: dt.date | None) -> int | None:
-    """The year that a source tells, else that of the date; None for what is no year of our calendar."""
+    """The source's year, else that of the date; None if it is not a calendar year."""
     if type(year) is int and dt.MINYEAR <= year <= dt.MAXYEAR:
         return year
     return date.year if date else None
 
 
 def fold(text: str) -> str:
-    """Letters and digits alone, in lower case, accents dropped."""
+    """Letters and digits only, in lower case, without accents."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     return re.sub(r"[^\w]|_", "", "".join(c for c in plain if not unicodedata.combining(c)))
 
 
-# The ways to name a paper: an id of ours, a DOI, an arXiv number, its title.
+# Identifiers of a paper: our own id, a DOI, an arXiv number, its title.
 
 ARXIV_NUMBER = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})", re.ASCII)
-"""`2101.00001`, or `hep-th/9901001` of before April 2007; without a version."""
+"""`2101.00001`, or `hep-th/9901001` before April 2007; without a version."""
 ARXIV_DOI = "10.48550/arxiv."
-"""With which the DOIs begin that are arXiv's own."""
+"""Prefix of arXiv's own DOIs."""
 _DOI = re.compile(r"(?i:doi:|https?://(?:dx\.)?doi\.org/)?\s*(10\.\d{4,9}/\S+)", re.ASCII)
 _ARXIV = re.compile(
     rf"(?i:arxiv:|(?:https?://)?arxiv\.org/(?:abs|pdf|html)/)?\s*({ARXIV_NUMBER.pattern})(?:v\d+)?(?:\.pdf)?",
@@ -83,14 +83,14 @@ _ARXIV = re.compile(
 
 @dataclass(frozen=True)
 class Identifier:
-    """A paper's name without its prefix; an `own` one is the identifier of its `source`."""
+    """An identifier without its prefix; for `own`, the identifier in its `source`."""
 
     kind: Literal["own", "doi", "arxiv", "title"]
     value: str
     source: SourceName | None = None
 
     def at(self, source: SourceName) -> str | None:
-        """What the source's `paper` is asked for; None where it must be searched for by its title."""
+        """The identifier to query a source with; None if the source must be searched by title."""
         match self.kind:
             case "own":
                 return self.value if source == self.source else None
@@ -104,12 +104,12 @@ class Identifier:
                 return None
 
     def means(self, paper: Paper) -> bool:
-        """Whether a paper found bears this title."""
+        """Whether a search result has this title."""
         return self.kind == "title" and paper.key == fold(self.value) != ""
 
 
 def identify(text: str) -> Identifier:
-    """How a paper is named, told by its form; what is nothing else is a title."""
+    """Parse a paper's identifier by its form; anything else is a title."""
     text = text.strip()
     if arxiv := _ARXIV.fullmatch(text):
         return Identifier("arxiv", arxiv[1])
@@ -125,7 +125,7 @@ def identify(text: str) -> Identifier:
 
 
 def identifiers_of(paper: Paper) -> tuple[Identifier, ...]:
-    """The names by which other sources may know a paper, surest first."""
+    """The paper's identifiers for other sources, most reliable first."""
     number = [Identifier("arxiv", paper.id.partition(":")[2])] if paper.source == "arxiv" else []
     doi = [identify(paper.doi)] if paper.doi else []
     return (*number, *doi, Identifier("title", paper.title))
@@ -136,13 +136,13 @@ def identifiers_of(paper: Paper) -> tuple[Identifier, ...]:
 
 @dataclass(frozen=True)
 class Window:
-    """Dates of publication, half open: `after` ≤ date < `before`; None leaves an end open."""
+    """Publication dates, half open: `after` ≤ date < `before`; None leaves an end open."""
 
     after: dt.date | None = None
     before: dt.date | None = None
 
     def holds(self, paper: Paper) -> bool:
-        """Whether a paper surely lies inside: of one with a year alone, the whole year must; undated ones do not."""
+        """Whether a paper surely lies in the window. With a year alone, the whole year must; an undated paper does not."""
         if self.after is None and self.before is None:
             return True
         if paper.date is None and paper.year is None:
@@ -159,7 +159,7 @@ class Window:
 ANY_TIME = Window()
 
 
-# Scientists as the knowledge bank keeps them (VirSci 2025, §3.1).
+# Scientists of the knowledge bank (VirSci 2025, §3.1).
 
 
 Period = Literal["past", "contemporary"]
@@ -175,32 +175,32 @@ class Scientist(BaseModel):
     interests: tuple[str, ...] = ()
     papers: int = 0
     citations: int | None = None
-    """None where the corpus knows of none of the papers how often it is cited."""
+    """None if the corpus has no citation counts for the papers."""
     collaborators: dict[str, int] = Field(default_factory=dict)
     """Masked name of each past co-author in S, with the number of papers written together (row of A)."""
 
     def closest(self, count: int) -> list[str]:
-        """The `count` collaborators with the most papers written together; among equals, lower numbers first."""
+        """The `count` collaborators with the most joint papers; ties by lower number."""
         together = self.collaborators
         return sorted(together, key=lambda name: (-together[name], len(name), name))[:count]
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A paper found, with its cosine similarity to the query (-1…1)."""
+    """A retrieved paper with its cosine similarity to the query (-1…1)."""
 
     paper: Paper
     score: float
     channels: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
-    """Name and reason of each way in which it was found, where a look-up has several."""
+    """Name and reason of each retrieval strategy that found it, for look-ups with several."""
 
 
 class Literature(Protocol):
-    """What a system reads of a research ecosystem; `bank.ecosystem.Ecosystem` is one."""
+    """What a system reads from a research ecosystem; implemented by `bank.ecosystem.Ecosystem`."""
 
     @property
     def scientists(self) -> list[Scientist]:
-        """S, the scientists that can be asked."""
+        """S, the available scientists."""
         ...
 
     def scientist(self, name: str) -> Scientist:
@@ -208,12 +208,12 @@ class Literature(Protocol):
         ...
 
     def works(self, name: str, k: int) -> list[Paper]:
-        """The `k` papers of B_past by a scientist that are cited most."""
+        """A scientist's `k` most cited papers in B_past."""
         ...
 
     @property
     def last_year(self) -> int | None:
-        """The last year of B_past; None where nothing bounds it."""
+        """The last year of B_past; None if unbounded."""
         ...
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
@@ -221,27 +221,27 @@ class Literature(Protocol):
         ...
 
     async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
-        """The `k` scientists whose profiles are nearest to a query, best first."""
+        """The `k` scientists with the most similar profiles, best first."""
         ...
 
     async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
-        """Tokens of each query beyond those that the embedding model reads at once; None where it does not say."""
+        """Tokens by which each query exceeds the embedding model's limit; None if the model has no stated limit."""
         ...
 
     def expect(self, *queries: str) -> None:
-        """Queries that will be looked up soon; what they need may be made ready meanwhile."""
+        """Announce upcoming queries, so that they can be prepared in the meantime."""
         ...
 
 
 class NoLiterature:
-    """The ecosystem of a system that needs none: nobody in it, nothing to find."""
+    """The empty ecosystem, for a system that needs none."""
 
     @property
     def scientists(self) -> list[Scientist]:
         return []
 
     def scientist(self, name: str) -> Scientist:
-        """Nobody is there; raises `CorpusError`."""
+        """Raises `CorpusError`: there are no scientists."""
         raise CorpusError(f"{name!r}: no such scientist: this run has no corpus")
 
     def works(self, name: str, k: int) -> list[Paper]:
@@ -261,4 +261,4 @@ class NoLiterature:
         return [None] * len(queries)
 
     def expect(self, *queries: str) -> None:
-        """Nothing is looked up here."""
+        """No-op."""

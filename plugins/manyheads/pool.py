@@ -1,4 +1,4 @@
-"""What the runs of one process share: opened once, counted, closed by the last who uses it."""
+"""Resources shared by the runs of one process: opened once, counted, closed by the last user."""
 
 import asyncio
 import threading
@@ -13,16 +13,16 @@ class _Entry(Generic[T]):
     def __init__(self) -> None:
         self.lock, self.users = threading.Lock(), 0
         self.things: list[T] = []
-        """The one thing, once it is open."""
+        """The resource, once open."""
 
 
 class Pool(Generic[T]):
-    """Things by key, for any number of threads and event loops.
+    """Resources by key, for any number of threads and event loops.
 
         corpora = Pool(Ecosystem.close)
         async with corpora.lent_in_thread(folder, lambda: Ecosystem.open(folder)) as ecosystem: ...
 
-    What belongs to one event loop, such as an HTTP client, has the loop in its key.
+    The key of a resource that belongs to one event loop, such as an HTTP client, includes the loop.
     """
 
     def __init__(self, close: Callable[[T], object]) -> None:
@@ -31,9 +31,9 @@ class Pool(Generic[T]):
         self._entries: dict[Hashable, _Entry[T]] = {}
 
     def take(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The thing of a key, made by the first who asks while the others wait; `give_back` must follow.
+        """The resource of a key, made by the first caller while others wait; `give_back` must follow.
 
-        What `make` raises is raised here; the next who asks tries again.
+        Raises what `make` raises; the next caller tries again.
         """
         with self._lock:
             entry = self._entries.setdefault(key, _Entry[T]())
@@ -48,7 +48,7 @@ class Pool(Generic[T]):
             raise
 
     def give_back(self, key: Hashable) -> object:
-        """One user less; the last one's leaving closes the thing, and returns what `close` does."""
+        """Return a resource. The last return closes it and gives the result of `close`."""
         with self._lock:
             entry = self._entries[key]
             entry.users -= 1
@@ -59,7 +59,7 @@ class Pool(Generic[T]):
 
     @asynccontextmanager
     async def lent_in_thread(self, key: Hashable, make: Callable[[], T]) -> AsyncGenerator[T]:
-        """The thing of a key for the length of a block, opened and closed in a thread: the loop goes on meanwhile."""
+        """The resource of a key for a block, opened and closed in a thread so that the loop is not blocked."""
         opening = asyncio.ensure_future(asyncio.to_thread(self.take, key, make))
         try:
             thing = await asyncio.shield(opening)

@@ -1,7 +1,7 @@
-"""Prompt files: strict, sandboxed Jinja, in bounds of time and size.
+"""Prompt files: strict, sandboxed Jinja with limits on time and size.
 
-What is put into a prompt is data: it is never rendered again, and what comes from papers or models is fenced by the
-`quoted` filter so that it cannot pass for the prompt's own words.
+Variables are data: they are never rendered again, and text from papers or models is fenced by the `quoted` filter
+so that it cannot pass for the prompt's own words.
 """
 
 import re
@@ -38,7 +38,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def quoted(text: object, label: str) -> str:
-    """Fence untrusted text between `<label>` lines; whatever begins like a closing fence in the text is defused."""
+    """Fence untrusted text between `<label>` lines; anything in it that looks like a closing fence is escaped."""
     body = re.sub(rf"<(\s*)/(?=\s*{re.escape(label)}\b)", r"‹\1/", str(text).strip(), flags=re.IGNORECASE)
     return f"<{label}>\n{body}\n</{label}>"
 
@@ -51,17 +51,17 @@ class Prompts:
     """The prompt files of a search path.
 
     Args:
-        resources: where `prompts/` folders are looked for.
+        resources: the search path for `prompts/` folders.
     """
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
 
     def render(self, name: str, variables: Mapping[str, object]) -> str:
-        """Render `prompts/<name>` with exactly these variables.
+        """Render `prompts/<name>` with these variables.
 
         Raises:
-            ConfigError: no such prompt, a syntax error, or a variable that the task does not give.
+            ConfigError: no such prompt, a syntax error, or a variable that the task does not provide.
         """
         try:
             text = "".join(_bounded(self._environment.get_template(name).generate(variables)))
@@ -69,12 +69,12 @@ class Prompts:
             raise ConfigError(
                 f"{self._where(name)}: {error.message}",
                 tried=f"variables of this task: {', '.join(sorted(variables)) or 'none'}",
-                hint="use one of these, or take the line out",
+                hint="use one of these, or remove the line",
             ) from error
         except TemplateError as error:
             raise self._broken(name, error) from error
         except RecursionError as error:
-            raise ConfigError(f"{self._where(name)}: includes or calls itself without end") from error
+            raise ConfigError(f"{self._where(name)}: includes or calls itself endlessly") from error
         except (
             ArithmeticError,
             AttributeError,
@@ -85,25 +85,25 @@ class Prompts:
             AssertionError,
         ) as error:
             raise ConfigError(f"{self._where(name)}: cannot be rendered: {error}") from error
-        whole = text.encode("utf-8", "replace").decode()  # no server takes half a character
+        whole = text.encode("utf-8", "replace").decode()  # servers reject lone surrogates
         return re.sub(r"\n{3,}", "\n\n", whole).strip() + "\n"
 
     def find(self, name: str) -> Path | None:
-        """The file `prompts/<name>` that wins, None where there is none."""
+        """The winning file `prompts/<name>`, or None."""
         return self._resources.find("prompts", name)
 
     def names(self, folder: str) -> list[str]:
-        """The YAML files below a folder of `prompts/`, by name."""
+        """YAML files below a folder of `prompts/`, by name."""
         return sorted(self._resources.names("prompts", ".yaml", folder))
 
     def wording(self, model: object, *, names: Sequence[str] = ()) -> str:
-        """A reply, or a part of a result, as others are shown it: by the template of its class, `spoken/<key>.md.j2`.
+        """A reply, or a part of a result, as shown to agents: rendered by its class's template, `spoken/<key>.md.j2`.
 
-        A reply without one says it by its method `spoken`, a text is itself. Prompts call it by the filter `wording`.
+        A reply without a template uses its method `spoken`; a text is itself. Prompts call this as the filter `wording`.
 
         Args:
-            model: the reply, its key see `key_of`.
-            names: what its numbers stand for, from 1 on, for those who have not seen them.
+            model: the reply; its key is `key_of`.
+            names: labels of its numbers, from 1 on, for readers who do not know them.
         """
         for kind in type(model).__mro__:
             if self.find(name := f"spoken/{key_of(kind)}.md.j2"):
@@ -112,28 +112,28 @@ class Prompts:
         return str(spoken() if callable(spoken) else model)
 
     def words(self, name: str, kind: type[M]) -> M | None:
-        """What `prompts/<name>`, a YAML file, says, as a model; None where there is no such file.
+        """The content of `prompts/<name>`, a YAML file, as a model; None if there is no such file.
 
         Raises:
-            ConfigError: it is not YAML, or not of this form.
+            ConfigError: not YAML, or not of this model.
         """
         path = self.find(name)
         return path and _words(path, path.stat().st_mtime_ns, kind)
 
     def try_out(self, name: str, variables: Iterable[str]) -> None:
-        """Render a prompt with samples of its variables. Raises `ConfigError` where that fails."""
+        """Render a prompt with sample variables. Raises `ConfigError` if that fails."""
         self.render(name, {variable: Sample(variable) for variable in variables})
 
     def needs(self, name: str) -> frozenset[str]:
-        """The variables that `prompts/<name>` and everything that it includes or extends read."""
+        """The variables used by `prompts/<name>` and by everything that it includes or extends."""
         return frozenset[str]().union(*(variables for variables, _ in self._parts(name).values()))
 
     def defaults(self, name: str) -> frozenset[str]:
-        """The variables that `prompts/<name>` can do without: they have a default, or it asks whether they are defined."""
+        """The optional variables of `prompts/<name>`: with a default, or tested with `is defined`."""
         return frozenset[str]().union(*(_defaults(self._source(part)) for part in self.parts(name)))
 
     def parts(self, name: str) -> frozenset[str]:
-        """The files that `prompts/<name>` is made of: itself, and everything that it includes or extends."""
+        """The files of `prompts/<name>`: itself, and everything that it includes or extends."""
         return frozenset(self._parts(name))
 
     def _parts(self, name: str) -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
@@ -163,7 +163,7 @@ class Prompts:
             raise ConfigError(f"{path}: not UTF-8 text: {error}", hint="save it as UTF-8") from error
         if problem := _endless(source):
             raise ConfigError(
-                f"{path}: {problem}", hint="prompts are texts with a few loops over what they are given"
+                f"{path}: {problem}", hint="prompts are texts with a few loops over their variables"
             )
         return source
 
@@ -172,7 +172,7 @@ class Prompts:
 
     def _broken(self, name: str, error: TemplateError) -> ConfigError:
         if isinstance(error, TemplateNotFound):
-            return ConfigError(f"{self._where(name)}: includes {error.name}, which is not there")
+            return ConfigError(f"{self._where(name)}: includes {error.name}, which does not exist")
         line = f":{error.lineno}" if isinstance(error, TemplateSyntaxError) else ""
         return ConfigError(
             f"{self._where(name)}{line}: {error.message}", hint="see the Jinja2 template syntax"
@@ -181,7 +181,7 @@ class Prompts:
 
 @cache
 def key_of(kind: type) -> str:
-    """The name under which a class's words are filed: a reply's as role cards name it, another's behind its module's."""
+    """The file name of a class's wording: a reply's name as in role cards; other classes prefixed with their module."""
     name, module = kind.__name__, kind.__module__
     if module.startswith("manyheads.replies."):
         return name
@@ -196,28 +196,28 @@ def _words(path: Path, changed: int, kind: type[M]) -> M:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     except ValidationError as error:
-        raise ConfigError(f"{path}: {describe(error)}", hint="compare it with the file that ships") from error
+        raise ConfigError(f"{path}: {describe(error)}", hint="compare it with the shipped file") from error
 
 
 def _bounded(pieces: Iterator[str]) -> Iterator[str]:
-    """The pieces of a prompt, as long as it stays within what a prompt may take."""
+    """The pieces of a rendered prompt, within the limits."""
     size, late = 0, time.monotonic() + SECONDS
     for piece in pieces:
         size += len(piece)
         if size > LARGEST or time.monotonic() > late:
             limit = f"{LARGEST:,} characters" if size > LARGEST else f"{SECONDS:g} seconds"
-            raise ValueError(f"it takes more than {limit}")
+            raise ValueError(f"it needs more than {limit}")
         yield piece
 
 
-@lru_cache(maxsize=1)  # both who read it come one after the other
+@lru_cache(maxsize=1)  # its two callers follow each other
 def _parsed(source: str) -> nodes.Template:
     return _environment().parse(source)
 
 
 @lru_cache(maxsize=1024)
 def _endless(source: str) -> str | None:
-    """Why a template might never end, or not be a prompt at all; None where nothing speaks against it."""
+    """Why a template might never end, or is no prompt; None if it is fine."""
     if len(source) > LARGEST:
         return f"longer than {LARGEST:,} characters"
     try:
@@ -225,7 +225,7 @@ def _endless(source: str) -> str | None:
     except RecursionError:
         return "nested too deep"
     except TemplateSyntaxError:
-        return None  # said with its line where it is rendered
+        return None  # reported with its line at rendering
     macros = list(tree.find_all(nodes.Macro))
     for at, macro in enumerate(macros):
         calls = {call.node.name for call in macro.find_all(nodes.Call) if isinstance(call.node, nodes.Name)}
@@ -242,7 +242,7 @@ def _loops(node: nodes.Node) -> int:
 
 
 class _Compiled(BytecodeCache):
-    """What was compiled in this process, so that a second run need not do it again; jinja checks the content."""
+    """Cache of compiled templates, for further runs of this process; jinja checks the content."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], CodeType] = {}
@@ -260,11 +260,11 @@ _compiled = _Compiled()
 
 PLAIN = frozenset({str, int, float, bool, type(None)})
 LARGEST = 2_000_000
-"""Characters of a prompt, and of its file."""
+"""Maximum characters of a prompt, and of its file."""
 SECONDS = 5.0
-"""What a prompt's rendering may take."""
+"""Limits of a prompt's rendering."""
 DEEPEST = 4
-"""Loops within each other."""
+"""Maximum depth of nested loops."""
 BUILTIN = frozenset({str, bytes, list, tuple, dict, set, frozenset})
 METHODS = frozenset(
     {
@@ -282,17 +282,17 @@ METHODS = frozenset(
         "get",
     }
 )
-"""Of texts, lists and mappings; others make a gigabyte of a word."""
+"""Allowed methods of texts, lists and mappings; others can make a gigabyte of a word."""
 FILTERS = (
     "abs", "batch", "capitalize", "count", "default", "d", "dictsort", "e", "escape", "first", "float", "groupby", "int", "items", "join", "last",
     "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr", "slice", "sort",
     "string", "striptags", "sum", "title", "tojson", "trim", "truncate", "unique", "upper", "wordcount",
 )  # fmt: skip
-"""Of Jinja's: those that arrange and shorten; `indent`, `center`, `format` and the like grow without a limit."""
+"""Allowed filters of Jinja: those that arrange and shorten; `indent`, `center`, `format` and others grow without limit."""
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Leaves out jinja's checks, half of the time of a rendering, where an attribute is plain data and nothing else."""
+    """Skips jinja's checks, half of the rendering time, for attributes that are plain data."""
 
     intercepted_binops = frozenset({"*", "**", "%"})
 
@@ -332,14 +332,14 @@ def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironm
 
 @lru_cache(maxsize=1024)
 def _reads(source: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The variables that a template's text reads, and the templates that it names."""
+    """The variables that a template uses, and the templates that it names."""
     tree = _parsed(source)
     referenced = tuple(part for part in meta.find_referenced_templates(tree) if part)
     return frozenset(meta.find_undeclared_variables(tree)), referenced
 
 
 class Sample(str):
-    """Stands for anything that a prompt may be given: a text, a number, a list of two, an object, a function."""
+    """Sample value for any variable: a text, a number, a list of two, an object, a function."""
 
     def __getattr__(self, name: str) -> "Sample":
         if name.startswith("__") or name in ("unsafe_callable", "alters_data"):

@@ -21,38 +21,38 @@ from manyheads.disk import expanded
 from manyheads.errors import ConfigError, did_you_mean
 from manyheads.escaping import shortened
 
-KINDS = ("roles", "prompts", "configs", "evals", "models")
+KINDS = ("roles", "prompts", "configs", "evals")
 PACKS = "manyheads.packs"
 LARGEST = 4_000_000
-"""Characters of a YAML text, which may hold whole papers."""
+"""Maximum characters of a YAML file, which may contain whole papers."""
 DEEPEST, MOST_NODES = 50, 200_000
-EXPORT = "make one, with copies of the shipped files to edit: manyheads prompts export FOLDER"
+EXPORT = "create one with copies of the shipped files: manyheads prompts export FOLDER"
 
 
 @cache
 def shipped() -> Path:
-    """The folder that holds our own `roles/`, `prompts/`, `configs/` and `evals/`."""
+    """The folder with the shipped `roles/`, `prompts/`, `configs/` and `evals/`."""
     here = Path(__file__).resolve().parent
     return here / "_data" if (here / "_data").is_dir() else here.parents[1]
 
 
 def parse_yaml(text: str) -> Any:
-    """YAML as plain data. PyYAML's own parser takes ten times as long as libyaml, on which its wheels bring another.
+    """YAML as plain data. Uses libyaml, which is ten times as fast as PyYAML's own parser.
 
     Raises:
-        yaml.YAMLError: the text is no YAML, is nested too deep, too large, or holds what no file or request could.
+        yaml.YAMLError: not YAML, nested too deeply, too large, or with values that no file or request can hold.
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     _bounded(text, loader)
     try:
         return sound(yaml.load(text, Loader=loader))
-    # PyYAML's constructors leave numbers and dates that are none to Python.
+    # PyYAML's constructors pass malformed numbers and dates to Python.
     except (ValueError, OverflowError, LookupError, AttributeError, TypeError) as error:
-        raise yaml.YAMLError(f"a value is none of its kind: {shortened(str(error), 200)}") from error
+        raise yaml.YAMLError(f"invalid value: {shortened(str(error), 200)}") from error
 
 
 def _bounded(text: str, loader: Any) -> None:
-    """Raises yaml.YAMLError for what would break the parser, or fill the memory once its aliases are written out."""
+    """Raises yaml.YAMLError for text that would crash the parser or, with aliases expanded, fill the memory."""
     if len(text) > LARGEST:
         raise yaml.YAMLError(f"longer than {LARGEST:,} characters")
     depth = nodes = 0
@@ -62,7 +62,7 @@ def _bounded(text: str, loader: Any) -> None:
         if isinstance(event, yaml.AliasEvent):
             size = anchors.get(event.anchor, 1)
             if size is None:
-                raise yaml.YAMLError(f"*{event.anchor} holds itself")
+                raise yaml.YAMLError(f"*{event.anchor} contains itself")
             nodes += size
         elif isinstance(event, yaml.ScalarEvent):
             nodes += 1
@@ -81,11 +81,11 @@ def _bounded(text: str, loader: Any) -> None:
         if depth > DEEPEST:
             raise yaml.YAMLError(f"nested more than {DEEPEST} levels deep")
         if nodes > MOST_NODES:
-            raise yaml.YAMLError(f"more than {MOST_NODES:,} values, its aliases written out")
+            raise yaml.YAMLError(f"more than {MOST_NODES:,} values with aliases expanded")
 
 
 def parse_json(text: str) -> Any:
-    """JSON as plain data, within the same bounds; raises ValueError."""
+    """JSON as plain data with the same limits; raises ValueError."""
     try:
         return sound(json.loads(text, parse_constant=_no_constant))
     except RecursionError:
@@ -93,19 +93,19 @@ def parse_json(text: str) -> Any:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def sound(data: Any) -> Any:
-    """The data itself; raises ValueError where it holds what can be neither kept nor sent."""
+    """The data unchanged; raises ValueError if it cannot be stored or sent."""
     waiting: list[tuple[Any, int]] = [(data, 0)]
     while waiting:
         value, depth = waiting.pop()
         match value:
             case str():
                 if "\0" in value:
-                    raise ValueError("a text holds a NUL")
-                value.encode()  # halves of characters can be neither kept nor sent
+                    raise ValueError("a text contains a NUL character")
+                value.encode()  # lone surrogates cannot be stored or sent
             case int():
                 if not -(2**63) <= value < 2**63:
                     raise ValueError("a number has more than 64 bits")
@@ -127,7 +127,7 @@ def data_file(name: str) -> Path:
 
 @cache
 def packs() -> Mapping[str, str]:
-    """The packages that bring files or reply types, by their entry points; raises `ConfigError` for two of one name."""
+    """The packages that bring files or reply types, from their entry points; raises `ConfigError` for duplicate names."""
     found: dict[str, str] = {}
     for point in entry_points(group=PACKS):
         if found.setdefault(point.name, point.module) != point.module:
@@ -140,7 +140,7 @@ def packs() -> Mapping[str, str]:
 
 @cache
 def pack_folders() -> tuple[Path, ...]:
-    """The folders of packs, without importing their code; raises `ConfigError` where one names what is not installed."""
+    """The folders of packs, without importing their code; raises `ConfigError` for a package that is not installed."""
     folders: list[str] = []
     for name, package in packs().items():
         try:
@@ -161,11 +161,11 @@ class Resources:
     """A search path over folders that each may hold `roles/`, `prompts/`, `configs/`, `evals/`."""
 
     folders: tuple[Path, ...] = ()
-    """The user's, first one strongest."""
+    """The user's folders, highest priority first."""
 
     @classmethod
     def of(cls, paths: Sequence[str | Path] = ()) -> "Resources":
-        """The search path for these user folders and those of `MANYHEADS_PATH`; raises `ConfigError` for one not there."""
+        """The search path for these user folders and `MANYHEADS_PATH`; raises `ConfigError` for a missing folder."""
         named = [*paths, *filter(None, os.environ.get("MANYHEADS_PATH", "").split(os.pathsep))]
         folders = tuple(expanded(path).resolve() for path in named)
         for folder in folders:
@@ -181,12 +181,12 @@ class Resources:
         """The winning file `kind/name`, or None. `name` is a relative POSIX path inside `kind`."""
         inside = PurePosixPath(name)
         if inside.is_absolute() or ".." in inside.parts:
-            raise ConfigError(f"{kind}/{name}: a name stays inside its folder")
+            raise ConfigError(f"{kind}/{name}: the name must stay inside its folder")
         candidates = (root / kind / inside for root in self.search_path)
         return next((path for path in candidates if path.is_file()), None)
 
     def need(self, kind: str, name: str) -> Path:
-        """Like `find`, but a missing file is a `ConfigError` that lists where it was looked for, and its neighbours."""
+        """Like `find`, but a missing file is a `ConfigError` with the search path and the neighbouring files."""
         if found := self.find(kind, name):
             return found
         every = sorted(self.names(kind))
@@ -202,15 +202,15 @@ class Resources:
         )
 
     def names(self, kind: str, suffix: str = "", inside: str = "") -> dict[str, Path]:
-        """Every file of a kind that ends in `suffix`, by its name inside the kind; strongest file wins.
+        """Every file of a kind that ends in `suffix`, by its name inside the kind; highest priority wins.
 
         Args:
-            inside: only those below this folder of the kind, such as `tools/`.
+            inside: only files below this folder of the kind, such as `tools/`.
         """
         return {name: Path(entry.path) for name, entry in self._files(kind, suffix, inside).items()}
 
     def state(self, kind: str) -> "State":
-        """The winning files of a kind as they lie on the disk; equal as long as none of them changes."""
+        """The winning files of a kind with their state on disk; equal as long as no file changes."""
         files = ((name, entry.path, entry.stat()) for name, entry in self._files(kind).items())
         return tuple((name, path, stat.st_ino, stat.st_mtime_ns, stat.st_size) for name, path, stat in files)
 
@@ -219,7 +219,7 @@ class Resources:
         for root in reversed(self.search_path):
             folders = [(inside, os.path.join(root, kind, inside))]
             files = dict[str, os.DirEntry[str]]()
-            for before, folder in folders:  # grows by each folder that is met
+            for before, folder in folders:  # grows with each subfolder
                 with suppress(OSError), os.scandir(folder) as entries:
                     for entry in entries:
                         if entry.is_dir(follow_symlinks=False):
@@ -231,11 +231,11 @@ class Resources:
 
 
 State = tuple[tuple[str, str, int, int, int], ...]
-"""Files by their names, with what changes when they are written."""
+"""Files by name, with their modification state."""
 
 
 def copy_out(resources: Resources, folder: Path, kinds: Sequence[str]) -> list[Path]:
-    """Copy the winning files of some kinds into a user's folder; those that are there stay. Raises OSError."""
+    """Copy the winning files of some kinds into a user's folder; existing files stay. Raises OSError."""
     written: list[Path] = []
     for kind in kinds:
         for name, source in resources.names(kind).items():

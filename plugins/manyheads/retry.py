@@ -1,7 +1,7 @@
-"""The one layer of retries, for models and for literature services: what is sent again, when, and how often.
+"""The one layer of retries, for models and literature services: which requests are retried, when, and how often.
 
-`Retry-After` is honoured as a number and as a date (RFC 9110, §10.2.3). Exceptions of clients are known by name, so that none
-of the clients need be imported.
+`Retry-After` is honoured as a number and as a date (RFC 9110, §10.2.3). Exceptions of clients are recognised by name,
+so no client needs to be imported.
 """
 
 import asyncio
@@ -28,16 +28,16 @@ _Place = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast a server may be asked."""
+    """Rate limit of a server."""
 
     seconds: float = 0.0
-    """The least time between the starts of two requests."""
+    """Minimum seconds between the starts of two requests."""
     at_once: int | None = None
-    """How many requests may be under way; None for any number."""
+    """Maximum number of concurrent requests; None for no limit."""
 
 
 class OverdueError(Exception):
-    """A turn would come too late; `seconds` from now."""
+    """The next slot is too late, `seconds` from now."""
 
     def __init__(self, seconds: float, *, paused: bool) -> None:
         self.seconds, self.paused = seconds, paused
@@ -45,7 +45,7 @@ class OverdueError(Exception):
 
 
 class Limiter:
-    """Turns at one server. Times are seconds of `time.monotonic`."""
+    """Rate limiter of one server. Times are seconds of `time.monotonic`."""
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
@@ -58,16 +58,16 @@ class Limiter:
 
     @asynccontextmanager
     async def turn(self, until: float = math.inf) -> AsyncGenerator[None]:
-        """Wait for a turn, and have it as long as the block lasts.
+        """Wait for a slot and hold it for the block.
 
-        Raises `OverdueError` as soon as it is known that no turn comes before `until`.
+        Raises `OverdueError` as soon as no slot can come before `until`.
         """
         slot = self._reserve(until)
         place = (asyncio.get_running_loop(), asyncio.Event())
         started = False
         try:
             await self._take(place, until)
-            # no event to wait for: those who know more may live in other threads and loops
+            # no event to wait for: other users may live in other threads and loops
             while (seconds := self._seconds_before_start(slot, until)) > 0:  # noqa: ASYNC110
                 await asyncio.sleep(seconds)
             started = True
@@ -76,7 +76,7 @@ class Limiter:
             self._leave(slot, place, started)
 
     def pause(self, seconds: float) -> None:
-        """Let nobody start for so long, at most a day; a pause that lasts longer already stays as it is."""
+        """Let nobody start for this many seconds, at most a day; a longer pause stays."""
         with self._lock:
             now = time.monotonic()
             until = now + min(seconds, _LONGEST_PAUSE)
@@ -100,7 +100,7 @@ class Limiter:
             return slot
 
     async def _take(self, place: _Place, until: float) -> None:
-        """Wait for a place among those under way; they are given in the order in which they were asked for."""
+        """Wait for one of the concurrent places, first come, first served."""
         with self._lock:
             if self.pace.at_once is None or self._under_way < self.pace.at_once:
                 self._under_way += 1
@@ -113,7 +113,7 @@ class Limiter:
             raise OverdueError(0.0, paused=False) from None
 
     def _seconds_before_start(self, slot: float, until: float) -> float:
-        """How long to wait before looking again; 0 when the turn is taken."""
+        """Seconds until the next look; 0 if the slot is taken."""
         with self._lock:
             now = time.monotonic()
             due = max(slot + self._stood_still, self._last_start + self.pace.seconds)
@@ -128,7 +128,7 @@ class Limiter:
             raise OverdueError(seconds, paused=self._paused_until > now)
 
     def _leave(self, slot: float, place: _Place, started: bool) -> None:
-        """Give the slot back if it was not used, and the place to the first who waits for one."""
+        """Return an unused slot, and pass the place to the first in the queue."""
         with self._lock:
             if not started:
                 heapq.heappush(self._returned, slot)
@@ -147,9 +147,9 @@ _limiters: dict[tuple[Hashable, Pace], Limiter] = {}
 
 
 def limiter(server: Hashable, pace: Pace) -> Limiter:
-    """The process' limiter of a server, made at first use.
+    """The process's limiter of a server, created on first use.
 
-    Those with a key and those without stand in different queues of a service, hence a limiter for each pace.
+    Services queue requests with and without a key separately, hence one limiter per pace.
     """
     return _limiters.setdefault((server, pace), Limiter(pace))
 
@@ -157,7 +157,7 @@ def limiter(server: Hashable, pace: Pace) -> Limiter:
 T = TypeVar("T")
 
 _PASSING = frozenset({408, 409, 425, 429})
-"""Statuses below 500 that may be gone at the next try."""
+"""Statuses below 500 that may be temporary."""
 _GARBLED = frozenset({"JSONDecodeError", "ChunkedEncodingError", "ContentDecodingError", "DecodingError"})
 _HOPELESS = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "InvalidSchema"})
 _UNREACHABLE = frozenset({"APIConnectionError", "ConnectionError", "TimeoutError", "Timeout"}) | {
@@ -166,7 +166,7 @@ _UNREACHABLE = frozenset({"APIConnectionError", "ConnectionError", "TimeoutError
 
 
 class RefusedError(Exception):
-    """A server answered with an error: seconds that its Retry-After asks for, and what it says, untrusted."""
+    """An HTTP error: the seconds of its Retry-After, and the server's message, untrusted."""
 
     def __init__(self, status: int, retry_after: float | None = None, text: str = "") -> None:
         self.status, self.retry_after, self.text = status, retry_after, text
@@ -177,19 +177,19 @@ class RefusedError(Exception):
 
 
 class SpentError(RefusedError):
-    """A server refuses because the account has nothing left: no wait mends that."""
+    """The account's quota is used up: retrying does not help."""
 
 
 class GarbledError(Exception):
-    """A server's answer cannot be read, or is not of the documented shape."""
+    """A server's response cannot be read or does not match its documentation."""
 
 
 class SlowError(Exception):
-    """No answer came before the time was up."""
+    """No response before the timeout."""
 
 
 def seconds_of(header: str | None) -> float | None:
-    """Seconds that a Retry-After header asks for: a number, or a date; None if it is neither."""
+    """Seconds of a Retry-After header, a number or a date; None if it is neither."""
     if header is None:
         return None
     with suppress(ValueError):
@@ -203,7 +203,7 @@ def seconds_of(header: str | None) -> float | None:
 
 
 def retry_after(error: BaseException | None) -> float | None:
-    """Seconds that the server asked to wait, from the exception that holds its answer."""
+    """Seconds of the Retry-After in an exception's response."""
     if isinstance(error, RefusedError):
         return error.retry_after
     headers: Any = getattr(getattr(error, "response", None), "headers", None)
@@ -211,7 +211,7 @@ def retry_after(error: BaseException | None) -> float | None:
 
 
 def status_of(error: BaseException | None) -> int | None:
-    """The HTTP status that an exception carries: ours, or one of the model providers' SDKs."""
+    """The HTTP status of an exception: ours, or one of a model provider's SDK."""
     if isinstance(error, RefusedError):
         return error.status
     status = getattr(error, "status_code", None)
@@ -219,28 +219,28 @@ def status_of(error: BaseException | None) -> int | None:
 
 
 def is_passing(status: int) -> bool:
-    """Whether a status may be gone at the next try."""
+    """Whether a status may be temporary."""
     return status in _PASSING or status >= 500
 
 
 def is_garbled(error: BaseException) -> bool:
-    """Whether an answer came that cannot be read."""
+    """Whether a response came but cannot be read."""
     return isinstance(error, GarbledError) or bool(_names(error) & _GARBLED)
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Whether no answer came: the connection was refused or dropped, or took too long."""
+    """Whether no response came: connection refused or dropped, or timeout."""
     return bool(_names(error) & (_UNREACHABLE | _HOPELESS)) and not is_garbled(error)
 
 
 def is_failure(error: BaseException) -> bool:
-    """Whether an exception tells of the server or the way to it, and not of a fault in the program."""
+    """Whether an exception comes from the server or the network, not from a bug in the program."""
     ours = isinstance(error, OverdueError | SlowError)
     return ours or status_of(error) is not None or is_garbled(error) or is_unreachable(error)
 
 
 def in_short(error: BaseException | None, most: int = 200) -> str:
-    """An exception's text on one line of at most `most` characters; its type where it has none."""
+    """An exception's text on one line of at most `most` characters; its type if it has no text."""
     text = scrubbed(" ".join(str(error).split())) or type(error).__name__
     return text if len(text) <= most else text[:most] + " …"
 
@@ -251,19 +251,19 @@ def _names(error: BaseException) -> set[str]:
 
 @dataclass
 class Retry:
-    """One request, sent again where that can help. Waiting for another try takes no turn from anybody.
+    """One request with its retries. A request that waits to be retried holds no slot.
 
     Args:
-        limiter: whose turns are waited for.
-        retries: how often it is sent again.
-        backoff: most seconds of the first wait between two tries; it doubles with each try, and is random.
-        longest: most seconds of any such wait.
-        until: when it is given up, in seconds of `time.monotonic`.
-        longest_asked: a server that asks for a longer wait is not asked again.
-        together: whether all who use the limiter wait when the server says that it is asked too often.
-        mend: changes the request after a failure, if it can; a mended request is sent at once, as if for the first time.
-        patient: after which failures even a mended request waits, as one that is sent again unchanged.
-        before_wait: called with each failure that is not the last, and whether the request was mended.
+        limiter: the rate limiter of the server.
+        retries: maximum number of retries.
+        backoff: maximum seconds of the first wait between two tries. It doubles with each try and is randomised.
+        longest: maximum seconds of any wait.
+        until: the deadline, in seconds of `time.monotonic`.
+        longest_asked: a server that asks for a longer wait is not retried.
+        together: whether a rate-limit response pauses all users of the limiter.
+        repair: changes the request after a failure, if it can; a repaired request is sent at once, as if new.
+        patient: failures after which even a repaired request waits like a retry.
+        before_wait: called with each failure but the last, and whether the request was repaired.
     """
 
     limiter: Limiter
@@ -273,18 +273,18 @@ class Retry:
     until: float = math.inf
     longest_asked: float = math.inf
     together: bool = True
-    mend: Callable[[BaseException], bool] | None = None
+    repair: Callable[[BaseException], bool] | None = None
     patient: Callable[[BaseException], bool] | None = None
     before_wait: Callable[[BaseException, bool], None] | None = None
     tries: int = field(default=0, init=False)
     failure: Exception | None = field(default=None, init=False)
-    """The last of a try: what to tell when time runs out while waiting for another."""
-    _mended: bool = field(default=False, init=False)
+    """The last try's exception: the error if time runs out during the next wait."""
+    _repaired: bool = field(default=False, init=False)
     _at_once: bool = field(default=False, init=False)
     _free: int = field(default=0, init=False)
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
-        """The answer to a request, or the exception of its last try. Raises `OverdueError` and `SlowError` too."""
+        """The response, or the exception of the last try. Also raises `OverdueError` and `SlowError`."""
         retrying = AsyncRetrying(
             stop=self._is_spent,
             wait=self._pause,
@@ -311,9 +311,9 @@ class Retry:
     def _may_help(self, error: BaseException) -> bool:
         if isinstance(error, OverdueError | SlowError | SpentError) or not isinstance(error, Exception):
             return False
-        self.failure, self._mended = error, self.mend is not None and self.mend(error)
-        self._free += self._mended
-        self._at_once = self._mended and not (self.patient and self.patient(error))
+        self.failure, self._repaired = error, self.repair is not None and self.repair(error)
+        self._free += self._repaired
+        self._at_once = self._repaired and not (self.patient and self.patient(error))
         if self._at_once:
             return True
         asked, status = retry_after(error), status_of(error)
@@ -322,7 +322,7 @@ class Retry:
         return is_passing(status) if status else is_failure(error) and not _names(error) & _HOPELESS
 
     def _pause(self, state: RetryCallState) -> float:
-        """Seconds to sleep: what Retry-After says, which the limiter may wait for, else a growing, random time."""
+        """Seconds to sleep: the Retry-After, which the limiter may wait for, else a growing random time."""
         if self._at_once:
             return 0.0
         asked = retry_after(self.failure)
@@ -335,7 +335,7 @@ class Retry:
 
     def _note(self, state: RetryCallState) -> None:
         if self.before_wait and self.failure:
-            self.before_wait(self.failure, self._mended)
+            self.before_wait(self.failure, self._repaired)
 
     def _is_spent(self, state: RetryCallState) -> bool:
         late = state.upcoming_sleep > self.until - time.monotonic()

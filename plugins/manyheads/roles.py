@@ -1,4 +1,4 @@
-"""Role cards: who an agent is, what it can be asked, and with which prompts."""
+"""Role cards: who an agent is, its tasks, and its prompts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,35 +22,35 @@ class _Card(BaseModel):
 
 
 class Task(_Card):
-    """One thing that a role can be asked to do."""
+    """One task of a role."""
 
     description: str
-    """What the task is for, in a line."""
+    """The purpose of the task, in one line."""
     reply: str | dict[str, Any]
-    """The typed reply: a name of `manyheads.replies.REPLIES`; `text` for plain text; `pack.Reply` for one that an installed
-    pack brings; `package.module:Class` for a pydantic class, whose module is imported when the card is read; a JSON
-    Schema, or the name of a `.json` file beside the card that holds one."""
+    """The reply type: a name of `manyheads.replies.REPLIES`; `text` for plain text; `pack.Reply` for one of an installed
+    pack; `package.module:Class` for a pydantic class, whose module is imported when the card is read; a JSON Schema, or
+    the name of a `.json` file beside the card that contains one."""
     variables: tuple[str, ...] = ()
-    """What the prompt is given; a prompt that reads anything else is refused."""
+    """The prompt's variables; a prompt that uses any other is an error."""
     prompt: str | None = None
-    """Prompt file under `prompts/`; `<role>/<task>.md.j2` unless it says otherwise."""
+    """Prompt file under `prompts/`, if it is not `<role>/<task>.md.j2`."""
 
 
 class RoleCard(_Card):
-    """A role as its YAML card describes it."""
+    """A role, as its YAML card describes it."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
-    """The role's name, a lower-case identifier, equal to the card's file name."""
+    """The role's name, a lower-case identifier equal to the card's file name."""
     description: str
-    """What others (and a host's speaker selection) read about the role."""
+    """The description for other agents (and for a host's speaker selection)."""
     variables: dict[str, Any] = Field(default_factory=dict)
-    """What the system prompt `prompts/<role>/system.md.j2` is given, each with its default; null must be given."""
+    """Variables of the system prompt `prompts/<role>/system.md.j2` with their defaults; null means required."""
     system: str | None = None
     """System prompt file under `prompts/`, if it is not `<role>/system.md.j2`."""
     model: str = "default"
     """Alias of the model in a config's `models`."""
     tools: tuple[str, ...] = ()
-    """Names of the tool functions that the role may call where its model can call tools."""
+    """Tool functions that the role may call if its model supports tool calls."""
     tasks: dict[str, Task] = Field(default_factory=dict)
     """Tasks by name."""
 
@@ -63,7 +63,7 @@ class RoleCard(_Card):
 
 @dataclass(frozen=True)
 class Roles:
-    """All role cards of a search path, with the prompts they name."""
+    """All role cards of a search path, with their prompts."""
 
     resources: Resources
 
@@ -80,7 +80,7 @@ class Roles:
         return dict(_cards(self.resources.state("roles")))
 
     def card(self, role: str) -> RoleCard:
-        """Raises `ConfigError` for a role that no folder holds."""
+        """Raises `ConfigError` for an unknown role."""
         if role not in self.cards:
             raise ConfigError(
                 f"no such role {role!r}",
@@ -100,7 +100,7 @@ class Roles:
         return card.tasks[task]
 
     def system(self, role: str, variables: Mapping[str, object]) -> str:
-        """The system prompt of a role; the card's defaults stand in for variables not given.
+        """The system prompt of a role; the card's defaults fill in missing variables.
 
         Raises:
             ConfigError: a variable without a default is missing, or one is not the role's.
@@ -123,13 +123,13 @@ class Roles:
         return self.prompts.render(self.card(role).prompt_of(task), variables)
 
     def reply(self, role: str, task: str) -> type[ReplyModel]:
-        """The reply type that a role's task asks for."""
+        """The reply type of a role's task."""
         return _reply(self.task(role, task), role, task)
 
     def problems(self) -> list[str]:
-        """Everything wrong with the cards and their prompts, a line each; empty when all is well.
+        """All problems of the cards and their prompts, a line each; empty if there are none.
 
-        Prompts are tried out again when a file has changed.
+        Prompts are checked again after a file has changed.
         """
         return list(_problems(self.resources, self.resources.state("roles"), self.resources.state("prompts")))
 
@@ -142,7 +142,7 @@ class Roles:
                 where, gives = self.resources.find("prompts", prompt), ", ".join(variables) or "nothing"
                 unknown = sorted(self.prompts.needs(prompt) - {*variables})
                 lines += [
-                    f"{where}: uses the variable {name!r}, but its task gives {gives}" for name in unknown
+                    f"{where}: uses the variable {name!r}, but its task has {gives}" for name in unknown
                 ]
                 try:
                     if not unknown:
@@ -171,7 +171,7 @@ def read_card(path: Path) -> RoleCard:
     """Read and validate one card.
 
     Raises:
-        ConfigError: not YAML, a key unknown or missing, a reply type that is not there, a name unlike the file's.
+        ConfigError: not YAML, an unknown or missing key, an unknown reply type, or a name other than the file's.
     """
     try:
         card = RoleCard.model_validate(parse_yaml(read_text(path)))
@@ -180,7 +180,7 @@ def read_card(path: Path) -> RoleCard:
     except ValidationError as error:
         raise ConfigError(f"{path}: {describe(error)}", hint="see roles/role.schema.json") from error
     if card.name != path.stem:
-        raise ConfigError(f"{path}: name is {card.name!r}, the file says {path.stem!r}")
+        raise ConfigError(f"{path}: name is {card.name!r}, but the file is called {path.stem!r}")
     for name, task in card.tasks.items():
         try:
             if isinstance(task.reply, str) and task.reply.endswith(".json"):
@@ -200,16 +200,16 @@ def _reply(task: Task, role: str, name: str) -> type[ReplyModel]:
 
 
 def _schema_beside(card: Path, name: str) -> dict[str, Any]:
-    """The JSON Schema in a file beside a card; raises `ConfigError` where there is none."""
+    """The JSON Schema in a file beside a card; raises `ConfigError` if it is missing."""
     path = card.parent / name
     if Path(name).name != name:
-        raise ConfigError(f"reply {name!r}: the file must stand beside the card")
+        raise ConfigError(f"reply {name!r}: the file must be in the card's folder")
     if not path.is_file():
-        raise ConfigError(f"reply {name!r}: there is no {path}")
+        raise ConfigError(f"reply {name!r}: no such file: {path}")
     try:
         schema = parse_json(read_text(path))
     except ValueError as error:
         raise ConfigError(f"{path}: not valid JSON: {error}") from error
     if not isinstance(schema, dict):
-        raise ConfigError(f"{path}: a JSON Schema is an object")
+        raise ConfigError(f"{path}: not a JSON Schema: it must be an object")
     return cast(dict[str, Any], schema)

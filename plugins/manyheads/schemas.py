@@ -45,7 +45,7 @@ FILES: dict[str, type[BaseModel]] = {
     RUN: RunConfig,
     "evals/suite.schema.json": spec.SuiteSpec,
     "configs/result.schema.json": RunResult[ResultOfAny],
-    "models/prices.schema.json": PriceList,
+    "configs/models/prices.schema.json": PriceList,
     **{path: model for name in BUILT_IN for path, model in systems()[name].files.items()},
 }
 
@@ -131,15 +131,20 @@ def stale() -> list[Path]:
     return [path for path, text in wanted.items() if not path.is_file() or path.read_text("utf-8") != text]
 
 
-def write() -> None:
-    """Bring the schema files and the component JSON up to date."""
+def component_text(system: str) -> str:
+    """The component JSON that ships of a system."""
     from manyheads.hosts import component
 
+    return component(load([system], ["host=autogen", *systems()[system].component])) + "\n"
+
+
+def write() -> None:
+    """Bring the schema files and the component JSON up to date."""
     for name, model in FILES.items():
         (shipped() / name).write_text(schema_text(model), encoding="utf-8")
     for name in BUILT_IN:
-        text = component(load([name], ["host=autogen"]))
-        (shipped() / "configs" / "autogen" / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
+        path = shipped() / "configs" / "autogen" / f"{name}.json"
+        path.write_text(component_text(name), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Texts that are reviewed, rated or measured: read from text files, JSON, JSON Lines and the folders of runs."""
+"""Texts to review, rate or measure: read from text files, JSON, JSON Lines and run folders."""
 
 import hashlib
 import re
@@ -16,10 +16,10 @@ from manyheads.errors import SubjectError, describe
 from manyheads.resources import parse_json
 
 LARGEST = 4_000_000
-"""Bytes of a text: whole books stay below it, a data set named by mistake does not."""
+"""Maximum bytes of a text: more than a book, less than a dataset named by mistake."""
 HEADING = re.compile(r"\A\s*#\s+(.+?)\s*#*\s*(?:\n|\Z)")
 LINE = re.compile(r"(.+\.jsonl):[1-9][0-9]*", re.DOTALL)
-"""How a line of a file of many texts is named."""
+"""A line of a file with several texts: `FILE.jsonl:LINE`."""
 KINDS = "a text, Markdown or JSON file, or the folder of a run that wrote an abstract"
 
 
@@ -33,8 +33,8 @@ class Subject:
     """One text.
 
     Attributes:
-        source: the file or folder that it was read from, as it was named; with its line, where a file holds many.
-        title: empty where none is told.
+        source: the file or folder as the user named it; with the line for a file of several texts.
+        title: empty if there is none.
         text: without the title.
     """
 
@@ -44,7 +44,7 @@ class Subject:
 
     @property
     def sha256(self) -> str:
-        """Of title and text: the same text is the same wherever it is kept."""
+        """Hash of title and text: the same for the same text in any file."""
         return hashlib.sha256(f"{self.title}\n\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
 
     def __str__(self) -> str:
@@ -52,12 +52,12 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """What a table calls it."""
+        """The text's name in tables."""
         return self.title or Path(self.source).stem
 
 
 class NoTextError(SubjectError):
-    """What should hold a text holds none."""
+    """A file or folder has no text."""
 
 
 class _Abstract(BaseModel):
@@ -78,32 +78,32 @@ class _Wrote(Part):
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is a file or folder of this name, or the file of which it names a line."""
+    """Whether the file or folder exists. For `FILE:LINE`, whether the file does."""
     line = LINE.fullmatch(str(path))
     return path.exists() or (line is not None and Path(line[1]).is_file())
 
 
 def read_subject(path: Path) -> Subject:
-    """The one text that a path names: a text, Markdown or JSON file, or a run folder with an abstract.
+    """The one text in a text, Markdown or JSON file, or in a run folder with an abstract.
 
     Raises:
-        SubjectError: it is not there, cannot be read, holds no text, or more than one.
+        SubjectError: not there, not readable, no text, or more than one.
     """
     subjects = read_subjects(path)
     if len(subjects) > 1:
-        hint = f"name one of them by its line: {path}:1"
-        raise SubjectError(f"{path}: holds {len(subjects)} texts", hint=hint)
+        hint = f"select one by its line: {path}:1"
+        raise SubjectError(f"{path}: has {len(subjects)} texts", hint=hint)
     return subjects[0]
 
 
 def read_subjects(path: Path, blank: list[str] | None = None) -> list[Subject]:
-    """The texts that a path names: one, or as many as a `.jsonl` file has lines, each of which is `FILE.jsonl:LINE`.
+    """The texts at a path: one, or one per line of a `.jsonl` file, each named `FILE.jsonl:LINE`.
 
     Args:
-        blank: takes the lines of a `.jsonl` file that have no text, if some have one; else they are an error.
+        blank: receives the lines without text if other lines have one. Without it they are an error.
 
     Raises:
-        SubjectError: it is not there, cannot be read, or holds no text.
+        SubjectError: not there, not readable, or no text.
     """
     if path.is_dir():
         run = read_result(path, _Wrote)
@@ -113,7 +113,9 @@ def read_subjects(path: Path, blank: list[str] | None = None) -> list[Subject]:
     if (line := LINE.fullmatch(str(path))) and not path.exists():
         subjects = [each for each in read_subjects(Path(line[1])) if each.source == str(path)]
         if not subjects:
-            raise SubjectError(f"{path}: no such line, or none with a text", hint=f"name a line of {line[1]}")
+            raise SubjectError(
+                f"{path}: this line does not exist or has no text", hint=f"name a line of {line[1]}"
+            )
         return subjects
     content, kind = _read(path), path.suffix.lower()
     if kind == ".jsonl":
@@ -137,10 +139,10 @@ def read_subjects(path: Path, blank: list[str] | None = None) -> list[Subject]:
 
 
 def read_each(paths: Sequence[Path]) -> tuple[list[Subject], list[str]]:
-    """The texts of several paths, each text once, and what is left out with the reason: `runs/*` names many folders.
+    """The texts of several paths, without duplicates, and a reason for each path left out.
 
     Raises:
-        SubjectError: a file cannot be read, or no folder holds a text.
+        SubjectError: a file cannot be read, or no folder has a text.
     """
     texts, left, wrong = dict[str, Subject](), list[str](), None
     for path in paths:
@@ -180,7 +182,7 @@ def _of_json(source: str, content: str) -> Subject:
 
 def _subject(source: str, title: str, text: str) -> Subject:
     if not text.strip():
-        raise NoTextError(f"{source}: no text in it", hint=f"name {KINDS}")
+        raise NoTextError(f"{source}: contains no text", hint=f"name {KINDS}")
     return Subject(source, " ".join(title.split()), text.strip())
 
 
@@ -192,26 +194,26 @@ def _read(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise SubjectError(f"{path}: not UTF-8 text", hint=f"name {KINDS}, saved as UTF-8") from error
     if "\0" in content:
-        raise SubjectError(f"{path}: not text, it holds null bytes", hint=f"name {KINDS}")
+        raise SubjectError(f"{path}: not a text file: it contains null bytes", hint=f"name {KINDS}")
     return content
 
 
-# What a user gives as a file or as a text: which of both it is.
+# Arguments that are either a file or a text.
 
 TEXTS, LINES = (".md", ".markdown", ".txt"), (".json", ".jsonl")
 SUFFIXES = {*TEXTS, *LINES, ".bib", ".csv", ".tsv", ".parquet", ".xml", ".gz", ".zip"}
 NAME = re.compile(r"[\w.-]*\w", re.ASCII)
-"""A single word without a sentence's end: the name of a folder rather than an idea."""
+"""Whether this is a single word without a full stop: a folder's name rather than an idea."""
 
 
 def path_of(named: str, kinds: str) -> Path | None:
-    """The file or folder that is named, None where it is a text; what only looks like a file is taken for one.
+    """The file or folder that the user named, or None for a text. What only looks like a path counts as one.
 
     Args:
-        kinds: what could be given, in words.
+        kinds: the accepted kinds of input, in words.
 
     Raises:
-        SubjectError: there is no such file.
+        SubjectError: the file does not exist.
     """
     path = Path(named)
     with suppress(OSError):
@@ -222,7 +224,7 @@ def path_of(named: str, kinds: str) -> Path | None:
         or path.suffix.lower() in SUFFIXES
         or LINE.fullmatch(named)
         or NAME.fullmatch(named)
-        # a slash in a single word tells folders too, but not in a script that parts no words by blanks
+        # a slash in a single word means a folder, except in a script without spaces between words
         or ("/" in named and named.isascii() and len(named.split()) == 1)
     ):
         raise SubjectError(f"{named}: no such file", hint=f"name {kinds}")
@@ -230,47 +232,47 @@ def path_of(named: str, kinds: str) -> Path | None:
 
 
 def text_of(text: str, what: str, kinds: str) -> Subject:
-    """A text that was given as it is; `what` is to come of it.
+    """A text given directly; `what` names its use.
 
     Raises:
         SubjectError: it is blank.
     """
     if not text.strip():
-        raise SubjectError(f"{what}: a text of nothing but blanks", hint=f"give {kinds}")
+        raise SubjectError(f"{what}: the text is blank", hint=f"give {kinds}")
     return Subject("", "", text.strip())
 
 
 def subject_of(named: str, what: str, kinds: str) -> Subject:
-    """The text of a file or folder that is named, or the text that was given in its place.
+    """The text of the named file or folder, or the text itself.
 
     Args:
-        what: what is to come of it, such as `the target`.
-        kinds: what could be given, in words.
+        what: the use of the text, such as `the target`.
+        kinds: the accepted kinds of input, in words.
 
     Raises:
-        SubjectError: it is not there, cannot be read, or holds no text.
+        SubjectError: not there, not readable, or no text.
     """
     path = path_of(named, kinds)
     return text_of(named, what, kinds) if path is None else read_subject(path)
 
 
-# Texts, and the files that hold them, as a config names them.
+# Texts, and the files that contain them, in a config.
 
 
 def in_full(value: str) -> str:
-    """A file or folder, or a line of a file, that is there, named in full so that a run goes on from any directory.
+    """The absolute path of an existing file, folder or line of a file, so that a run resumes from any directory.
 
-    Anything else is the text itself.
+    Any other text is returned unchanged.
     """
     try:
         path = expanded(value)
         return str(path.resolve()) if is_there(path) else value
-    except OSError:  # no name that a file could have
+    except OSError:  # not a possible file name
         return value
 
 
 def file_or_text(value: str | None) -> str | None:
-    """The same, None of what is blank."""
+    """As above, but None for a blank text."""
     return in_full(value) if value and value.strip() else None
 
 
@@ -281,8 +283,8 @@ def _no_blank(value: str) -> str:
 
 
 FileOrText = Annotated[str | None, AfterValidator(file_or_text)]
-"""The name of a file or folder, or a text; None where it is blank."""
+"""A path or a text; None if blank."""
 Given = Annotated[str, AfterValidator(_no_blank), AfterValidator(in_full)]
-"""One of several that are given: the name of a file or folder, or a text."""
+"""One of several inputs: a path or a text."""
 Trait = Annotated[str, AfterValidator(_no_blank)]
-"""By what a quality is known."""
+"""The name of a quality, such as `novelty`."""

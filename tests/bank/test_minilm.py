@@ -193,7 +193,7 @@ assert "onnxruntime" in sys.modules
 
 def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"something else")
-    with pytest.raises(EmbeddingError, match="not the published file") as caught:
+    with pytest.raises(EmbeddingError, match="differs from the published file") as caught:
         minilm.onnx_folder(tmp_path, cache=tmp_path / "cache")
     assert "sha256" in str(caught.value)
     assert not (tmp_path / "cache").exists()
@@ -239,6 +239,7 @@ def test_it_is_held_once_a_process(embedder: Embedder, cache: Path, monkeypatch:
     monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
     other = from_weights(minilm.package_folder())
     assert isinstance(embedder, OnnxEmbedder)
+    assert isinstance(other, OnnxEmbedder)
     [first], [again] = embedder.embed(["robust retrieval"]), other.embed(["robust retrieval"])
     assert other._load() is embedder._load()
     np.testing.assert_array_equal(first, again)

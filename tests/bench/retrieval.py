@@ -64,7 +64,7 @@ def _growth(sizes: tuple[int, ...]) -> Iterator[Figure]:
             spent.append(seconds)
     for (few, before), (many, after) in pairwise(zip(sizes, spent, strict=True)):
         yield Figure(
-            f"retrieval: storing {many:,} papers", many / after, "/CPU s", few / before, f"{few:,} papers", "≥ 0.8×",
+            f"retrieval: storing {many:,} papers", many / after, "/CPU-s", few / before, f"{few:,} papers", "≥ 0.8×",
             f"exponent {math.log(after / before) / math.log(many / few):.2f}",
         )  # fmt: skip
 

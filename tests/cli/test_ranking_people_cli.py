@@ -146,7 +146,7 @@ def test_a_set_is_left_out_on_demand_and_said_to_be(home: Path) -> None:
         (("agreement", "none.csv", "--key", "form.key.csv"), "none.csv: No such file"),
         (("form", "novelty", "novelty", "--out", "new.csv"), "the same ideas and quality"),
         (("form", "novelty"), "form-1.csv: exists already"),
-        (("form", "nowhere", "--out", "new.csv"), "nowhere: no run folder"),
+        (("form", "nowhere", "--out", "new.csv"), "nowhere: not a run folder"),
     ],
 )
 def test_mistakes_are_told_in_one_message(arguments: tuple[str, ...], told: str, home: Path) -> None:

@@ -59,9 +59,9 @@ async def test_a_result_is_there_from_the_first_stage_on(llm: LLM, tmp_path: Pat
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"system": "theirs"}, "no 'theirs'"),
-        ({"format": 2}, "of format 2"),
-        ({"format": 4}, "of format 4"),
+        ({"system": "theirs"}, "no such system 'theirs'"),
+        ({"format": 2}, "format 2"),
+        ({"format": 4}, "format 4"),
         ({"seed": None}, "seed"),
     ],
 )

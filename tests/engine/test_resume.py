@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
+from manyheads import run as run_config
 from manyheads.engine.journal import Journal, read_turns
-from manyheads.systems.loading import load
+from manyheads.errors import BudgetError
+from manyheads.systems.loading import load, reopen
 from support.command import Done, finish, manyheads_command, start
 from support.llm import LLM
 from support.play import Played, play
@@ -210,7 +212,7 @@ def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
     mine.write_text("Think hard of {{ topic }}.")
     config, before = (home / "run" / "config.yaml").read_text(), llm.calls
     said = manyheads_command("resume", "run", "--set", "budget.calls=99", cwd=home).message
-    assert "from here on the record no longer applies: idea, turn 1, Scientist" in said
+    assert "recorded with different settings, from this turn on: idea, turn 1, Scientist" in said
     assert "manyheads resume run --accept-changes" in said
     assert llm.calls == before
     assert (home / "run" / "config.yaml").read_text() == config, "undoing the change would not be enough"
@@ -234,3 +236,30 @@ def test_two_processes_in_one_folder(llm: LLM, home: Path) -> None:
 def made(folder: Path) -> Path:
     folder.mkdir()
     return folder / "journal.sqlite"
+
+
+def test_a_project_that_is_moved_goes_on_and_names_no_folder_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, moved = tmp_path / "theirs" / "project", tmp_path / "elsewhere"
+    for folder in ("corpora/mine", "words/prompts"):
+        (project / folder).mkdir(parents=True)
+    (project / "idea.md").write_text("Bats that return to a changed cave fly by memory.")
+    monkeypatch.chdir(project)
+    sets = ("subject=idea.md", "corpus=corpora/mine", "embedding=lexical", "paths=[words]")
+    with pytest.raises(BudgetError):
+        asyncio.run(run_config("conference-review", *sets, "repeats=3", "budget.calls=2"))
+    [run] = Path().glob("runs/2*")
+    written = yaml.safe_load((run / "config.yaml").read_text())
+    assert written["paths"] == ["../../words"]
+    assert (written["corpus"], written["inputs"]["subject"]) == ("../../corpora/mine", "../../idea.md")
+    assert str(tmp_path) not in (run / "config.yaml").read_text()
+    project.rename(moved)
+    monkeypatch.chdir(tmp_path)
+    result = asyncio.run(run_config(str(moved / run), "budget.calls=9"))
+    assert (result.finished, result.usage.calls) == (True, 3)
+    config = reopen(moved / run)
+    assert config == load([str(moved / run / "config.yaml")]).model_copy(update={"name": config.name})
+    assert (config.corpus, config.inputs.subject) == (str(moved / "corpora/mine"), str(moved / "idea.md"))
+    assert config.paths == (str(moved / "words"),)
+    assert str(moved) not in (moved / run / "config.yaml").read_text()

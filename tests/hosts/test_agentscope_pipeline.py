@@ -37,7 +37,7 @@ def pipeline(llm: LLM, tmp_path: Path) -> VirSciPipeline:
 
 
 def result(pipeline: SystemPipeline) -> dict[str, Any]:
-    folder = pipeline.state.folder
+    folder = pipeline.folder
     assert folder is not None
     return result_of(Path(folder))
 
@@ -74,9 +74,11 @@ async def test_a_run_is_one_reply_with_its_usage(pipeline: VirSciPipeline) -> No
     assert f"{found['team'][0]['name']}, idea, turn 1:" in shown
 
 
-async def test_the_message_fixes_the_topic(pipeline: VirSciPipeline) -> None:
-    await run(pipeline, [UserMsg("user", "Old"), TOPIC, AssistantMsg("other", "Noise")])
+async def test_the_last_message_is_the_topic_whoever_says_it(pipeline: VirSciPipeline) -> None:
+    messages = [UserMsg("user", "Old"), AssistantMsg("critic", TOPIC.get_text_content() or "")]
+    _, message, _ = await run(pipeline, messages)
     assert result(pipeline)["topic"] == {"topic": "Robust retrieval for robots", "rationale": None, "fixed": True}  # fmt: skip
+    assert "the task: the last of 2 messages, by critic" in (message.get_text_content() or "")
 
 
 async def test_it_runs_in_the_console_of_agentscope(
@@ -109,10 +111,10 @@ async def test_a_time_limit_surfaces_and_the_run_goes_on_later(pipeline: VirSciP
             await collect(pipeline, seen)
     await watch
     assert seen[-1].finished_reason == "interrupted"
-    llm.delay, before, folder = 0.0, llm.calls, pipeline.state.folder
+    llm.delay, before, folder = 0.0, llm.calls, pipeline.folder
     finished_before = [request.seed for request in llm.requests[:-1]]
     await run(pipeline)
-    assert pipeline.state.folder == folder
+    assert pipeline.folder == folder
     again = [request.seed for request in llm.requests[before:]]
     assert not set(finished_before) & set(again)
 
@@ -124,7 +126,7 @@ async def test_an_interrupt_from_elsewhere_ends_the_reply(pipeline: VirSciPipeli
     assert [event async for event in pipeline.reply_stream(UserInterruptEvent(reply_id="any"))] == []
     events, message, _ = await asyncio.wait_for(asking, 2)
     assert events[-1].finished_reason == message.finished_reason == "interrupted"
-    assert not pipeline.state.finished
+    assert not pipeline.save_state()["finished"]
 
 
 async def test_an_interrupt_without_a_run_does_nothing(pipeline: VirSciPipeline) -> None:
@@ -141,7 +143,7 @@ async def test_leaving_early_stops_the_run(pipeline: VirSciPipeline, llm: LLM) -
     after = llm.calls
     await asyncio.sleep(0.3)
     assert llm.calls <= after + 1
-    assert not pipeline.state.finished
+    assert not pipeline.save_state()["finished"]
 
 
 async def test_what_went_wrong_is_said_and_raised(pipeline: VirSciPipeline, llm: LLM) -> None:
@@ -206,7 +208,7 @@ async def test_a_recorded_run_replays(pipeline: VirSciPipeline, llm: LLM, tmp_pa
     llm.faults.append(Fault("prose"))
     await run(pipeline)
     recorded, calls = result(pipeline), llm.calls
-    model = {"provider": "replay", "name": str(pipeline.state.folder), "tools": True}
+    model = {"provider": "replay", "name": str(pipeline.folder), "tools": True}
     again = VirSciPipeline(settings(llm, models={"default": model}), out=tmp_path)
     await run(again)
     assert llm.calls == calls

@@ -10,16 +10,19 @@ from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
 from autogen_core import ComponentModel
+from pydantic import ValidationError
 
+from manyheads.errors import UserError
 from manyheads.hosts.autogen import (
     ConferenceReviewTeam,
     RankingTeam,
     RebuttalTeam,
     SelfReflectionTeam,
-    export,
     team_of,
 )
 from manyheads.resources import data_file
+from manyheads.schemas import component_text
+from manyheads.systems import systems
 from manyheads.systems.loading import load
 from support.command import result_of
 from support.llm import LLM
@@ -53,12 +56,48 @@ def only_run(out: Path) -> Path:
 def test_the_shipped_json_is_fresh_and_loads(system: str) -> None:
     """Make all of it anew with: make schemas"""
     shipped = data_file(f"configs/autogen/{system}.json").read_text(encoding="utf-8")
-    assert shipped == export(load([system])) + "\n"
+    assert shipped == component_text(system)
     data = json.loads(shipped)
+    assert data["config"]["participants"] == []  # which Studio's builder counts
     assert data["provider"] == f"manyheads.hosts.autogen.team.{team_of(system).__name__}"
     team = BaseGroupChat.load_component(data)
     assert type(team) is team_of(system)
-    assert team.config == load([system])
+    assert team.config == load([system], systems()[system].component)
+    assert type(team).load_component(team.dump_component()).config == team.config
+
+
+def test_a_team_has_no_participants_of_the_users() -> None:
+    data = json.loads(data_file("configs/autogen/virsci.json").read_text(encoding="utf-8"))
+    data["config"]["participants"] = [data]
+    with pytest.raises(ValidationError, match="participants"):
+        BaseGroupChat.load_component(data)
+    del data["config"]["participants"]
+    assert BaseGroupChat.load_component(data).name == "VirSciTeam"
+
+
+GIVEN = {"ranking": [PAPER, "We plan with bats.", "We plan with moles."]}
+LACKING = {
+    "idea-comparison": "nothing to compare",
+    "retrieval-recall": "no paper cites",
+    "planted-error": "reviews",
+}
+"""What those lack that a chat cannot give, or the sample corpus; it is said in words."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SMALL)
+async def test_the_shipped_json_runs_as_it_stands(tmp_path: Path, system: str) -> None:
+    data = json.loads(component_text(system))
+    data["config"]["out"] = str(tmp_path)
+    given = GIVEN.get(system) or ([ASKED[system]] if system in ASKED else [])
+    messages = [TextMessage(content=text, source="user") for text in given]
+    asking = BaseGroupChat.load_component(data).run(task=messages or None)
+    if problem := LACKING.get(system):
+        with pytest.raises(UserError, match=problem):
+            await asking
+        return
+    await asking
+    assert result_of(only_run(tmp_path))["finished"]
 
 
 def test_nothing_else_ships_as_json() -> None:

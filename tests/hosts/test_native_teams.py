@@ -10,13 +10,14 @@ import pytest
 
 from manyheads.engine.session import Session
 from manyheads.errors import ConfigError, ModelError, SubjectError
-from manyheads.hosts import FRAMEWORKS, component, host_factory
+from manyheads.hosts import component, host_factory
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
 from manyheads.systems import systems
 from manyheads.systems.loading import reopen
 from support.command import result_of
 from support.faults import Fault
+from support.hosts import BOTH, EACH
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, TOPIC, Native, small
 from support.requests import Request
@@ -38,7 +39,7 @@ def llm() -> Iterator[LLM]:
         yield server
 
 
-@pytest.fixture(params=FRAMEWORKS)
+@pytest.fixture(params=EACH)
 def made(request: pytest.FixtureRequest, llm: LLM, tmp_path: Path) -> Made:
     def make(system: str = REVIEW, **more: Any) -> Native:
         return Native(request.param, small(system, llm, **more), tmp_path / "runs")
@@ -66,7 +67,7 @@ def test_every_system_is_a_class_of_either_host(system: str) -> None:
 @pytest.mark.parametrize("system", ASKED)
 async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
     results: list[str] = []
-    for host in FRAMEWORKS:
+    for host in BOTH:
         with LLM(seed=question, answers=ANSWERS) as llm:
             team = Native(host, small(system, llm), tmp_path / host)
             folder = await team.run(ASKED[system])
@@ -81,7 +82,7 @@ IN_TURN = {"virsci": "agentscope", "rebuttal": "autogen"}
 STOPS = [
     pytest.param(host, name, marks=[] if IN_TURN.get(name) == host else [pytest.mark.slow])
     for name in ASKED
-    for host in FRAMEWORKS
+    for host in BOTH
 ]
 
 

@@ -109,7 +109,7 @@ def test_what_is_no_ranking_is_refused(changes: dict[str, Any], told: str, tmp_p
         read_ranked_set(run_folder(tmp_path / "run", **changes))
     with pytest.raises(RatingError, match="a run of rebuttal, not of a ranking"):
         read_ranked_set(write_result(tmp_path / "other", {"system": "rebuttal", "rounds": []}))
-    with pytest.raises(RatingError, match="no run folder"):
+    with pytest.raises(RatingError, match="not a run folder"):
         read_ranked_set(tmp_path)
 
 
@@ -220,7 +220,7 @@ def repeat_a_row(cells: Cells) -> None:
         (put(1, rank="1"), "form.csv:3: R1 gives S1 the rank 1 again, after .*form.csv:2"),
         (put(1, rank="5"), "form.csv:3: column rank: '5' is not a whole number from 1 to 4"),
         (put(1, rank="0"), "'0' is not a whole number"),
-        (put(1, rank="2.0"), "'2.0' is not a whole number"),
+        (put(1, rank="2.5"), "'2.5' is not a whole number"),
         (put(1, rank="second"), "'second' is not a whole number"),
         (put(1, idea="E"), "form.csv:3: .*idea 'E'.*form.key.csv"),
         (put(1, set="S9"), "form.csv:3: set 'S9'.*form.key.csv"),

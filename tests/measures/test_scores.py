@@ -55,7 +55,7 @@ def test_scores_of_json_lines_and_tables(tmp_path: Path) -> None:
         ({"id": "a", "hd": None}, "hd", "hd is None, not a number"),
         ({"id": "a", "hd": True}, "hd", "hd is True"),
         ({"id": "a", "hd": "high"}, "hd", "hd is 'high'"),
-        ({"id": "a", "hd": float("nan")}, "hd", "not valid JSON: NaN is no JSON"),
+        ({"id": "a", "hd": float("nan")}, "hd", "not valid JSON: NaN is not valid JSON"),
         ({"id": "a", "hd": 1}, "on", "no 'on'"),
         ("[1]", "on", "not a JSON object"),
         ("{", "on", "not valid JSON"),
@@ -142,11 +142,11 @@ def test_what_is_no_finished_review_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RatingError, match=r"different forms: .*r on overall; .*rated on novelty"):
         read_reviews([first, reviewed(tmp_path / "rated", "/c.md", 5, **rated)])
     (tmp_path / "stopped").mkdir()
-    with pytest.raises(RatingError, match="no run folder") as strange:
+    with pytest.raises(RatingError, match="not a run folder") as strange:
         read_scores([tmp_path / "stopped"], "overall")
     assert strange.value.hint == "name a run folder of manyheads review"
     (tmp_path / "stopped" / "config.yaml").touch()
-    with pytest.raises(RatingError, match="no finished run") as begun:
+    with pytest.raises(RatingError, match="not a finished run") as begun:
         read_scores([tmp_path / "stopped"], "overall")
     assert begun.value.hint == f"manyheads resume {tmp_path / 'stopped'}"
 

@@ -30,8 +30,8 @@ def price_of(model: str, *sets: str) -> Price | None:
 def own(tmp_path: Path) -> Path:
     """A folder of the user's with a price list."""
     folder = tmp_path / "own"
-    (folder / "models").mkdir(parents=True)
-    (folder / "models" / "prices.yaml").write_text(yaml.safe_dump(OWN))
+    (folder / "configs" / "models").mkdir(parents=True)
+    (folder / "configs" / "models" / "prices.yaml").write_text(yaml.safe_dump(OWN))
     return folder
 
 
@@ -78,7 +78,7 @@ def test_a_price_goes_with_its_model(own: Path) -> None:
 
 
 def test_a_broken_list_is_named(own: Path) -> None:
-    file = own / "models" / "prices.yaml"
+    file = own / "configs" / "models" / "prices.yaml"
     file.write_text(yaml.safe_dump({**OWN, "models": {"openai/test": {"input": -1, "output": 2}}}))
     with pytest.raises(ConfigError, match="input") as refused:
         price_of("openai/test", f"paths=[{own}]")
@@ -97,7 +97,9 @@ def test_a_budget_of_money_needs_prices() -> None:
 
 
 def test_what_ships_fits_together() -> None:
-    prices = PriceList.model_validate(yaml.safe_load((shipped() / "models/prices.yaml").read_text("utf-8")))
+    prices = PriceList.model_validate(
+        yaml.safe_load((shipped() / "configs/models/prices.yaml").read_text("utf-8"))
+    )
     assert all(name.partition("/")[0] in ("openai", "anthropic") for name in prices.models)
     assert all(each.input <= each.output for each in prices.models.values())
 

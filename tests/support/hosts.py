@@ -1,13 +1,21 @@
-"""A host for tests that need none of the frameworks."""
+"""The hosts, and one for tests that need none of the frameworks."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import pytest
+
+from manyheads.config.hosts import BUILT_IN
 from manyheads.core import NOTHING, Reply, ToolCall, Turn, Usage
 from manyheads.replies import ReplyModel
 from support.fill import fill
 
 R = TypeVar("R", bound=ReplyModel)
+HOSTS = tuple(BUILT_IN)
+"""Those of manyheads by name."""
+BOTH = HOSTS[:2]
+"""Those of the default suite; the third is in the slow one."""
+EACH: list[Any] = [*BOTH, *(pytest.param(host, marks=pytest.mark.slow) for host in HOSTS[2:])]
 
 
 class FilledHost:
@@ -28,6 +36,9 @@ class FilledHost:
         self.usage, self.tool_calls, self._before = usage, tool_calls, before
         self.asked: list[Turn[Any]] = []
         self.gated = 0
+
+    def open(self, *models: str) -> None:
+        """Nothing is opened."""
 
     async def gate(self) -> None:
         self.gated += 1

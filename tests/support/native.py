@@ -1,31 +1,37 @@
-"""Any system as either host's own team, used alike."""
+"""Any system as each host's own team, used alike."""
 
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_framework import Message as AFMessage
+from agent_framework_openai import OpenAIChatCompletionClient
 from agentscope.console import ConsoleRenderer
 from agentscope.event import ModelCallEndEvent, ReplyEndEvent, ReplyStartEvent, UserInterruptEvent
-from agentscope.message import UserMsg
+from agentscope.message import AssistantMsg, UserMsg
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
+from openai import AsyncOpenAI
 from rich.console import Console
 
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.files import merge
 from manyheads.core import Recall, recall_nothing
 from manyheads.engine.replying import StructuredHost
-from manyheads.hosts import FRAMEWORKS, host_factory
+from manyheads.hosts import host_factory
+from manyheads.hosts.agent_framework import agent_of
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
 from manyheads.replies import CRITERIA
 from manyheads.systems.loading import validate
+from support.hosts import HOSTS
 from support.llm import LLM
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -81,38 +87,72 @@ def small(system: str, llm: LLM | None = None, **more: Any) -> RunConfig:
     return validate(merge(merge(data, SMALL[system]), more), "test", strict=False)
 
 
+CLASSES: dict[str, Callable[[str], type[Any]]] = {
+    "autogen": team_of,
+    "agentscope": pipeline_of,
+    "agent_framework": agent_of,
+}
+"""The class of a system on each host."""
+Said = str | Sequence[str] | Mapping[str, str] | None
+"""A message, several, or those of speakers by name."""
+
+
+def by_speaker(text: Said) -> list[tuple[str, str]]:
+    """Who says what."""
+    if isinstance(text, Mapping):
+        return list(text.items())
+    return [("user", each) for each in ([text] if isinstance(text, str) else text or ())]
+
+
 class Native:
     """A host's own team of a system.
 
     Attributes:
         told: the text that its last run has ended with.
+        said: all that a reader is shown of its last run.
         tokens: read and written in its last run, as the host counts them.
     """
 
-    def __init__(self, host: str, config: RunConfig, out: Path) -> None:
-        kind = (team_of if host == "autogen" else pipeline_of)(config.system)
-        self._team: Any = kind(config, out=out)
+    def __init__(self, host: str, config: RunConfig, out: Path, **more: Any) -> None:
+        self._team: Any = CLASSES[host](config.system)(config, out=out, **more)
         self._host = host
-        self._token = CancellationToken()
-        self.told, self.tokens = "", (0, 0)
+        self._token, self._running = CancellationToken(), asyncio.Future[None]()
+        self.told, self.said, self.tokens = "", "", (0, 0)
 
-    async def run(self, text: str | Sequence[str] | None) -> Path:
+    async def run(self, text: Said) -> Path:
         """One run of a message, or of several, to its end; gives its folder."""
-        await (self._run_autogen(text) if self._host == "autogen" else self._run_agentscope(text))
+        run = {
+            "autogen": self._run_autogen,
+            "agentscope": self._run_agentscope,
+            "agent_framework": self._run_agent_framework,
+        }
+        self._running = asyncio.ensure_future(run[self._host](text))
+        await self._running
         return await self.folder()
 
-    async def _run_autogen(self, text: str | Sequence[str] | None) -> None:
+    async def _run_agent_framework(self, text: Said) -> None:
+        messages = [AFMessage("user", [each], author_name=who) for who, each in by_speaker(text)]
+        response = await self._team.run(None if text is None else messages)
+        self.told = response.messages[-1].text
+        self.said = "\n".join(message.text for message in response.messages)
+        spent = response.usage_details or {}
+        self.tokens = spent.get("input_token_count", 0), spent.get("output_token_count", 0)
+
+    async def _run_autogen(self, text: Said) -> None:
         self._token = CancellationToken()
-        several = None if text is None or isinstance(text, str) else text
-        task = [TextMessage(content=each, source="user") for each in several] if several else text
+        task = [TextMessage(content=each, source=who) for who, each in by_speaker(text)]
+        task = text if text is None or isinstance(text, str) else task
         result: TaskResult = await self._team.run(task=task, cancellation_token=self._token)
         self.told = result.messages[-1].to_text()
+        self.said = "\n".join(message.to_text() for message in result.messages)
         spent = [each.models_usage for each in result.messages if each.models_usage]
         self.tokens = sum(each.prompt_tokens for each in spent), sum(each.completion_tokens for each in spent)
 
-    async def _run_agentscope(self, text: str | Sequence[str] | None) -> None:
-        texts = [text] if isinstance(text, str) else text
-        inputs = [UserMsg("user", each) for each in texts] if texts is not None else None
+    async def _run_agentscope(self, text: Said) -> None:
+        inputs = [
+            UserMsg(who, each) if who == "user" else AssistantMsg(who, each) for who, each in by_speaker(text)
+        ]
+        inputs = None if text is None else inputs
         renderer = ConsoleRenderer(console=Console(quiet=True))
         read = written = 0
         kinds: list[type] = []
@@ -128,17 +168,21 @@ class Native:
             "completed",
         )
         assert kinds.count(ReplyStartEvent) == kinds.count(ReplyEndEvent) == 1
-        self.told, self.tokens = renderer.last_msg.get_text_content() or "", (read, written)
+        self.said = self.told = renderer.last_msg.get_text_content() or ""
+        self.tokens = read, written
 
     async def stop(self) -> None:
         """End the run that is under way, as the host's users do."""
         if self._host == "autogen":
             self._token.cancel()
             return
+        if self._host == "agent_framework":
+            self._running.cancel()
+            return
         async for _ in self._team.reply_stream(UserInterruptEvent(reply_id="any")):
             raise AssertionError("an interrupt is no reply")
 
-    async def run_and_stop(self, text: str | Sequence[str], llm: LLM, calls: int) -> Path:
+    async def run_and_stop(self, text: Said, llm: LLM, calls: int) -> Path:
         """Begin a run and stop it when so many questions have come; gives its folder."""
         running = asyncio.create_task(self.run(text))
         while llm.calls < calls:
@@ -179,7 +223,7 @@ class Native:
 
 def quick_on(host: str) -> pytest.MarkDecorator:
     """For a test of either host that waits, or whose rule hangs on neither: on one, and in the slow suite on the other."""
-    names = [pytest.param(name, marks=[] if name == host else [pytest.mark.slow]) for name in FRAMEWORKS]
+    names = [pytest.param(name, marks=[] if name == host else [pytest.mark.slow]) for name in HOSTS]
     return pytest.mark.parametrize("name", names)
 
 
@@ -204,6 +248,19 @@ def hosting(name: str) -> Hosting:
     return opened
 
 
+def can_ask(host: str, provider: str) -> bool:
+    """Whether the host's client of a provider is installed; one of Agent Framework's clashes with AutoGen's."""
+    return (host, provider) != ("agent_framework", "anthropic") or find_spec(
+        "agent_framework_anthropic"
+    ) is not None
+
+
+def plain_client(base_url: str, name: str = "m") -> Any:
+    """A client of Agent Framework's own, as its users make one."""
+    sdk = AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0)
+    return OpenAIChatCompletionClient(name, async_client=sdk)
+
+
 @asynccontextmanager
 async def role_of(
     name: str, role: str, *args: Any, **more: Any
@@ -214,9 +271,11 @@ async def role_of(
     async def ask(question: str) -> str:
         if name == "autogen":
             return (await agent.run(task=question)).messages[-1].to_text()
+        if name == "agent_framework":
+            return (await agent.run(question, session=agent.chat)).messages[-1].text
         return (await agent.reply(UserMsg("user", question))).get_text_content() or ""
 
     try:
         yield ask
     finally:
-        await (agent if name == "autogen" else agent.model).close()
+        await (agent.model if name == "agentscope" else agent).close()

@@ -9,11 +9,12 @@ The rules, which CONTRIBUTING.md repeats:
 - A line that ends in `# exits with N` must do so.
 - A `text` block after a block is its output; a first or last line `…` leaves lines out. Numbers and spaces may differ.
 
-    python tests/support/pages.py docs/tutorial.md    # run a page and write the outputs that it shows
+    PYTHONPATH=tests python -m support.pages docs/tutorial.md    # run a page and write the outputs that it shows
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,21 +85,18 @@ def script(block: Block) -> str:
     return "\n".join(lines)
 
 
-def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple[Block, str, str]]:
-    """Run a page; gives each block that shows an output, with the output of the block before it.
-
-    Raises:
-        AssertionError: a block fails.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    state, output = folder.parent / "state.sh", ""
-    env = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("MANYHEADS")},
+def environment(home: Path, server: str, cache: Path) -> dict[str, str]:
+    """What a reader's terminal has: an empty home, the fake server in place of providers, and no other network."""
+    # Listed prices count for the providers' own servers, those of such a folder for any server.
+    shutil.copytree(ROOT / "configs/models", home / "list/configs/models")
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("MANYHEADS", "PYTHON"))},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(folder.parent),
+        "HOME": str(home),
         "COLUMNS": "100",
         "BROWSER": "true",
         "MANYHEADS_CACHE": str(cache),
+        "MANYHEADS_PATH": str(home / "list"),
         "FAKE_SERVER": server,
         "OPENAI_BASE_URL": f"{server}/v1",
         "ANTHROPIC_BASE_URL": server,
@@ -107,25 +105,36 @@ def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple
         "HTTP_PROXY": "http://127.0.0.1:9",
         "NO_PROXY": "127.0.0.1,localhost",
     }
+
+
+def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple[Block, str, str]]:
+    """Run a page; gives each block that shows an output, with the output of the block before it.
+
+    Raises:
+        AssertionError: a block fails.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    state, output = folder.parent / "state.sh", ""
+    env = environment(folder.parent, server, cache)
     state.write_text(f'cd "{folder}"\n')
     for number, block in enumerate(blocks(page)):
         if block.title:
             target = folder / block.title
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.text, encoding="utf-8")
-        if block.language == OUTPUT:
+        if block.language == OUTPUT and output:
             yield block, expected(block, output), output
         elif block.language == "bash" or (block.language == "python" and not block.title):
             source = folder.parent / f"block{number}.py"
             source.write_text(block.text, encoding="utf-8")
             code = (
-                f'set -e\nsource "{state}"\n{script(block)}\n'
+                f'set -e\nsource "{state}"\nPAGE_SCRIPT="{source}"\n{script(block)}\n'
                 f'{{ export -p; echo "cd \\"$PWD\\""; }} > "{state}"\n'
             )
             done = subprocess.run(
                 ["bash", "-c", code],
                 cwd=folder,
-                env={**env, "PAGE_SCRIPT": str(source)},
+                env=env,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -170,7 +179,6 @@ def fake(**more: Any) -> Any:
 if __name__ == "__main__":
     from tempfile import TemporaryDirectory
 
-    sys.path.insert(0, str(ROOT / "tests"))
     for name in sys.argv[1:]:
         with TemporaryDirectory() as scratch, fake() as llm:
             refresh(Path(name).resolve(), Path(scratch) / "page", llm.url, Path("/tmp/pages-cache"))

@@ -11,11 +11,11 @@ import pytest
 from manyheads.core.events import Judged, Said, Stage
 from manyheads.engine.readiness import findings
 from manyheads.errors import BudgetError, ChangedError, ConfigError, ReplyError, SubjectError
-from manyheads.hosts import FRAMEWORKS
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.texts import read_subject
 from support.faults import Fault
+from support.hosts import BOTH
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
@@ -502,10 +502,10 @@ async def test_both_hosts_give_the_same_result(
         return len(request.asking) % 3 > 0
 
     llm.answers["improved"] = agree
-    for host in FRAMEWORKS:
+    for host in BOTH:
         given = ("system=rebuttal", f"background={works}", f"host={host}", *sets)
         await play(config_for(llm, *given), tmp_path / host, llm)
-    first, second = (but_for_the_host(tmp_path / host) for host in FRAMEWORKS)
+    first, second = (but_for_the_host(tmp_path / host) for host in BOTH)
     assert first == second
 
 

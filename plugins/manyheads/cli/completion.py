@@ -38,6 +38,12 @@ def configs(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     return _matching({*names, *brought, *own}, incomplete)
 
 
+def hosts(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    from manyheads.config.hosts import hosts
+
+    return _matching(hosts(), incomplete)
+
+
 def suites(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     own = (str(path.parent) for path in (*Path().glob("*/suite.yaml"), *Path().glob("evals/*/suite.yaml")))
     shipped = (
@@ -82,7 +88,7 @@ def models(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     """Models with a list price, and the providers that serve any other."""
     from manyheads.resources import data_file, parse_yaml
 
-    listed = parse_yaml(data_file("models/prices.yaml").read_text(encoding="utf-8"))["models"]
+    listed = parse_yaml(data_file("configs/models/prices.yaml").read_text(encoding="utf-8"))["models"]
     names = (name for name in listed if "*" not in name)
     return _matching(("offline", "openai/", "anthropic/", "ollama/", *names), incomplete)
 

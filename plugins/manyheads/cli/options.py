@@ -10,7 +10,7 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -90,7 +90,7 @@ Embedding = Annotated[
     str,
     typer.Option(
         metavar="MODEL", autocompletion=completion.one_of("auto", "minilm-int8", "static", "lexical"),
-        help="Embedding model: auto, minilm-int8 (5 times faster), static (100 times faster, coarser), lexical (word "
+        help="Embedding model: auto, minilm-int8 (2 times faster), static (90 times faster, coarser), lexical (word "
         "counts, no model), a fastembed model, or a model folder.",
     ),
 ]  # fmt: skip
@@ -103,9 +103,13 @@ class Changes:
     """Options of all commands that take a config."""
 
     host: Annotated[
-        Literal["autogen", "agentscope"] | None,
+        str | None,
         typer.Option(
-            "--host", help="Agent framework. [default: the config's, else autogen]", show_default=False
+            "--host",
+            metavar="HOST",
+            help="Agent framework: autogen, agentscope, agent_framework. [default: the config's, else the first installed]",
+            show_default=False,
+            autocompletion=completion.hosts,
         ),
     ] = None
     model: Annotated[

@@ -1,6 +1,7 @@
-"""Config files: found, read, merged in order, then `--set a.b=c`, then validated. `systems.load` puts it together."""
+"""Config files: found, read, merged in order, then `--set a.b=c`, then validated. Used by `systems.load`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, TypeVar, cast
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from manyheads.config import RunConfig
+from manyheads.config import RunConfig, Strict
 from manyheads.disk import expanded, read_text
 from manyheads.errors import ConfigError, closest, describe, did_you_mean
 from manyheads.escaping import is_secret, scrubbed, shortened
@@ -18,20 +19,23 @@ from manyheads.resources import Resources, data_file, parse_json, parse_yaml
 M = TypeVar("M", bound=BaseModel)
 JSON = ('"', "[", "{")
 SHOWN = 100
-"""Letters of a setting in a message."""
+"""Maximum characters of a setting in a message."""
 
 
 def layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> Iterator[dict[str, Any]]:
-    """What each file or shipped name says, in order, then each `a.b=c` setting; raises `ConfigError` for what is none."""
+    """The contents of files or shipped configs, in order, then of `a.b=c` settings; raises `ConfigError` if invalid."""
     for name in names:
         path = config_file(name, resources)
-        yield {"name": path.stem, **_relative_to(path.parent, read_yaml(path))}
+        data = _relative_to(path.parent, read_yaml(path))
+        if of_run(path) and isinstance(corpus := data.get("corpus"), str):
+            data["corpus"] = _absolute(corpus, path.parent)
+        yield {"name": path.stem, **data}
     for setting in sets:
         yield _relative_to(Path(), parse_set(setting))
 
 
 def common(names: Sequence[str], sets: Iterable[str] = ()) -> RunConfig:
-    """The keys that every run has; those of a system are not looked at, of files as of settings. Raises `ConfigError`."""
+    """The keys of every run, ignoring those of systems. Raises `ConfigError`."""
     keys, sets = RunConfig.model_fields.keys() - {"settings", "inputs"}, tuple(sets)
     merged: dict[str, Any] = {}
     for data in layers(names, sets, Resources.of()):
@@ -46,10 +50,10 @@ def validated(
     sets: Iterable[str] = (),
     lifted: Sequence[str] = (),
 ) -> M:
-    """The model; raises a `ConfigError` that names each wrong key, and the settings that may have caused it.
+    """The validated model; raises a `ConfigError` with each wrong key and the settings that may have caused it.
 
     Args:
-        lifted: sections whose keys may also stand at the top of a config.
+        lifted: sections whose keys may also appear at the top level.
     """
     try:
         return model.model_validate(data)
@@ -60,7 +64,7 @@ def validated(
             if item["type"] == "extra_forbidden"
         ]
         tried = [
-            f"the keys of {'.'.join(above) or 'a config'} are {', '.join(_keys(model, above))}"
+            f"the keys of {'.'.join(above) or 'a config'}: {', '.join(_keys(model, above))}"
             for *above, _ in unknown
         ]
         near = ", ".join(dict.fromkeys(filter(None, (_suggested(model, path, lifted) for path in unknown))))
@@ -73,7 +77,7 @@ def validated(
 
 
 def _suggested(model: type[BaseModel], path: Sequence[str], lifted: Sequence[str]) -> str | None:
-    """The key that a misspelt one most resembles, as one may write it."""
+    """The closest key to a misspelt one, as it may be written."""
     *above, key = path
     names = {name: ".".join([*above, name]) for name in _keys(model, above)}
     for section in lifted:
@@ -84,7 +88,7 @@ def _suggested(model: type[BaseModel], path: Sequence[str], lifted: Sequence[str
 
 
 def _keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """The keys below a path of keys, `models.default` for one."""
+    """The keys below a path of keys, such as `models.default`."""
     schema = model.model_json_schema()
     node: dict[str, Any] = schema
     for key in path:
@@ -96,7 +100,7 @@ def _keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
 
 
 def config_file(name: str, resources: Resources) -> Path:
-    """The file of a config: a path, or the name of one in a `configs/` folder."""
+    """The file of a config: a path, or a name in a `configs/` folder."""
     path = Path(name)
     if path.is_file():
         return path
@@ -124,18 +128,18 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     if not isinstance(data, dict | None):
-        raise ConfigError(f"{path}: a config is a mapping of keys to values")
+        raise ConfigError(f"{path}: must be a mapping of keys to values")
     return cast(dict[str, Any], data or {})
 
 
 def merge(
     base: Mapping[str, Any], over: Mapping[str, Any], model: type[BaseModel] | None = None
 ) -> dict[str, Any]:
-    """`over` laid on `base`, mapping by mapping.
+    """`over` merged into `base`, recursively.
 
     Args:
-        model: of what the mappings describe. A section that it lets one write as a number is written out before
-            single keys of it are laid on it: `turns: 5` becomes `turns: {default: 5}`.
+        model: the model of the mappings. A section written as a number is expanded before single keys of it are
+            merged: `turns: 5` becomes `turns: {default: 5}`.
     """
     merged = dict(base)
     parts = {
@@ -153,10 +157,10 @@ def merge(
 
 
 def parse_set(setting: str) -> dict[str, Any]:
-    """`team.size=8` as a mapping; the value is read as JSON where it is JSON, and else as YAML."""
+    """`team.size=8` as a mapping; the value is parsed as JSON, else as YAML."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"--set {shown(setting)}: not of the form key=value, such as team.size=8")
+        raise ConfigError(f"--set {shown(setting)}: must have the form key=value, such as team.size=8")
     try:
         nested: Any = _value(value)
     except yaml.YAMLError as error:
@@ -168,7 +172,7 @@ def parse_set(setting: str) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """YAML takes no control characters, not even in the texts of JSON, and real abstracts hold some."""
+    """YAML allows no control characters, even in JSON texts, and some abstracts contain them."""
     if text.lstrip().startswith(JSON):
         with suppress(ValueError):
             return parse_json(text)
@@ -176,18 +180,76 @@ def _value(text: str) -> Any:
 
 
 def shown(setting: str) -> str:
-    """A setting for a message: a whole text may stand in one, or a secret."""
+    """A setting for a message: shortened, and without secrets."""
     key, equals, _ = setting.partition("=")
     return f"{key}{equals}…" if is_secret(key.strip()) else scrubbed(shortened(setting, SHOWN))
 
 
 def _relative_to(base: Path, data: dict[str, Any]) -> dict[str, Any]:
-    """Folders named in a config file are relative to that file, those of a setting to the present folder.
+    """Resolve folders: relative to the config file, or to the current folder for a setting.
 
-    Absolute from here on: the run folder keeps them in a config file of its own.
+    Absolute from here on, as the run folder stores them in its own config file.
     """
     folders = data.get("paths")
     if not isinstance(folders, list):
         return data
     named = [expanded(str(folder)) for folder in cast(list[object], folders)]
-    return {**data, "paths": [str((base / folder).absolute()) for folder in named]}
+    return {**data, "paths": [os.path.abspath(base / folder) for folder in named]}
+
+
+# The config in a run's folder names files from where it lies, so that a project can be moved.
+
+
+def of_run(path: Path) -> bool:
+    """Whether a config file is the one in a run's folder."""
+    beside = (path.parent / name for name in ("events.jsonl", "journal.sqlite"))
+    return path.name == "config.yaml" and any(file.is_file() for file in beside)
+
+
+def portable(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """A config as data for `folder`: files of the same project are named from there, all others in full."""
+    data: dict[str, Any] = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+    home, here = folder.resolve(), Path.cwd()
+    projects = [home.parent, *([home.parents[1]] if home.parent.name == "runs" else [])]
+    projects += [here] if home.is_relative_to(here) else []
+
+    def relative(name: str) -> str:
+        path = Path(name)
+        if "\n" in name or not any(map(path.is_relative_to, projects)):
+            return name
+        short = os.path.relpath(path, home)
+        return short if short.startswith(os.pardir) else os.path.join(os.curdir, short)
+
+    data |= {"paths": [*map(relative, data["paths"])], "corpus": relative(data["corpus"])}
+    return _with_files(data, type(config), relative)
+
+
+def with_files_in_full(data: Mapping[str, Any], model: type[RunConfig], folder: Path) -> dict[str, Any]:
+    """The config of a run's folder as `portable` gave it, its sections with the files in full."""
+    return _with_files(data, model, lambda name: _absolute(name, folder))
+
+
+def _absolute(name: str, folder: Path) -> str:
+    near = name.startswith((f"{os.curdir}{os.sep}", f"{os.pardir}{os.sep}")) and "\n" not in name
+    return os.path.normpath(folder.resolve() / name) if near else name
+
+
+def _with_files(
+    data: Mapping[str, Any], model: type[RunConfig], change: Callable[[str], str]
+) -> dict[str, Any]:
+    """The data with each file changed that its section or its inputs name."""
+    changed = dict(data)
+    for field in (model.model_fields["settings"], model.model_fields["inputs"]):
+        key, part = field.alias or "inputs", cast(type[Strict], field.annotation)
+        if not isinstance(section := changed.get(key), Mapping):
+            continue
+        files = {
+            name: cast(list[str] | str, value)
+            for name, value in cast(Mapping[str, Any], section).items()
+            if name in part.slots() and part.slots()[name].file and isinstance(value, list | str)
+        }
+        changed[key] = {
+            **section,
+            **{k: change(v) if isinstance(v, str) else [*map(change, v)] for k, v in files.items()},
+        }
+    return changed

@@ -1,7 +1,7 @@
-"""The contracts: a system needs a `Host` to ask `Speaker`s for `Turn`s, and says what happens in `Event`s.
+"""The contracts: a system asks `Speaker`s for `Turn`s through a `Host`, and reports progress as `Event`s.
 
-No type of an agent framework crosses this line. Hosts are asked statelessly: a turn carries all that its
-speaker may know, so nothing is remembered twice and a blind call is the normal case.
+Types of agent frameworks do not appear here. Hosts are stateless: a turn contains everything that its speaker may
+know, so blind calls need no special case.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")
 
 MOST_LETTERS = 64
-"""Of a speaker's name."""
+"""Maximum length of a speaker's name."""
 
 
 def safe_name(name: str) -> str:
-    """A speaker name that both hosts and OpenAI's `name` field take: an ASCII identifier of at most 64 letters.
+    """A speaker name valid for both hosts and OpenAI's `name` field: an ASCII identifier of at most 64 letters.
 
-    What stands between words becomes `_`. A name that loses letters gets a mark of the whole, so that two stay two.
+    Characters between words become `_`. A name that loses letters gets a hash, so that two names stay distinct.
     """
     ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     slug = re.sub(r"\W+", "_", ascii_only).strip("_")
@@ -44,7 +44,7 @@ def safe_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Speaker:
-    """Who speaks: a role with its system prompt rendered. `name` is safe for every host."""
+    """A role with its system prompt rendered. `name` is valid for every host."""
 
     name: str
     role: str
@@ -55,7 +55,7 @@ class Speaker:
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a run a turn stands; unique in the run, and the same whenever it is run again."""
+    """A turn's place in a run: unique in the run, and the same in every rerun."""
 
     stage: str
     turn: int
@@ -65,14 +65,14 @@ class Place:
 
     def __str__(self) -> str:
         again = f" (again, {self.ordinal})" if self.ordinal else ""
-        if not self.stage:  # of no run
+        if not self.stage:  # outside a run
             return f"{self.speaker}: {self.task}{again}"
         return f"{self.stage}, turn {self.turn}, {self.speaker}: {self.task}{again}"
 
 
 @dataclass(frozen=True)
 class Image:
-    """A picture shown with a message: raw bytes and media type, `image/png` or `image/jpeg`."""
+    """An image attached to a message: raw bytes and media type, `image/png` or `image/jpeg`."""
 
     data: bytes
     media_type: str = "image/png"
@@ -80,7 +80,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a thread. `assistant` is what the speaker itself said before."""
+    """One message of a thread. `assistant` marks the speaker's own earlier messages."""
 
     text: str
     sender: Literal["user", "assistant"] = "user"
@@ -89,10 +89,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool function, host-neutral: what the model reads, its arguments, and the function itself.
+    """A tool function, host-neutral: its description, its arguments, and the function.
 
-    `run` receives a validated instance of `arguments` and returns the text that the model sees; `explain` says to the
-    model what is wrong with arguments that are none.
+    `run` takes a validated instance of `arguments` and returns the text for the model; `explain` describes invalid
+    arguments to the model.
     """
 
     name: str
@@ -103,29 +103,29 @@ class Tool:
 
 
 class Price(BaseModel):
-    """Price of a million tokens."""
+    """Price per million tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: float = Field(ge=0)
-    """Of what the model reads."""
+    """Input tokens."""
     output: float = Field(ge=0)
-    """Of what it writes."""
+    """Output tokens."""
     currency: str | None = None
-    """Such as USD; all prices of a run are in one."""
+    """Such as USD; the same for all prices of a run."""
     as_of: date | None = None
-    """The day of the price list that it is from."""
+    """Date of the price list."""
     listed: str | None = None
-    """The model that it was looked up for in a price list, as `provider/name`; left out of a price of your own."""
+    """The entry in the price list, as `provider/name`; omitted for a price of your own."""
 
 
 def money(cost: float, currency: str | None) -> str:
-    """A sum in words, `0.0312 USD`."""
+    """An amount in words, `0.0312 USD`."""
     return f"{cost:.4f}{f' {currency}' if currency else ''}"
 
 
 class Usage(BaseModel):
-    """What a reply cost. `cost` is None where the price of the model is not known."""
+    """Tokens and cost of replies. `cost` is None if the model's price is unknown."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -134,7 +134,7 @@ class Usage(BaseModel):
     calls: int = 0
     cost: float | None = None
     estimated: int = 0
-    """Calls whose tokens the server did not say, or not as they can be: they are an estimate, one for four bytes."""
+    """Calls without valid token counts from the server; their tokens are estimated, one per four bytes."""
 
     def __add__(self, other: "Usage") -> "Usage":
         costs = [c for c in (self.cost, other.cost) if c is not None]
@@ -151,11 +151,11 @@ class Usage(BaseModel):
 
     @property
     def tokens(self) -> int:
-        """Read and written."""
+        """Input and output tokens."""
         return self.input_tokens + self.output_tokens
 
     def beyond(self, known: "Usage") -> "Usage":
-        """What it is more than what is known of it, nothing where it is less; its cost is not told apart."""
+        """The usage beyond a known one, at least zero, without cost."""
         return Usage(**{name: max(0, value) for name, value in self - known if name != "cost"})
 
 
@@ -163,7 +163,7 @@ NOTHING = Usage()
 
 
 class Tally(dict[str, Usage]):
-    """What was paid by stage, by speaker or by model: the one counter of tokens."""
+    """Usage by stage, by speaker and by model: the one counter of tokens."""
 
     def pay(self, key: str, usage: Usage) -> None:
         self[key] = self.get(key, NOTHING) + usage
@@ -174,19 +174,19 @@ class Tally(dict[str, Usage]):
 
 
 class Meter(Protocol):
-    """What is asked before, and told after, each question to a model."""
+    """Hooks before and after each request to a model."""
 
     def asking(self) -> AbstractContextManager[None]:
-        """Around one question; raises `BudgetError` where it cannot be paid."""
+        """Wraps one request; raises `BudgetError` if the budget does not allow it."""
         ...
 
     def pay(self, usage: Usage) -> None:
-        """What an answer has cost, usable or not."""
+        """Record the usage of an answer, valid or not."""
         ...
 
 
 class Unmetered:
-    """The meter of a turn that nobody counts."""
+    """The meter of a turn that is not counted."""
 
     def asking(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -200,21 +200,21 @@ UNMETERED = Unmetered()
 
 @dataclass(frozen=True)
 class Turn(Generic[R]):
-    """One question to one speaker.
+    """One request to one speaker.
 
     Attributes:
-        place: where in the run.
-        speaker: who is asked.
-        thread: all that the speaker is told, oldest first; ends with a user message.
-        reply_type: the typed reply that is asked for.
-        tools: what the speaker may call, where its model can.
-        recall: what the host's retrieval hook looks up in the author knowledge bank, None for nothing.
-        check: says what is wrong with a reply that its schema lets pass, None if nothing is.
-        forms: the words in which the reply is asked for; those that ship when None.
-        meter: counts the questions that are put, of a reply that is asked for anew as well.
-        nested: a tool call within another turn asks; should that turn be asked again, it may ask something else.
-        task: the `role.task` whose prompt is asked: a leader, too, speaks as `scientist.topic`.
-        spare: the run goes on without a reply that is not to be had, and without it too when it is resumed.
+        place: its place in the run.
+        speaker: the speaker to ask.
+        thread: everything the speaker sees, oldest first; ends with a user message.
+        reply_type: the type of the reply.
+        tools: tools for the speaker, if its model supports tool calls.
+        recall: query of the host's retrieval hook to the author knowledge bank, None for no look-up.
+        check: the fault of a reply that fits its schema, None if there is none.
+        forms: the wording of the reply's form; the shipped one when None.
+        meter: counts the requests, including those that ask again for a valid reply.
+        nested: asked by a tool call within another turn; if that turn is retried, this may differ.
+        task: the `role.task` of the prompt: a leader, too, speaks as `scientist.topic`.
+        spare: optional: the run continues without this reply if it fails, also when resumed.
     """
 
     place: Place
@@ -232,7 +232,7 @@ class Turn(Generic[R]):
 
 
 class ToolCall(BaseModel):
-    """A tool call that a speaker made in its turn, with what the tool answered."""
+    """A speaker's tool call in its turn, with the tool's answer."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -244,19 +244,19 @@ class ToolCall(BaseModel):
 
 @dataclass(frozen=True)
 class Raw:
-    """What a host's native agent gave for one request: text as written, nothing parsed."""
+    """The response of a host's native agent to one request: its text, unparsed."""
 
     text: str
     model: str
     usage: Usage = NOTHING
     tool_calls: tuple[ToolCall, ...] = ()
     truncated: bool = False
-    """True when the model stopped at its length limit."""
+    """True if the model stopped at its length limit."""
 
 
 @dataclass(frozen=True)
 class Reply(Generic[R]):
-    """A turn's valid reply. `usage` counts every attempt that was paid for it."""
+    """A turn's valid reply. `usage` covers every attempt."""
 
     text: str
     value: R
@@ -267,23 +267,23 @@ class Reply(Generic[R]):
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     unusable: tuple[str, ...] = ()
-    """What was wrong with each reply before it, see `forms.Unusable`."""
+    """The fault of each earlier attempt, see `forms.Unusable`."""
 
 
 class Host(Protocol):
-    """What a system needs of an agent framework."""
+    """The interface between systems and an agent framework."""
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
-        """One turn of a native agent of the host; each question to its model is counted with the turn's meter.
+        """Run one turn on a native agent of the host; the turn's meter counts each request to the model.
 
         Raises:
-            BudgetError: a question cannot be paid.
-            ModelError: the model cannot be reached or refuses; `ReplyError` when no reply was valid.
+            BudgetError: the budget does not allow a request.
+            ModelError: the model cannot be reached or refuses; `ReplyError` if no reply was valid.
         """
         ...
 
     async def gate(self) -> None:
-        """Wait here while the run is paused."""
+        """Wait while the run is paused."""
         ...
 
 
@@ -291,17 +291,17 @@ class ManagedHost(Host, Protocol):
     """A host that a session owns."""
 
     def open(self, *models: str) -> None:
-        """Make the clients of some models now, by alias; the first request makes them otherwise."""
+        """Create the clients of these models now, by alias, instead of at the first request."""
         ...
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close connections."""
         ...
 
 
 Recall = Callable[[Turn[Any]], Awaitable[str]]
-"""The author knowledge bank behind a host's retrieval hook: for a turn with a query, the passage that the hook puts
-beside the prompt, already fenced and labelled; empty for nothing."""
+"""The author knowledge bank behind a host's retrieval hook: for a turn with a query, the passage to add to the
+prompt, already fenced and labelled; empty for none."""
 
 
 async def recall_nothing(turn: Turn[Any]) -> str:
@@ -310,9 +310,9 @@ async def recall_nothing(turn: Turn[Any]) -> str:
 
 
 async def together(*calls: Awaitable[T]) -> list[T]:
-    """Await independent calls concurrently, results in order; the first error is raised bare.
+    """Await independent calls concurrently, results in order; raises the first error unwrapped.
 
-    One that a user can mend lets the rest end first: what has been asked is paid for. Any other cancels the rest.
+    After a user's error the other calls finish first, as they are already paid for. Any other error cancels them.
     """
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:
@@ -327,7 +327,7 @@ async def together(*calls: Awaitable[T]) -> list[T]:
 
 
 class Ordinals(Counter[tuple[str, int, str, str]]):
-    """Hands out places: the same question asked again at the same place gets the next ordinal."""
+    """Numbers the turns of a run: a repeated turn at the same place gets the next ordinal."""
 
     def place(self, stage: str, turn: int, speaker: str, task: str) -> Place:
         key = (stage, turn, speaker, task)

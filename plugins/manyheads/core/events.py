@@ -1,4 +1,4 @@
-"""What a run tells: events that a console, a report or a test may want to know, as they happen."""
+"""Events of a run, for consoles, reports and tests, as they happen."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -11,7 +11,7 @@ from manyheads.core import Price, ToolCall, Usage
 
 
 class Event(BaseModel):
-    """Something that a console, a report or a test may want to know. Its `kind` tells which."""
+    """Base of all events; `kind` is the type."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -20,7 +20,7 @@ class Event(BaseModel):
 
 
 class MadeBy(BaseModel):
-    """What a run was made with, and when it began."""
+    """Versions that made a run, and when it began."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -29,7 +29,7 @@ class MadeBy(BaseModel):
     host: str
     """The agent framework."""
     host_version: str | None = None
-    """Its version; None where it is not installed."""
+    """The framework's version; None if it is not installed."""
     python: str
     at: str
     """When the run began, ISO 8601 with the zone; a resumed run keeps it."""
@@ -45,7 +45,7 @@ class Began(Event):
     kind: Literal["began"] = "began"
     made_by: MadeBy
     prices: dict[str, Price] = {}
-    """Of a million tokens, by the model's alias; a model whose price is not known is not there."""
+    """Price per million tokens, by the model's alias; models without a known price are omitted."""
 
 
 class Stage(Event):
@@ -56,11 +56,11 @@ class Stage(Event):
     number: int
     total: int
     turns: int | None = None
-    """As many as it has at most, where it is held in turns."""
+    """Maximum number of turns, for a stage with turns."""
 
 
 class Asked(Event):
-    """A speaker has been asked and is thinking."""
+    """A speaker was asked and is thinking."""
 
     kind: Literal["asked"] = "asked"
     speaker: str
@@ -68,13 +68,13 @@ class Asked(Event):
 
 
 class Said(Event):
-    """A speaker has answered. `data` is the typed reply, `text` what a reader wants to see of it."""
+    """A speaker answered. `data` is the typed reply, `text` its readable form."""
 
     kind: Literal["said"] = "said"
     speaker: str
     task: str
     verb: str = "says"
-    """What the speaker does with such a reply; see `ReplyModel`."""
+    """Verb for such a reply; see `ReplyModel`."""
     part: Literal["member", "leader", "guest", "candidate"] = "member"
     text: str
     data: dict[str, Any]
@@ -85,7 +85,7 @@ class Said(Event):
 
 
 class Recruited(Event):
-    """A candidate has joined or declined."""
+    """A candidate joined or declined."""
 
     kind: Literal["recruited"] = "recruited"
     candidate: str
@@ -94,7 +94,7 @@ class Recruited(Event):
 
 
 class Invited(Event):
-    """An outside scientist was asked for advice by a speaker."""
+    """A speaker asked an outside scientist for advice."""
 
     kind: Literal["invited"] = "invited"
     guest: str
@@ -117,9 +117,9 @@ class Searched(Event):
     source: str
     operation: Literal["search", "paper", "papers", "references", "citations", "recommendations", "authors"]
     query: str
-    """What the caller wanted: words, or a paper's id."""
+    """The request: words, or a paper's id."""
     asked: str
-    """What was sent: the query itself, or a wider one where it found too little."""
+    """The query sent: the original, or a wider one after too few results."""
     window: str = ""
     """Date bounds in words, empty for none."""
     at: str
@@ -127,11 +127,11 @@ class Searched(Event):
     seconds: float
     hits: int
     outcome: Literal["found", "empty", "skipped", "failed"]
-    """`skipped` was not asked at all: it had failed before, lacks the operation, or needs a key."""
+    """`skipped` means not asked: the source failed before, lacks the operation, or needs a key."""
     reason: str = ""
-    """Why it was skipped or failed, or what was wrong with single records of the answer."""
+    """Why it was skipped or failed, or the faults of single records."""
     cached: bool = False
-    """Answered from disk."""
+    """Answered from the cache on disk."""
 
 
 class Voted(Event):
@@ -153,14 +153,14 @@ class Judged(Event):
 
 
 class Warned(Event):
-    """Something fell back or failed on the way without ending the run."""
+    """A fallback or a failure that did not end the run."""
 
     kind: Literal["warned"] = "warned"
     message: str
 
 
 class Result(Event):
-    """The run's result, as `result.json` keeps it. Always the last event."""
+    """The run's result, as in `result.json`. Always the last event."""
 
     kind: Literal["result"] = "result"
     data: dict[str, Any]
@@ -185,7 +185,7 @@ Emit = Callable[[AnyEvent], None]
 
 
 class Words(NamedTuple):
-    """An event in words: who does what, and what is said with it."""
+    """An event in words: who, what, and the text with it."""
 
     who: str
     does: str
@@ -193,7 +193,7 @@ class Words(NamedTuple):
 
 
 def words(event: AnyEvent) -> Words | None:
-    """An event in words, for consoles, logs and hosts; None for those that only show that something is under way."""
+    """An event in words, for consoles, logs and hosts; None for events that only show progress."""
     match event:
         case Stage():
             return Words("", f"{event.number}/{event.total} {event.title}")
@@ -223,7 +223,7 @@ def words(event: AnyEvent) -> Words | None:
 async def stream(work: Callable[[Emit], Awaitable[Mapping[str, Any]]]) -> AsyncGenerator[AnyEvent, None]:
     """Run `work` and yield its events as they happen; its return value comes last, as a `Result`.
 
-    Closing the iterator cancels the work; what the work raises is raised here, unchanged.
+    Closing the iterator cancels the work; errors of the work are raised unchanged.
     """
     queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
 

@@ -1,4 +1,4 @@
-"""What a run has come to, as `result.json` keeps it: what every run has, and the parts that the systems' own share."""
+"""A run's result, as stored in `result.json`: the common fields, and parts that systems share."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,13 +16,13 @@ from manyheads.papers import Paper
 R = TypeVar("R", bound=BaseModel)
 RESULT = "result.json"
 MEASURE = "measure.json"
-"""What `manyheads measure` keeps of a run in its folder."""
+"""The file in which `manyheads measure` stores a run's measures."""
 FORMAT = 3
 FOLDERS = "name the folder of a run, such as runs/<time>-<name>"
 
 
 class Part(BaseModel):
-    """A part of a result, filled as the run goes. What nobody knows is None."""
+    """A part of a result, filled during the run. Unknown values are None."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -31,27 +31,27 @@ class Part(BaseModel):
 
 
 class Retrieval(Part):
-    """How a paper was found."""
+    """One way in which a paper was found."""
 
     source: str | None = None
-    """Where: a corpus, a service, a file."""
+    """The source: a corpus, a service, a file."""
     query: str | None = None
-    """The first line of what was looked for; `events.jsonl` has all of it."""
+    """The first line of the query; `events.jsonl` has the full text."""
     score: float | None = None
-    """Its similarity to the query, -1 to 1."""
+    """Similarity to the query, -1 to 1."""
     stage: str | None = None
     turn: int | None = None
     channel: str | None = Field(default=None, exclude_if=lambda value: value is None)
-    """Which of several ways of a retrieval has found it; left out where there is but one."""
+    """The retrieval strategy that found it; omitted if there is only one."""
     reason: str | None = Field(default=None, exclude_if=lambda value: value is None)
-    """What the channel found it by, such as an entity."""
+    """The strategy's reason, such as an entity."""
 
 
 class Evidence(Part):
-    """A paper, or a passage, that a run has come upon: kept once, cited by its id."""
+    """A paper, or a passage, found during a run: stored once, cited by its id."""
 
     id: str
-    """`e1`, `e2`, … in the order in which they were first found."""
+    """`e1`, `e2`, … in the order of discovery."""
     paper: str
     """The paper's id."""
     title: str
@@ -60,18 +60,18 @@ class Evidence(Part):
     url: str | None = Field(default=None, exclude_if=lambda value: value is None)
     venue: str | None = Field(default=None, exclude_if=lambda value: value is None)
     authors: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
-    """As a service names them; of a paper of a corpus nobody is named."""
+    """As the service gives them; empty for a paper of a corpus."""
     retrievals: list[Retrieval] = []
     """Each way in which it was found, in order."""
 
     @property
     def score(self) -> float | None:
-        """The highest of its similarities to what it was found by."""
+        """The highest similarity of any query."""
         return max((each.score for each in self.retrievals if each.score is not None), default=None)
 
 
 class EvidenceList:
-    """The evidence of a run as it is found."""
+    """Collects the evidence of a run."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], Evidence] = {}
@@ -90,11 +90,11 @@ class EvidenceList:
         passage: str = "",
         of: Paper | None = None,
     ) -> str:
-        """The id of a paper that was found, now or before.
+        """The id of a paper, new or already found.
 
         Args:
-            passage: a hash that tells its texts apart.
-            of: the paper, where more of it is known.
+            passage: a hash that distinguishes several texts of one paper.
+            of: the paper, for its further fields.
         """
         own = Evidence(id=f"e{len(self._entries) + 1}", paper=paper, title=title, year=year)
         if of:
@@ -107,21 +107,21 @@ class EvidenceList:
 
 
 class Person(Part):
-    """Someone who takes part."""
+    """A participant."""
 
     name: str
     role: str | None = None
     interests: list[str] | None = None
     affiliations: list[str] | None = None
     reasoning: str | None = None
-    """Why they have joined, or declined."""
+    """Reason for joining or declining."""
 
 
 class Topic(Part):
     topic: str
     rationale: str | None = None
     fixed: bool
-    """Whether it was given with the run."""
+    """Whether the user chose the member."""
 
 
 class Idea(Part):
@@ -129,22 +129,22 @@ class Idea(Part):
 
     number: int
     title: str
-    """Empty where none is told."""
+    """Empty if there is none."""
     idea: str
     thought: str | None = None
     by: str
-    """Who has put it forward; empty for one that was given with the run."""
+    """The author; empty for an idea from the user."""
     references: list[str] = []
-    """The evidence that it was written beside."""
+    """The evidence shown to the author."""
 
     @property
     def body(self) -> str:
-        """All of it but its title."""
+        """The text without its title."""
         return self.idea
 
     @property
     def form(self) -> Mapping[str, str]:
-        """The six fields of a proposal by name; empty where it has not all of them."""
+        """The six fields of a proposal by name; empty if any is missing."""
         return {}
 
 
@@ -159,14 +159,14 @@ class ScoredIdea(Idea):
     """Clarity + feasibility + weighted novelty."""
     turn: int
     builds_on: int | None = None
-    """Number of the idea that it refines, 0 for one of its own; None where there was none before it, or nobody asks."""
+    """Number of the idea that it refines, 0 for a new idea; None if there was no idea to refine, or it was not asked."""
     round: int | None = None
-    """How often the team had begun with ideas; None where nothing can send it back."""
+    """Times that the team has restarted with ideas; None if the team cannot restart."""
     kept: bool | None = None
-    """Whether it was among those that are voted on; None before that is settled."""
+    """Whether it is a candidate of the vote; None if not yet decided."""
     reflection: str | None = None
     done: bool | None = None
-    """Whether its author called it finished, where an author is asked."""
+    """Whether its author declared it finished, if the author is asked."""
 
     @property
     def body(self) -> str:
@@ -175,27 +175,27 @@ class ScoredIdea(Idea):
 
     @property
     def text(self) -> str:
-        """The idea as others are shown it."""
+        """The idea as others see it."""
         return f"{self.title}\n\n{self.idea}\n\nExperiment: {self.experiment}"
 
     def query(self, whole: bool) -> str:
-        """What published papers are looked up by: the title and the idea, or the `whole` of it, with its experiment."""
+        """The query for published papers: title and idea, or with `whole` the experiment too."""
         return self.text if whole else f"{self.title}\n\n{self.idea}"
 
 
 class ChosenIdea(ScoredIdea):
-    """The idea that the abstract is written on."""
+    """The idea that the abstract is based on."""
 
     votes: int
     tie: str | None = None
-    """The rule that broke a tie of votes."""
+    """The tie-breaking rule, after a tied vote."""
 
 
 class VoteNote(Part):
-    """A line of a voter on one idea."""
+    """A voter's comment on one idea."""
 
     idea: str
-    """Its title."""
+    """Title of the idea."""
     note: str
 
 
@@ -207,18 +207,18 @@ class Vote(Part):
     choice: int
     reasoning: str
     idea: str
-    """Its title."""
+    """Title of the idea."""
     notes: list[VoteNote] = []
-    """A line on each idea."""
+    """A comment on each idea."""
     shown: list[int] = []
-    """The ideas in the order in which the voter saw them, counted as `choice` is."""
+    """The ideas in the order shown to the voter; `choice` is a position in it."""
     copy_of: int | None = None
-    """The turn whose vote counts again, where a model at temperature 0 was asked once; None for a vote of its own."""
+    """The turn whose vote counts again, for a model at temperature 0 that was asked once; None for a separate vote."""
     round: int | None = None
 
 
 class Abstract(replies.Abstract):
-    """An abstract in its sections, and as one paragraph."""
+    """An abstract by section, and as one paragraph."""
 
     text: str
 
@@ -228,7 +228,7 @@ class Abstract(replies.Abstract):
 
 
 class Draft(replies.Abstract):
-    """A version of an abstract; what its author had to say of the one before, where there was one."""
+    """A version of an abstract, with its author's comment on the previous version, if any."""
 
     by: str
     turn: int
@@ -249,7 +249,7 @@ def sections(abstract: replies.Abstract) -> dict[str, str]:
 
 
 class Quality(Part):
-    """What ideas are judged by; `traits` is a list in Markdown."""
+    """Criteria for judging ideas; `traits` is a Markdown list."""
 
     area: str | None = None
     indicator: str | None = None
@@ -257,69 +257,69 @@ class Quality(Part):
 
     @property
     def points(self) -> list[str]:
-        """The traits one by one."""
+        """The traits as a list."""
         return [line.removeprefix("- ") for line in (self.traits or "").splitlines() if line.strip()]
 
 
 class RankedItem(Part):
-    """A target or an idea in the form that is ranked; a field that its text does not tell is not there."""
+    """A target or an idea in the form for ranking; fields missing in its text are omitted."""
 
     source: str
     title: str
     fields: dict[str, str] = {}
     text: str | None = None
-    """As it was ranked, where it was not brought into the form."""
+    """The text as ranked, if it was not converted to the form."""
     round: int | None = None
-    """Revisions after which it stood so; None where it comes of no such run."""
+    """Number of revisions so far; None if it is not from a run with revisions."""
     settled: bool | None = None
-    """Whether its run had ended by then."""
+    """Whether its run had finished."""
     sha256: str | None = None
-    """Of the text that it was read from, where that is not kept."""
+    """Hash of the source text, if the text is not stored."""
     words: int | None = None
 
 
 class RankedOrder(Part):
-    """One order of the same ideas, 0 the target, and how the judge ranked them; places and ranks count from 1."""
+    """One order of the same ideas, 0 the target, and the judge's ranking; positions and ranks count from 1."""
 
     shown: tuple[int, ...]
-    """The ideas from the first place to the last."""
+    """The ideas from first to last position."""
     ranked: tuple[int, ...] | None = None
-    """From the best to the worst; None where the order failed."""
+    """Best to worst; None if the judge failed."""
     rationales: tuple[str, ...] | None = None
-    """For each rank, why."""
+    """Reason for each rank."""
     target_place: int
     target_rank: int | None = None
     s: float | None = None
-    """Its share of ideas above the target (Review and Rebuttal, Eq. 3)."""
+    """Share of ideas ranked above the target (Review and Rebuttal, Eq. 3)."""
     failed: str | None = None
-    """With what it ended, where it has no ranking."""
+    """The error, if there is no ranking."""
 
     def place(self, number: int) -> int:
-        """Where an idea was shown."""
+        """The position at which an idea was shown."""
         return self.shown.index(number) + 1
 
     def rank(self, number: int) -> int | None:
-        """The rank that it got; None of an order that failed."""
+        """The rank of an idea; None if the judge failed."""
         return self.ranked.index(number) + 1 if self.ranked else None
 
     @property
     def reasons(self) -> list[tuple[int, str]]:
-        """The ideas, best first, each with why it stands there."""
+        """The ideas, best first, each with the reason for its rank."""
         reasons = self.rationales or ("",) * len(self.ranked or ())
         return list(zip(self.ranked or (), reasons, strict=True))
 
 
 class Figure(Part):
-    """A mean, with its interval; without one where all values are equal, or there is one."""
+    """A mean with its interval; no interval for a single value or equal values."""
 
     mean: float
     low: float | None = None
     high: float | None = None
     interval: str | None = None
-    """How: BCa (bootstrap), or Student's t where there are fewer than ten values."""
+    """Method: BCa (bootstrap), or Student's t for fewer than ten values."""
 
     def ends(self, digits: int = 2, sign: str = "") -> str:
-        """The ends of its interval in brackets, with a space before; empty where there is none."""
+        """The interval in brackets, after a space; empty if there is none."""
         return "" if self.low is None else f" ({self.low:{sign}.{digits}f} to {self.high:{sign}.{digits}f})"
 
 
@@ -329,82 +329,82 @@ class Interval(Part):
     level: float
 
 
-# What every run has.
+# Fields of every run.
 
 
 class RunUsage(Usage):
-    """All that a run has paid."""
+    """Total usage of a run."""
 
     by_stage: dict[str, Usage] = {}
     unused: Usage = NOTHING
-    """What the result does not rest on: turns that came to no reply, and replies that were replaced."""
+    """What the result does not use: turns without a valid reply, and replaced replies."""
 
 
 class RunResult(Part, Generic[R]):
-    """A run of any system; `result` is what its system makes of it."""
+    """A run of any system; `result` is the system's own part."""
 
     format: Literal[3] = FORMAT
     system: str
     host: str | None = None
-    """The agent framework; None of a run that has left no result yet."""
+    """The agent framework; None for a run without a result yet."""
     made_by: MadeBy | None = None
-    """Versions and date; None of a run of an earlier version, or one that has left no result yet."""
+    """Versions and date; None for runs of earlier versions, or without a result yet."""
     seed: int
     corpus: str
     embedding: str | None = Field(default=None, exclude_if=lambda value: value is None)
-    """The model of the corpus's vectors; left out where no corpus was opened."""
+    """The embedding model of the corpus; omitted if no corpus was opened."""
     models: dict[str, str]
     """Provider and name by alias."""
     prices: dict[str, Price] = {}
-    """Of a million tokens, by alias; a model whose price is not known is not there."""
+    """Price per million tokens, by alias; models without a known price are omitted."""
     written_by_language_model: bool
-    """Whether one wrote in it, and not only the offline model."""
+    """Whether a language model wrote any of it, not only the offline model."""
     finished: bool
-    """Whether it has come to its end; else this is how far it came."""
+    """Whether the run is finished; otherwise the result is partial."""
     usage: RunUsage
     warnings: list[str] = []
     degraded: list[str] = []
-    """Literature sources that could not be asked everything."""
+    """Literature sources that could not answer every query."""
     searches: dict[str, Any] | None = None
-    """The search ledger; null for a run that has looked nothing up."""
+    """The search ledger; null if the run looked up nothing."""
     evidence: list[Evidence] = []
     result: R
 
     @property
     def offline(self) -> bool:
-        """Whether a model was asked, and none of them a language model."""
+        """Whether models were asked, but no language model."""
         return self.usage.calls > 0 and not self.written_by_language_model
 
     def cited(self, ids: Iterable[str]) -> list[Evidence]:
-        """The evidence of these ids."""
+        """The evidence with these ids."""
         entries = {each.id: each for each in self.evidence}
         return [entries[each] for each in ids if each in entries]
 
     @property
     def tokens(self) -> int:
-        """Input and output together."""
+        """Input and output tokens together."""
         return self.usage.tokens
 
     @property
     def cost(self) -> str | None:
-        """What it cost, with its currency; None where no price is known."""
+        """Cost with its currency; None if no price is known."""
         return None if self.usage.cost is None else money(self.usage.cost, currency_of(self.prices))
 
     @property
     def price_note(self) -> str:
-        """Whose prices the cost is made of, and which models are not in it; empty where nothing was to be paid."""
-        if self.cost and not self.prices:  # of a run of an earlier version
+        """Where the prices come from, and the models without a price; empty if nothing was paid."""
+        if self.cost and not self.prices:  # from a run of an earlier version
             return "in the currency of your prices"
         return price_note(self.prices, self.models) if self.usage.calls else ""
 
 
 def currency_of(prices: Mapping[str, Price]) -> str | None:
-    """The currency of prices by alias; None where they do not say."""
+    """The currency of prices by alias; None if it is not stated."""
     return next((price.currency for price in prices.values() if price.currency), None)
 
 
 def price_note(prices: Mapping[str, Price], models: Mapping[str, str]) -> str:
-    """Whose prices a cost is made of, and which models have none.
+    """Where the prices of a cost come from, and the models without a price.
 
     Args:
         prices: by alias.
@@ -423,19 +423,19 @@ def price_note(prices: Mapping[str, Price], models: Mapping[str, str]) -> str:
 
 
 def read_result(folder: Path, kind: type[R], *, unfinished: bool = False) -> RunResult[R]:
-    """What came of a run, with its system's own part as `kind`.
+    """The result of a run, with its system's own part as `kind`.
 
     Args:
-        unfinished: whether one that has not come to its end will do.
+        unfinished: also accept the partial result of an unfinished run.
 
     Raises:
-        SubjectError: the folder has no readable result, or none of a finished run.
+        SubjectError: the folder has no readable result, or the run is not finished.
     """
     return parse_result(result_data(folder, unfinished=unfinished), kind, folder)
 
 
 def parse_result(data: Mapping[str, Any], kind: type[R], folder: Path) -> RunResult[R]:
-    """`read_result` of data from a folder."""
+    """Like `read_result`, for data already read from a folder."""
     try:
         return RunResult[kind].model_validate(data)
     except ValidationError as error:
@@ -443,14 +443,14 @@ def parse_result(data: Mapping[str, Any], kind: type[R], folder: Path) -> RunRes
 
 
 def result_data(folder: Path, *, unfinished: bool = False) -> dict[str, Any]:
-    """`read_result` as JSON."""
+    """Like `read_result`, as JSON."""
     path = folder / RESULT
     begun = (folder / "config.yaml").is_file()
     hint = f"manyheads resume {folder}" if begun else FOLDERS
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        what = "no finished run" if begun else "no run folder"
+        what = "not a finished run" if begun else "not a run folder"
         raise SubjectError(f"{folder}: {what} (it has no {RESULT})", hint=hint) from error
     except OSError as error:
         raise SubjectError(f"{path}: {error.strerror}", hint=hint) from error
@@ -462,20 +462,18 @@ def result_data(folder: Path, *, unfinished: bool = False) -> dict[str, Any]:
     if (found := result.get("format")) != FORMAT:
         newer = isinstance(found, int) and found > FORMAT
         raise SubjectError(
-            f"{path}: of format {found}, this version reads {FORMAT}",
-            hint="update manyheads"
-            if newer
-            else f"{hint}: it is written anew, and no recorded turn is paid again",
+            f"{path}: has format {found}, but this version reads {FORMAT}",
+            hint="update manyheads" if newer else f"{hint}: rewrites it from the journal, at no cost",
         )
     if not (unfinished or result.get("finished")):
-        raise SubjectError(f"{folder}: no finished run: its {RESULT} is how far it came", hint=hint)
+        raise SubjectError(f"{folder}: not a finished run: its {RESULT} is partial", hint=hint)
     return result
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether a run has come to its end; one whose result is damaged has, which is said where it is read.
+    """Whether a run is finished. A damaged result counts as finished: reading it reports the damage.
 
-    Raises FileNotFoundError where there is no result at all.
+    Raises FileNotFoundError if there is no result at all.
     """
     try:
         data: Any = json.loads((folder / RESULT).read_text(encoding="utf-8"))

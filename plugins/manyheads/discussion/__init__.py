@@ -1,1 +1,1 @@
-"""The team discussion that systems share: asking, the team and its turns, summaries, invitations."""
+"""The team discussion that systems share: asking, teams, summaries, invitations."""

@@ -1,8 +1,8 @@
 """The invitation mechanism (VirSci 2025, §3.2, App. D.2.1): advice from scientists outside the team.
 
-Where the speaker's model can call tools, it finds and hears guests by tool calls; where not, its reply has a field
-for it. In open discussions the guest's answer joins this turn's replies; in blind stages it goes only to the one
-who asked, who then answers again, so that nobody else's prompt changes.
+If the speaker's model supports tool calls, it finds and asks guests by tool calls; if not, by a field of its reply. In
+open discussions the guest's answer joins this turn's replies; in blind stages only the asker sees it, and then answers
+again, so that no other prompt changes.
 """
 
 from dataclasses import dataclass, field, replace
@@ -26,13 +26,13 @@ from manyheads.tools import (
 
 R = TypeVar("R", bound=ReplyModel)
 NOBODY = frozenset(("", "null", "none", "nobody", "noone"))
-"""What models write in place of nothing, folded."""
+"""Words that models write for "nobody", folded."""
 
 
 async def speak(
     run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: str = ""
 ) -> tuple[Reply[R], list[Guest]]:
-    """Ask a speaker in an open discussion; the guests they heard come with the reply."""
+    """Ask a speaker in an open discussion; returns the reply and the guests' answers."""
     asking = _Asking(run, team, question, context)
     return await asking.first(like), asking.heard
 
@@ -40,7 +40,7 @@ async def speak(
 async def ask_with_advice(
     run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: str = ""
 ) -> Reply[R]:
-    """Ask a speaker in a blind stage; after hearing a guest through the reply's field they answer again."""
+    """Ask a speaker in a blind stage; if the reply's field invites a guest, the speaker hears the guest and answers again."""
     asking = _Asking(run, team, question, context)
     reply = await asking.first(like)
     if not asking.heard or asking.by_tool:
@@ -54,7 +54,7 @@ async def ask_with_advice(
 
 @dataclass
 class _Asking:
-    """One speaker's question with the right to hear guests."""
+    """One speaker's question with the right to ask guests."""
 
     run: Run[Any, DiscussionSettings]
     team: Team
@@ -62,14 +62,14 @@ class _Asking:
     context: str
     heard: list[Guest] = field(default_factory=list[Guest])
     calls: int = 0
-    """Guests that were asked by tool calls."""
+    """Guests asked by tool calls."""
 
     @property
     def by_tool(self) -> bool:
         return self.run.calls_tools(self.question.speaker)
 
     async def first(self, like: type[R]) -> Reply[R]:
-        """Ask the question, then make the guests known that came of it."""
+        """Ask the question, then announce its guests."""
         run, speaker, invites = self.run, self.question.speaker, self.run.settings.invitation.enabled
         if not self.by_tool:
             if not invites:
@@ -79,7 +79,7 @@ class _Asking:
             await self._grant(reply.value)
             return reply
         listed, prompts = run.roles.card(speaker.role).tools, run.roles.prompts
-        # As it ships, no card of a team lists look-ups: a team is shown its papers.
+        # In the shipped cards, no team role has look-up tools: a team is shown its papers.
         options = run.config.literature.retrieval
         tools = (
             *literature_tools(run.library, listed, prompts),
@@ -94,20 +94,20 @@ class _Asking:
             if call.name == INVITE and not call.failed and invites:
                 name = scientist_named(str(call.arguments["name"]), run.literature.scientists)
                 words = str(call.arguments["question"])
-                if not self.calls:  # a reply out of the journal has run no tools
+                if not self.calls:  # a reply from the journal ran no tools
                     await self._hear(name, words)
                 self._note(name, words, call.result)
         return reply
 
     async def _grant(self, reply: ReplyModel) -> None:
-        """Hear the scientist whom a reply's field names, if it names one who can be invited."""
+        """Ask the scientist named in a reply's field, if they can be invited."""
         if not isinstance(reply, Seeks) or not reply.invite or fold(reply.invite) in NOBODY:
             return
         run, prompts, words = self.run, self.run.roles.prompts, reply.question or ""
         name = scientist_named(reply.invite, run.literature.scientists)
         if refusal := self._refusal(name):
             why = refused(refusal, prompts)
-            run.warn(self.question.stage, f"{self.question.speaker.name} wished to hear {name!r}: {why}")
+            run.warn(self.question.stage, f"{self.question.speaker.name} wanted to ask {name!r}: {why}")
         else:
             self._note(name, words, await self._hear(name, words, run.wording(reply)))
 
@@ -121,9 +121,9 @@ class _Asking:
         return await self._hear(name, words, nested=True)
 
     async def _hear(self, name: str, words: str, remark: str = "", *, nested: bool = False) -> str:
-        """Spawn the guest with their own profile and ask once (App. D.2.1, Fig. 28).
+        """Create the guest with their own profile and ask once (App. D.2.1, Fig. 28).
 
-        `remark` is the reply that came with the wish: a guest who is called by a tool is heard before there is one.
+        `remark` is the inviting reply, empty for an invitation by tool call, which comes before the reply.
         """
         stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name
         self.run.emit(Invited(stage=stage, turn=turn, guest=name, by=by, question=words))
@@ -135,7 +135,7 @@ class _Asking:
         return (await self.run.ask(question, Advice)).value.advice
 
     def _refusal(self, name: str) -> str | None:
-        """Why a name cannot be invited, see `tools.refused`; None when it can."""
+        """Why a name cannot be invited, see `tools.refused`; None if it can."""
         if name in self.team.names or name == self.question.speaker.name:
             return "member"
         if name not in {scientist.name for scientist in self.run.literature.scientists}:

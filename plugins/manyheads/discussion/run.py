@@ -1,4 +1,4 @@
-"""What a system holds while it runs, and the settings of one that is a team's discussion."""
+"""A system's run, and the settings of a team's discussion."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -23,17 +23,17 @@ class TeamConfig(Strict):
     """Collaborator selection (VirSci 2025, §3.2)."""
 
     size: int = Field(default=4, ge=1)
-    """Members, the leader counted."""
+    """Number of members, including the leader."""
     leader: str | None = None
-    """Masked name of the leader; drawn at random when left out."""
+    """Masked name of the leader; random if omitted."""
     exploration: Literal["uniform", "normal", "none"] = "uniform"
-    """Increment of the adjacency matrix: +1, or abs(x) with x ~ N(1, 1) (App. D.4, Eq. 7), or nothing."""
+    """Increment of the adjacency matrix: +1, or abs(x) with x ~ N(1, 1) (App. D.4, Eq. 7), or none."""
     freshness: float | None = Field(default=None, ge=0, le=1)
-    """Share of members who have written with no other member (§4.4, Fig. 5) that is drawn for; none when left out."""
+    """Target share of members without earlier joint papers (§4.4, Fig. 5); no target if omitted."""
     diversity: float | None = Field(default=None, ge=0, le=1)
-    """Share of members none of whose interests another member has (§4.4, Fig. 6) that is drawn for; none when left out."""
+    """Target share of members who share no interest with another (§4.4, Fig. 6); no target if omitted."""
     max_invitations: int = Field(default=40, ge=1)
-    """How many candidates are asked before the team goes on with those who joined."""
+    """Maximum candidates asked; the team then starts with those who joined."""
 
 
 class TurnsConfig(Strict):
@@ -41,9 +41,9 @@ class TurnsConfig(Strict):
 
     plain = "default"
     default: int = Field(default=5, ge=1)
-    """For the stages not named."""
+    """For all other stages."""
     adaptive: bool = False
-    """The leader decides after each turn whether the stage goes on; the numbers become caps (App. D.3.2)."""
+    """The leader decides after each turn whether the stage continues; the numbers become maxima (App. D.3.2)."""
 
     def of(self, stage: str) -> int:
         return getattr(self, stage, None) or self.default
@@ -53,25 +53,25 @@ class InvitationConfig(Strict):
     """Advice from scientists outside the team (App. D.2.1)."""
 
     enabled: bool = True
-    """Whether members may ask outsiders."""
+    """Whether members may ask outside scientists."""
     per_turn: int = Field(default=1, ge=1)
-    """Guests that one speaker may hear in one turn."""
+    """Maximum guests per speaker and turn."""
     suggestions: int = Field(default=4, ge=1)
-    """Outside scientists whose profiles the retrieval hook shows."""
+    """Number of outside scientists whose profiles the retrieval hook shows."""
 
 
 class DiscussionSettings(Section):
-    """What a team discussion goes by."""
+    """Settings of a team's discussion."""
 
     team: TeamConfig = TeamConfig()
     turns: TurnsConfig = TurnsConfig()
     topology: Literal["sequential", "random"] = "sequential"
-    """Round table, or a random next speaker who is never the previous one (App. D.3.1)."""
+    """Round table, or random speakers, never the same twice in a row (App. D.3.1)."""
     invitation: InvitationConfig = InvitationConfig()
 
 
 OWN_WORKS = 3
-"""Papers of their own whose titles a scientist's system prompt names."""
+"""Number of own papers listed in a scientist's system prompt."""
 R = TypeVar("R", bound=ReplyModel)
 C = TypeVar("C", bound=Section, covariant=True, default=Any)
 M = TypeVar("M", covariant=True, default=Any)
@@ -80,7 +80,7 @@ Result = TypeVar("Result", bound=BaseModel, default=Any)
 
 @dataclass(frozen=True)
 class Remark:
-    """Something said that later speakers are shown. `guest` marks an invited scientist; `idea` is the number of one."""
+    """A message for later speakers. `guest` marks an invited scientist; `idea` is an idea's number."""
 
     name: str
     text: str
@@ -89,7 +89,7 @@ class Remark:
 
 
 class Guest(Part):
-    """An outside scientist's one answer."""
+    """An outside scientist's answer."""
 
     name: str
     by: str
@@ -101,16 +101,16 @@ class Guest(Part):
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a speaker: a role's task with its variables, at a stage and turn.
+    """A question to a speaker: a role's task with its variables, at a stage and turn.
 
     Attributes:
-        role: whose card holds the task.
+        role: the role with the task.
         recall: query for the retrieval hook.
-        asker: who wants to know, where a guest is asked for a member; part of the turn's place.
+        asker: the member for whom a guest is asked; part of the turn's place.
         nested, check, spare: see `Turn`.
-        names: what numbers in the reply stand for, from 1 on; others have not seen them.
-        after: messages that follow the rendered prompt, such as a guest's advice.
-        images: shown with the prompt.
+        names: labels of the numbers in the reply, from 1 on, for readers who do not know them.
+        after: messages after the rendered prompt, such as a guest's advice.
+        images: images shown with the prompt.
     """
 
     stage: str
@@ -133,14 +133,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Cited(Hit):
-    """A paper found, with the id under which the result's evidence has it."""
+    """A retrieved paper, with its id in the result's evidence."""
 
     evidence: str
 
 
 @dataclass
 class Run(Generic[Result, C, M]):
-    """The context of one run. Draws of `rng` happen only between turns, never inside concurrent branches."""
+    """The context of one run. `rng` is used only between turns, never in concurrent branches."""
 
     config: RunConfig
     host: Host
@@ -148,28 +148,28 @@ class Run(Generic[Result, C, M]):
     literature: Literature
     emit: Emit
     result: Result
-    """What it comes to, filled as it goes."""
+    """The result, filled during the run."""
     insiders: set[str] = field(default_factory=set[str])
-    """Names of the team's present members; the retrieval hook shows others."""
+    """Names of the team's current members; the retrieval hook shows others."""
     library: Library | None = None
-    """Where agents and systems look papers up."""
+    """The literature library for agents and systems."""
     material: M = field(default=cast(Any, None))
-    """What its system read of the run's inputs."""
+    """The inputs, as the system read them."""
     folder: Path | None = None
-    """Where it leaves what it comes to; None where it leaves nothing."""
+    """The run folder; None if nothing is saved."""
     rng: random.Random = field(init=False)
     ordinals: Ordinals = field(default_factory=Ordinals)
     guests: list[Guest] = field(default_factory=list[Guest])
     evidence: EvidenceList = field(default_factory=EvidenceList)
     """Papers that the result may cite."""
     warned: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """What fell back or failed on the way, by stage."""
+    """Fallbacks and failures, by stage."""
     long_queries: set[str] = field(default_factory=set[str])
-    """Stages in which a text was longer than the embedding model reads at once."""
+    """Stages with a text longer than the embedding model's limit."""
     spent: Tally = field(default_factory=Tally)
     """Usage by stage."""
     writers: set[str] = field(default_factory=set[str])
-    """Names of the models that have replied."""
+    """Names of the models that replied."""
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.config.seed)
@@ -180,13 +180,13 @@ class Run(Generic[Result, C, M]):
         return self.config.settings
 
     def speaker(self, role: str, name: str, **variables: object) -> Speaker:
-        """A speaker in a role, with its system prompt rendered and its model chosen."""
+        """A speaker in a role, with system prompt and model."""
         changes = self.config.roles.get(role)
         model = changes.model if changes else self.roles.card(role).model
         return Speaker(safe_name(name), role, self.roles.system(role, variables), model)
 
     def scientist(self, role: str, scientist: Scientist) -> Speaker:
-        """A speaker with the record of a scientist: profile, a few of their papers, the year up to which they know work."""
+        """A speaker with a scientist's record: profile, some of their papers, the last year of the work they know."""
         works, last_year = self.literature.works(scientist.name, OWN_WORKS), self.literature.last_year
         return self.speaker(role, scientist.name, scientist=scientist, works=works, last_year=last_year or 0)
 
@@ -194,14 +194,14 @@ class Run(Generic[Result, C, M]):
         return self.config.models[speaker.model].calls_tools
 
     async def ask(self, question: Question, like: type[R]) -> Reply[R]:
-        """Ask one speaker for a reply as `reply_type` has it, and tell the listeners."""
+        """Ask one speaker for a `reply_type` reply, and emit the events."""
         reply_type = self.reply_type(question.role, question.task, like)
         await self.host.gate()
         speaker, label = question.speaker, f"{question.task} {question.asker}".rstrip()
         place = self.ordinals.place(question.stage, question.turn, speaker.name, label)
         prompt = self.roles.prompt(question.role, question.task, question.variables)
         thread = (Message(prompt, images=question.images), *question.after)
-        # The hook shows whom one could invite; without invitations it has nothing to show.
+        # The hook shows possible guests; without invitations there are none.
         recall, nested = question.recall if self.invites else None, question.nested
         turn = Turn(
             place,
@@ -223,7 +223,7 @@ class Run(Generic[Result, C, M]):
 
     @property
     def invites(self) -> bool:
-        """Whether members may ask outsiders."""
+        """Whether members may ask outside scientists."""
         settings = self.config.settings
         return isinstance(settings, DiscussionSettings) and settings.invitation.enabled
 
@@ -233,7 +233,8 @@ class Run(Generic[Result, C, M]):
         for call in reply.tool_calls:
             if call.failed:
                 self.warn(
-                    question.stage, f"{question.speaker.name} called {call.name} in vain: {call.result}"
+                    question.stage,
+                    f"{question.speaker.name} called {call.name} without success: {call.result}",
                 )
         self.writers.add(reply.model)
         self.spent.pay(question.stage, reply.usage)
@@ -255,11 +256,11 @@ class Run(Generic[Result, C, M]):
         )
 
     def wording(self, value: object, *, names: Sequence[str] = ()) -> str:
-        """A reply, or a part of a result, as other speakers are shown it; see `Prompts.wording`."""
+        """A reply, or a part of a result, as shown to other speakers; see `Prompts.wording`."""
         return self.roles.prompts.wording(value, names=names)
 
     def reply_type(self, role: str, task: str, like: type[R]) -> type[R]:
-        """The reply type of a task, which must be `like` or narrower; `like` itself where that is the narrower one."""
+        """The reply type of a task, which must be `like` or narrower; `like` itself if that is narrower."""
         kind = self.roles.reply(role, task)
         if not issubclass(kind, like):
             if issubclass(like, kind):
@@ -268,9 +269,9 @@ class Run(Generic[Result, C, M]):
         return kind
 
     async def references(self, stage: str, turn: int, queries: list[str], k: int) -> list[list[Cited]]:
-        """B_past of each query, `k` papers each, kept as evidence; nothing is looked up when `k` is 0.
+        """B_past of each query, `k` papers each, stored as evidence; no look-up if `k` is 0.
 
-        Called only between turns, never inside concurrent branches: the order makes the ids of the evidence.
+        Called only between turns, never in concurrent branches: the order determines the evidence ids.
         """
         if not k:
             return [[] for _ in queries]
@@ -280,8 +281,8 @@ class Run(Generic[Result, C, M]):
             self.long_queries.add(stage)
             self.warn(
                 stage,
-                f"papers were looked up by a text that is {rest} tokens longer than the embedding model reads at once; such "
-                "texts are read in parts, and the parts' vectors averaged",
+                f"a query for papers exceeds the embedding model's limit by {rest} tokens; it was embedded in parts, and "
+                "their vectors averaged",
             )
         for query, hits in answers:
             papers = ((hit.paper, round(hit.score, 4)) for hit in hits)
@@ -311,29 +312,29 @@ class Run(Generic[Result, C, M]):
     def begin(
         self, stage: str, titles: Mapping[str, str], title: str | None = None, *, turns: int | None = None
     ) -> None:
-        """Tell the listeners that a stage begins.
+        """Emit the start of a stage.
 
         Args:
-            titles: of all stages, in order; `title` is another for this time.
-            turns: as many as it has at most.
+            titles: all stages, in order; `title` overrides this one's.
+            turns: maximum number of turns.
         """
         number, total = list(titles).index(stage) + 1, len(titles)
         title = title or titles[stage]
         self.emit(Stage(stage=stage, title=title, number=number, total=total, turns=turns))
 
     def expect(self, *queries: str, recall: bool = False) -> None:
-        """Begin to embed queries that will be looked up soon; of `recall`, those of the retrieval hook."""
+        """Start embedding upcoming queries; with `recall`, those of the retrieval hook."""
         if self.invites or not recall:
             self.literature.expect(*queries)
 
     def warn(self, stage: str, message: str) -> None:
-        """Tell the user of something that fell back; it also goes into the result."""
+        """Warn the user about a fallback; it is also stored in the result."""
         self.warned.setdefault(stage, []).append(message)
         self.emit(Warned(stage=stage, message=message))
 
     @property
     def warnings(self) -> list[str]:
-        """All warnings; sorted within a stage, whose questions may be asked at once, so that like runs are alike."""
+        """All warnings; sorted within a stage, whose questions may be concurrent, so that equal runs have equal results."""
         return [message for messages in self.warned.values() for message in sorted(messages)]
 
     @property

@@ -1,4 +1,4 @@
-"""A team: who is in it, who speaks when, and for how long (VirSci 2025, §3.2, App. D.3)."""
+"""A team: its members, the order of speakers, the number of turns (VirSci 2025, §3.2, App. D.3)."""
 
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Member:
-    """A scientist of the team with the speaker that plays them."""
+    """A scientist of the team with their speaker."""
 
     scientist: Scientist
     speaker: Speaker
     reasoning: str | None = None
-    """Why they joined; None of the leader."""
+    """Reason for joining; None for the leader."""
 
     @property
     def name(self) -> str:
@@ -31,7 +31,7 @@ class Member:
 
 @dataclass
 class Team:
-    """T = {s_0, …, s_n}; `members[0]` is the leader s_0, the others stand in the order in which they joined."""
+    """T = {s_0, …, s_n}; `members[0]` is the leader s_0, the others follow in the order of joining."""
 
     members: list[Member]
 
@@ -44,17 +44,17 @@ class Team:
         return {member.name for member in self.members}
 
     def profiles(self) -> list[Scientist]:
-        """Q_team: the profiles that the prompts describe the team with."""
+        """Q_team: the members' profiles, for prompts."""
         return [member.scientist for member in self.members]
 
     def interests(self) -> str:
-        """What the team is about, as a query."""
+        """The team's subject, as a query."""
         return "; ".join(interest for member in self.members for interest in member.scientist.interests[:4])
 
 
 @dataclass
 class Thread:
-    """One discussion: summaries of its earlier turns (D̄_t) and the replies of the one under way (R_K,j)."""
+    """One discussion: summaries of its earlier turns (D̄_t) and the replies of the current one (R_K,j)."""
 
     summaries: list[str] = field(default_factory=list[str])
     replies: list[Remark] = field(default_factory=list[Remark])
@@ -62,23 +62,23 @@ class Thread:
     turn: int = 0
 
     def text(self) -> str:
-        """What an invited scientist is shown of it."""
+        """The part of the discussion shown to a guest."""
         return "\n\n".join([*self.summaries, *(f"{reply.name}: {reply.text}" for reply in self.replies)])
 
     def add(self, member: Member, text: str, guests: Sequence[Guest], idea: int | None = None) -> None:
-        """What a member says, such as an idea of a number, and what the guests said whom they asked."""
+        """Add a member's reply, such as a numbered idea, and the answers of the member's guests."""
         self.replies.append(Remark(member.name, text, idea=idea))
         self.replies += [Remark(guest.name, guest.advice, guest=True) for guest in guests]
 
 
 def need_members(team: TeamConfig, literature: Literature) -> None:
-    """Raises `CorpusError` when a corpus cannot fill a team: too few scientists, or none of its leader's name."""
+    """Raises `CorpusError` if a corpus cannot fill a team: too few scientists, or no leader of this name."""
     scientists = len(literature.scientists)
     if not scientists:
         raise CorpusError(
-            "the corpus has no scientists, whom a team is made of: its past papers name no authors",
-            hint="build a corpus of papers with authors (of PDF and TEI in a papers.csv (file,authors) beside them), or run "
-            "scipip, which needs none",
+            "the corpus has no scientists for a team: its past papers have no authors",
+            hint="build a corpus of papers with authors (for PDF and TEI: in a papers.csv with file,authors beside them), or run "
+            "scipip, which needs no team",
         )
     if team.size > scientists:
         raise CorpusError(
@@ -95,10 +95,10 @@ def speaking_order(
     rng: random.Random,
     previous: T | None = None,
 ) -> list[T]:
-    """The speakers of one turn, as many as there are members.
+    """The speakers of one turn, one per member.
 
-    Sequential is the round table. Random draws each next speaker among all but the previous one (Fig. 7), so
-    some may speak twice and some not at all.
+    Sequential is a round table. Random draws each speaker among all but the previous one (Fig. 7), so some may speak
+    twice and some never.
     """
     if topology == "sequential" or len(members) < 2:
         return list(members)
@@ -117,7 +117,7 @@ async def another_turns(
     *,
     before: int = 0,
 ) -> AsyncIterator[int]:
-    """Count the turns of a stage up to its cap; one that is held again goes on counting after those `before`.
+    """Number the turns of a stage up to its maximum; a repeated stage continues after the turns `before`.
 
     With `turns.adaptive`, the leader decides after each turn whether one more is worth it (App. D.3.2).
     """
@@ -141,7 +141,7 @@ async def another_turns(
 async def speakers(
     run: Run[Any, DiscussionSettings], team: Team, thread: Thread, stage: str, *, before: int = 0
 ) -> AsyncIterator[Member]:
-    """The speakers of a discussion, turn by turn; the leader sums a turn up (D̄_t) when the next one begins."""
+    """The speakers of a discussion, turn by turn; the leader summarises a turn (D̄_t) when the next begins."""
     async for turn in another_turns(run, team, stage, thread.text, before=before):
         if thread.replies:
             leader, variables = team.leader.speaker, {"stage": stage, "replies": thread.replies}

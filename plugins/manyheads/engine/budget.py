@@ -1,4 +1,4 @@
-"""One budget for a run, or for many: tokens, money, time, calls. Fail-closed: what cannot be paid is not asked."""
+"""One budget for one or many runs: tokens, money, time, calls. Fail-closed: a request outside the budget is not sent."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ from manyheads.replies import ReplyModel
 R = TypeVar("R", bound=ReplyModel)
 MINUTE = 60
 KEYS = ("calls", "tokens", "money", "minutes")
-EXAMPLE = "like --budget calls=1000 --budget minutes=30; the limits are calls, tokens, money and minutes"
+EXAMPLE = "such as --budget calls=1000 --budget minutes=30; limits: calls, tokens, money and minutes"
 
 
 class Ledger:
-    """What a run has spent, recorded and lost turns included, held against its limits. It is a `core.Meter`."""
+    """A run's usage, with recorded and lost turns, and its limits. A `core.Meter`."""
 
     def __init__(self, limits: BudgetConfig) -> None:
         self.limits, self.spent = limits, Usage()
@@ -36,10 +36,10 @@ class Ledger:
 
     @contextmanager
     def asking(self) -> Generator[None]:
-        """Around one question to a model; questions under way count as a call each.
+        """Wraps one request to a model; each pending request counts as a call.
 
         Raises:
-            BudgetError: a limit is reached; nothing is to be asked.
+            BudgetError: a limit is reached; the request must not be sent.
         """
         if reached := self.reached():
             raise self.error(*reached)
@@ -50,7 +50,7 @@ class Ledger:
             self._under_way -= 1
 
     def reached(self) -> tuple[str, float, float] | None:
-        """The first limit that is reached: its key, the limit, and what is used; None while there is something left."""
+        """The first limit reached: its key, the limit, and the usage; None if there is budget left."""
         for key, used in self._used().items():
             limit = getattr(self.limits, key)
             if limit is not None and used >= limit:
@@ -58,7 +58,7 @@ class Ledger:
         return None
 
     def error(self, key: str, limit: float, used: float) -> BudgetError:
-        """What is said where a limit is reached."""
+        """The error for a reached limit."""
         return BudgetError(
             f"the budget is spent: budget.{key} is {limit}, used: {used:g}",
             hint=f"resume with a larger one: manyheads resume RUN --set budget.{key}=<larger>",
@@ -74,11 +74,11 @@ class Ledger:
 
 
 class CommandBudget(Ledger):
-    """What all that a command asks may cost, as its `--budget` sets it; seconds are those of this start.
+    """The budget of a whole command, from `--budget`; seconds count from this start.
 
     Args:
-        limits: as `--budget` sets them.
-        whose: what is said of whose budget it is.
+        limits: the limits of `--budget`.
+        whose: whose budget it is, for messages.
     """
 
     def __init__(self, limits: BudgetConfig, whose: str = "the suite's") -> None:
@@ -87,10 +87,10 @@ class CommandBudget(Ledger):
 
     @classmethod
     def parse(cls, settings: Sequence[str], whose: str = "the suite's") -> Self:
-        """The budget of settings such as `calls=1000`.
+        """The budget for settings such as `calls=1000`.
 
         Raises:
-            ConfigError: one is no limit, or one is set twice.
+            ConfigError: one is not a limit, or one is set twice.
         """
         limits: dict[str, str] = {}
         for setting in settings:
@@ -100,7 +100,7 @@ class CommandBudget(Ledger):
                     f"--budget {setting}: not a limit", hint=did_you_mean(key, KEYS, f"write it {EXAMPLE}")
                 )
             if key in limits:
-                raise ConfigError(f"--budget {setting}: {key} is limited twice")
+                raise ConfigError(f"--budget {setting}: {key} is set twice")
             limits[key] = value
         minutes = limits.pop("minutes", None)
         try:
@@ -123,35 +123,35 @@ class CommandBudget(Ledger):
         )
 
     def need_prices(self, configs: Iterable[RunConfig]) -> None:
-        """Raises `ConfigError` where money is limited, and a model has no price."""
+        """Raises `ConfigError` if money is limited and a model has no price."""
         for config in configs if self.limits.money is not None else ():
             need_prices(config, "--budget money")
 
 
 class JobsBudget(CommandBudget):
-    """What the jobs of a folder may spend together, over all starts and processes.
+    """The shared budget of a folder's jobs, over all starts and processes.
 
     Args:
-        limits: as `--budget` sets them.
-        whose: what is said of whose budget it is.
+        limits: the limits of `--budget`.
+        whose: whose budget it is, for messages.
     """
 
     def __init__(self, limits: BudgetConfig, whose: str = "the suite's") -> None:
         super().__init__(limits, whose)
         self.table: JobTable | None = None
         self.stopped = False
-        """Whether a limit has stopped a job of this start."""
+        """Whether a limit stopped a job of this start."""
 
     def open(self, table: JobTable, journals: Mapping[str, Path], *, first: bool) -> None:
-        """Count with a table, and what journals know that it does not: of runs gone on with by hand, or begun without it.
+        """Load the payments from a table, and from journals with more: of runs resumed by hand, or begun without the table.
 
         Args:
-            journals: by key, those that jobs have left, earlier ones too.
-            first: whether no other process is at work, which has counted already, and whose journals cannot be read.
+            journals: journals of jobs by key, including earlier ones.
+            first: whether no other process is running, which would have done this and would block the journals.
 
         Raises:
-            BudgetError: money is limited, and what was paid earlier is not known.
-            JournalError: what was paid cannot be read.
+            BudgetError: money is limited, and the earlier cost is unknown.
+            JournalError: the payments cannot be read.
         """
         self.table = table
         limited = self.limits != BudgetConfig()
@@ -160,12 +160,12 @@ class JobsBudget(CommandBudget):
             if limited:
                 table.account(key, spent_in(journal))
             elif key not in counted:
-                with suppress(JournalError):  # a damaged one stops its own run alone
+                with suppress(JournalError):  # a damaged one stops only its own run
                     table.account(key, spent_in(journal))
         for key, usage, _ in table.payments():
             if self.limits.money is not None and usage.calls and usage.cost is None:
                 raise BudgetError(
-                    f"--budget money: {key}: was begun without prices, so that nobody knows what it has cost",
+                    f"--budget money: {key}: was begun without prices, so its cost is unknown",
                     hint="limit calls or tokens, or start again in a new folder: --out FOLDER",
                 )
 
@@ -182,17 +182,17 @@ class JobsBudget(CommandBudget):
 
 
 class JobMeter:
-    """A job's share of an open budget: its questions are reserved in the table before they are asked. A `core.Meter`."""
+    """A job's share of an open budget: its requests are reserved in the table before they are sent. A `core.Meter`."""
 
     def __init__(self, budget: JobsBudget, key: str) -> None:
         assert budget.table
         self._budget, self._table, self._key = budget, budget.table, key
         self._answered = 0
-        """Questions that are paid, and whose block has not ended."""
+        """Requests that are paid, in a block that has not ended."""
 
     @contextmanager
     def asking(self) -> Generator[None]:
-        """Around one question to a model; raises `BudgetError` where a limit is reached."""
+        """Wraps one request to a model; raises `BudgetError` if a limit is reached."""
         with self._table.transaction():
             if reached := self._budget.reached():
                 raise self._budget.error(*reached)
@@ -206,16 +206,16 @@ class JobMeter:
                 self._table.ask(self._key, -1)
 
     def pay(self, usage: Usage) -> None:
-        """What an answer has cost; its question is no longer under way, so that none counts twice for a moment."""
+        """Add the usage of an answer and end its reservation, so that it never counts twice."""
         self._table.pay(self._key, usage, 1)
         self._answered += 1
 
 
 class Budgeted:
-    """A host that asks nothing once a budget is spent, not even an invalid reply anew; each of its meters counts.
+    """A host that sends no request once a budget is spent, not even to repair a reply; each of its meters counts.
 
     Args:
-        on_again: called before a turn is asked anew, when its last reply was paid for nothing.
+        on_again: called before a turn is asked again, when its last reply was lost.
     """
 
     def __init__(self, host: Host, *meters: Meter, on_again: Callable[[], None] = lambda: None) -> None:
@@ -241,7 +241,7 @@ class _TurnMeter:
 
     @contextmanager
     def asking(self) -> Generator[None]:
-        """Around one question to a model; raises `BudgetError` where a meter refuses it."""
+        """Wraps one request to a model; raises `BudgetError` if a meter refuses it."""
         if self._paid:
             self._on_again()
         with ExitStack() as stack:

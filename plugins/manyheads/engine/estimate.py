@@ -1,7 +1,7 @@
-"""What a run would come to in calls and tokens, before anything is asked: a dry run in memory.
+"""Estimated calls and tokens of a run, by a dry run in memory.
 
-The offline model answers every question, and every look-up finds as many papers as it asks for: no model and no source
-is asked, no folder is made. What the inputs name is read, and the corpus is opened with its embedding model.
+The offline model answers every question, and every look-up finds as many papers as requested: no model and no source is
+asked, no folder is made. The inputs are read, and the corpus is opened with its embedding model.
 """
 
 import asyncio
@@ -36,17 +36,17 @@ from manyheads.models.requests import usage_of
 from manyheads.papers import Literature, NoLiterature, Paper
 
 LONGER = 4
-"""How many times as long as the offline model's a language model's texts are taken to be."""
+"""Assumed length of a language model's texts, as a multiple of the offline model's."""
 ABSTRACT = 1300
-"""Letters of an abstract that a look-up is taken to find: some 200 words."""
+"""Assumed length of an abstract in letters: some 200 words."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What runs would cost.
+    """Estimated cost of runs.
 
     Attributes:
-        spent: by stage; the cost is None where no model that is asked has a price.
+        spent: by stage; the cost is None if no model has a price.
         runs: how many were estimated to their end; what of the next one was seen in time is counted too.
         whole: whether these are all.
     """
@@ -60,10 +60,10 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
     """Calls, tokens and cost of runs; those that differ in their seeds alone are estimated once.
 
     Args:
-        within: seconds of this process's own time that dry runs may take; what comes before them does not count.
+        within: maximum seconds of process time for dry runs; what comes before them does not count.
 
     Raises:
-        UserError: a run could not begin, or a stage of the dry run cannot go on.
+        UserError: a run cannot begin, or a stage of the dry run cannot continue.
     """
     alike: dict[str, list[RunConfig]] = {}
     for config in configs:
@@ -82,7 +82,7 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
 
 
 async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float]:
-    """What one run would cost by stage, whether that is all of it, and how many seconds the dry run took."""
+    """The cost of one run by stage, whether it is complete, and the seconds of the dry run."""
     models = {alias: _offline(settled(model)) for alias, model in config.models.items()}
     config = prepare(config.model_copy(update={"models": models}))
     system, roles = system_of(config), roles_of(config)
@@ -125,7 +125,7 @@ async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float
 
 
 def _offline(model: ModelConfig) -> ModelConfig:
-    """A model whose place the offline model takes: it sees what that one sees; a tool's questions are fields of replies."""
+    """Settings of a model that the offline model replaces: the same abilities, but guests are invited by fields of replies."""
     return model.model_copy(
         update={
             "provider": "offline",
@@ -138,10 +138,10 @@ def _offline(model: ModelConfig) -> ModelConfig:
 
 
 class DryHost(StructuredHost):
-    """Answers every turn by the offline model, its texts `LONGER` times over or as long as forms ask, at the models' prices."""
+    """Answers every turn by the offline model, with texts `LONGER` times as long or as long as forms ask, at the models' prices."""
 
     until = math.inf
-    """When turns end with a `TimeoutError`, in seconds of `time.process_time`."""
+    """Deadline of turns, in seconds of `time.process_time`; then a `TimeoutError`."""
 
     def __init__(self, models: Mapping[str, ModelConfig], seed: int, recall: Recall, attempts: int) -> None:
         super().__init__(attempts)
@@ -164,7 +164,7 @@ class DryHost(StructuredHost):
 
 
 def _lengthened(text: str, turn: Turn[Any], prompt: str) -> str:
-    """A reply whose own sentences stand in it several times, or as often as its form asks for words; as far as it may."""
+    """A reply with its own sentences repeated to the requested length, within the field's limits."""
     forms = forms_of(turn)
     try:
         reply = _longer(json.loads(text), prompt)
@@ -192,7 +192,7 @@ def _longer(value: Any, prompt: str) -> Any:
 
 
 class Shelf(Source):
-    """A source that has as many papers on anything as one asks for; the first is called as it was looked for."""
+    """A source with any number of papers on anything; the first has the title of the query."""
 
     def __init__(self, name: SourceName) -> None:
         self.name = name

@@ -21,31 +21,31 @@ from manyheads.models.requests import ROOM
 from manyheads.replies import DetailedIdeas, Extract, FullExtract
 
 BATCH = 32
-"""Records that are put away together."""
+"""Records saved in one batch."""
 INVALID = "extractor/invalid.md.j2"
 MOST_BACKGROUND, MOST_IDEAS, MOST_DETAILED = 2, 3, 4
 LETTERS = 80
-"""Of an entity that is too long, as it is told."""
+"""Maximum length of an entity in a message."""
 SMALLER = 4
-"""How often a text is read in smaller parts because a server has less room than it was thought to have."""
+"""Maximum times a text is split further because a server's context is smaller than expected."""
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"(?<=[.!?])\s|[。！？]"), re.compile(r"\s"))
-"""Where a text is cut, the best places first: between paragraphs, sentences, words."""
+"""Where to split a text, by preference: between paragraphs, sentences, words."""
 
 
 @dataclass
 class Extractor(Survey):
-    """Asks a model about several papers at once, about each only once.
+    """Asks a model once about each paper, several at a time.
 
-    Introduction and method are read where they are known, at once if the model's context has room for them, else the method
-    in parts; without them the abstract, without that the title. An entity outside of the limits is asked for once more, with
-    the reason; then it is left out, and noted.
+    Uses introduction and method if available, in one question if they fit the model's context, else the method in parts;
+    otherwise the abstract, or the title. An entity outside the limits is asked for once more, with the reason; then it is
+    dropped, with a note.
     """
 
     role, step, things, gives = "extractor", "extracting", "papers", "records"
     passes_over = True
 
     notes: list[str] = field(default_factory=list[str])
-    """What was left out, a line each."""
+    """What was dropped, a line each."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,10 +56,10 @@ class Extractor(Survey):
     def __call__(
         self, readings: Iterable[Reading], total: int, keep: Callable[[Sequence[Extraction]], None]
     ) -> None:
-        """Extract papers; `keep` gets the records in batches, in a thread. Runs an event loop.
+        """Extract papers; `keep` receives the records in batches, in a thread. Runs an event loop.
 
         Raises:
-            UserError: the model failed, or the budget is spent; the records so far are kept.
+            UserError: the model failed, or the budget is spent; earlier records are kept.
         """
         records, putting = list[Extraction](), asyncio.Lock()
 
@@ -82,7 +82,7 @@ class Extractor(Survey):
             try:
                 reply, detailed = await self._read(inquiry, reading)
                 break
-            except TooLongError as error:  # the server has less room than it was thought to have
+            except TooLongError as error:  # the server's context is smaller than expected
                 smaller = min(error.window or self._window, self._window // 2)
                 if smaller < ROOM:
                     raise
@@ -102,12 +102,12 @@ class Extractor(Survey):
         )
 
     async def _read(self, inquiry: Inquiry, reading: Reading) -> tuple[Extract, list[str]]:
-        """All in one answer where it fits; else a digest first, then the details from one part of the method after another."""
+        """One answer if the text fits; else a digest first, then the details part by part of the method."""
         (introduction, method), paper = reading.text, reading.paper
         abstract = paper.abstract.strip()
         if len(abstract) > self._window:  # a quarter of what the context holds
             abstract = abstract[: self._window]
-            self.notes.append(f"{inquiry.name}: the end of the abstract was not read: it is too long")
+            self.notes.append(f"{inquiry.name}: the abstract was cut: it is too long")
         told: dict[str, object] = {"title": paper.title, "abstract": abstract}
         check = self._check()
         if method or introduction:
@@ -123,7 +123,7 @@ class Extractor(Survey):
 
         [beginning, *more] = self._parts(introduction, digest)
         if more:
-            self.notes.append(f"{inquiry.name}: the end of the introduction was not read: it is too long")
+            self.notes.append(f"{inquiry.name}: the introduction was cut: it is too long")
         reply, contributions = await inquiry.ask(digest(beginning)), list[str]()
 
         def detail(text: str) -> Turn[DetailedIdeas]:
@@ -138,12 +138,12 @@ class Extractor(Survey):
         return reply, contributions
 
     def _spare(self, turn: Turn[Any]) -> int:
-        """Tokens that the model's context has left beside a question and the answer; below 0 where it does not fit."""
+        """Tokens left in the model's context after a question and its answer; negative if it does not fit."""
         room = min(self.model.max_tokens or ROOM, self._window // 4)
         return self._window - room - size_of((Message(turn.speaker.system), *with_form(turn)))
 
     def _parts(self, text: str, question: Callable[[str], Turn[Any]]) -> list[str]:
-        """A text as one part where its question fits; else a part that fits, and the rest."""
+        """A text as one part if its question fits; else a part that fits, and the rest."""
         if not text or self._spare(question(text)) >= 0:
             return [text]
         most = max(4 * self._spare(question("")), ROOM)  # a token for four bytes
@@ -156,7 +156,7 @@ class Extractor(Survey):
     # Entities within the limits.
 
     def _check(self) -> Callable[[Extract], str | None]:
-        """What is wrong with a paper's entities, said once."""
+        """The faults of a paper's entities, without duplicates."""
         told = self.config.attempts < 2
 
         def check(reply: Extract) -> str | None:
@@ -171,21 +171,21 @@ class Extractor(Survey):
         return check
 
     def _entities(self, reply: Extract, paper: str) -> tuple[str, ...]:
-        """Those within the limits, each once."""
+        """The valid entities, without duplicates."""
         fitting: dict[str, str] = {}
         for entity in dict.fromkeys(" ".join(one.split()) for one in reply.entities):
             if _fits(entity):
                 fitting.setdefault(entity.casefold(), entity)
             else:
                 self.notes.append(
-                    f"{paper}: left out the entity {entity[:LETTERS]!r}, of {word_count(entity)} words"
+                    f"{paper}: dropped the entity {entity[:LETTERS]!r}, of {word_count(entity)} words"
                 )
         if not reply.entities:
-            self.notes.append(f"{paper}: no entity was named")
+            self.notes.append(f"{paper}: no entities")
         return tuple(fitting.values())[:MOST_ENTITIES]
 
     def _digest(self) -> str:
-        """A hash of all that a record depends on beside the paper: the model, the prompts, the forms of replies."""
+        """A hash of everything that a record depends on besides the paper: model, prompts, reply forms."""
         roles, card = self.roles, self.roles.card(self.role)
         prompts = [INVALID, card.system_prompt(), *map(card.prompt_of, card.tasks)]
         files = {part for prompt in prompts for part in roles.prompts.parts(prompt)}

@@ -1,17 +1,17 @@
-"""A run's folder: what a run leaves, whole at every moment.
+"""A run's folder: its files, complete at every moment.
 
     runs/<time>-<name>/
         config.yaml      the resolved config, without secrets
-        <input>.md       a text that a team was given and no file; of several, <input>-1.md, <input>-2.md, …
+        <input>.md       a text given to a team; of several, <input>-1.md, <input>-2.md, …
         journal.sqlite   every finished turn
-        events.jsonl     what happened, an event a line
-        searches.jsonl   every look-up in the literature, a line each, once there is one
-        searches.sqlite  what these look-ups have found, so that a resumed run sees what it saw
-        result.json      what came of it: written after every stage, `finished` in the end
-        report.html      the same to read
+        events.jsonl     the events, a line each
+        searches.jsonl   every literature look-up, a line each, if there are any
+        searches.sqlite  the results of these look-ups, so that a resumed run sees the same
+        result.json      the result: written after every stage, `finished` at the end
+        report.html      the result as a page
 
-A run that is resumed touches none of this before its first new turn: until then it only repeats the record, and
-what an earlier start has left must not be lost to one that fails on the way.
+A resumed run changes none of these before its first new turn: until then it only replays the journal, and must not
+lose earlier files if it fails.
 """
 
 import errno
@@ -30,6 +30,7 @@ import yaml
 from pydantic_core import to_json
 
 from manyheads.config import RunConfig
+from manyheads.config.files import portable
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
 from manyheads.core.results import MEASURE, RESULT, RunResult
 from manyheads.disk import replace_text
@@ -39,10 +40,10 @@ CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl
 
 
 def new_folder(config: RunConfig, base: Path) -> Path:
-    """Make the folder of a new run, `base/<time>-<name>`, that no other run has.
+    """Create a new run folder, `base/<time>-<name>`.
 
     Raises:
-        JournalError: it cannot be made.
+        JournalError: it cannot be created.
     """
     name = re.sub(r"[^\w.-]+", "-", config.name or config.system).strip(".-") or config.system
     stem = f"{datetime.now():%Y%m%d-%H%M%S}-{name}"
@@ -51,26 +52,26 @@ def new_folder(config: RunConfig, base: Path) -> Path:
         with writing(folder), suppress(FileExistsError):
             folder.mkdir(parents=True)
             return folder
-    raise JournalError(f"{base}: holds a thousand runs of this second")
+    raise JournalError(f"{base}: has a thousand runs of this second")
 
 
 def fresh(folder: Path) -> Path:
-    """A run folder that the user named, if it is free.
+    """A run folder named by the user, if it is free.
 
     Raises:
-        JournalError: a run is in it already, or it is a file.
+        JournalError: it contains a run, or is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise JournalError(f"{folder}: a file, not a folder", hint="name another --out")
     if (folder / JOURNAL).exists():
         raise JournalError(
-            f"{folder}: holds a run already", hint=f"manyheads resume {folder}, or another --out"
+            f"{folder}: already contains a run", hint=f"manyheads resume {folder}, or another --out"
         )
     return folder
 
 
 def replies_told(folder: Path) -> int:
-    """How many replies a run's events tell of, each recorded before it was told; at least one where it had ended."""
+    """Number of replies in a run's events, each recorded before its event; at least one for a finished run."""
     with suppress(OSError), (folder / EVENTS).open("rb") as log:
         if told := sum(b'"kind": "said"' in line[:200] for line in log):
             return told
@@ -81,7 +82,7 @@ def replies_told(folder: Path) -> int:
 
 @contextmanager
 def writing(folder: Path) -> Generator[None]:
-    """Turns a disk that cannot be written, or is full, into words."""
+    """Turns errors of a full or read-only disk into messages."""
     try:
         yield
     except OSError as error:
@@ -91,15 +92,15 @@ def writing(folder: Path) -> Generator[None]:
 
 
 class RunFolder:
-    """An open run folder. Use as a context manager; the report is written on the way out.
+    """An open run folder. Use as a context manager; the report is written at exit.
 
     Args:
-        path: the folder; made when missing.
-        config: what the run is made from, kept from its first new turn on.
-        made_by: what is said above the config.
+        path: the folder, created if missing.
+        config: the run's config, saved at its first new turn.
+        made_by: header of the config.
 
     Attributes:
-        so_far: what the run has come to; None before it has begun.
+        so_far: the result so far; None before the run begins.
 
     Raises:
         JournalError: the folder cannot be written.
@@ -124,7 +125,7 @@ class RunFolder:
         return self._place / (f"{EVENTS}.part" if self._resumed else EVENTS)
 
     def go_live(self) -> None:
-        """The record ends here: from now on the folder tells of this start, and of its config."""
+        """The replay ends here: from now on the folder describes this start, with its config."""
         if not self._resumed:
             return
         with writing(self.path):
@@ -135,11 +136,11 @@ class RunFolder:
                 (self.path / stale).unlink(missing_ok=True)
 
     def note(self, event: AnyEvent) -> None:
-        """Keep an event; a `Result` is kept in its own file too, and where a stage begins what has come so far."""
+        """Save an event; a `Result` also to its own file, as well as the partial result when a stage begins."""
         line = {"at": round(time.monotonic() - self._began, 3), **event.model_dump(mode="json")}
         left = f"{json.dumps(line, ensure_ascii=False)}\n".encode()
         with writing(self.path):
-            # Opened for each event: a thousand runs of one process would hold a thousand files open.
+            # Opened for each event: a thousand runs of one process would have a thousand open files.
             log = os.open(self._events_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
             try:
                 while left:
@@ -157,7 +158,7 @@ class RunFolder:
             replace_text(self.path / RESULT, to_json(data, indent=2).decode() + "\n")
 
     def _keep_config(self) -> None:
-        data: dict[str, Any] = self._config.model_dump(mode="json", by_alias=True, exclude_none=True)
+        data = portable(self._config, self.path)
         with writing(self.path):
             text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
             replace_text(self.path / CONFIG, f"# {self._made_by}, begun {self._made_by.at}\n{text}")
@@ -173,7 +174,7 @@ class RunFolder:
         elif error is None:
             self._write_report(self.path)
         else:
-            # What stopped the run is the news, not a disk that cannot take its report.
+            # The error that stopped the run is more important than a disk that cannot take its report.
             with suppress(JournalError):
                 if self.so_far:
                     self._keep_result(self.so_far())

@@ -1,4 +1,4 @@
-"""Research interests by a model: an author's keywords condensed (VirSci 2025, App. C.2.2)."""
+"""Research interests by a model: an author's keywords summarised (VirSci 2025, App. C.2.2)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,21 +7,21 @@ from manyheads.replies import Interests
 
 
 class Librarian(Survey):
-    """A `bank.scientists.Condense`: asks a model about several authors at once, of each only once."""
+    """A `bank.scientists.Condense`: asks a model once about each author, several at a time."""
 
     role, step, things, gives = "librarian", "condensing interests", "authors", "interests"
 
     def __call__(self, terms: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
-        """Interests of each author from keywords or titles, the most frequent first. Runs an event loop.
+        """Interests of each author from keywords or titles, most frequent first. Runs an event loop.
 
         Raises:
-            UserError: the model failed for an author, or the budget is spent; the answers so far are kept.
+            UserError: the model failed for an author, or the budget is spent; earlier answers are kept.
         """
         interests: dict[str, tuple[str, ...]] = {}
 
         async def condense(inquiry: Inquiry, own: Sequence[str]) -> None:
             reply = await inquiry.ask(inquiry.turn("interests", {"terms": list(own)}, Interests))
-            phrases: dict[str, str] = {}  # each once, as first written
+            phrases: dict[str, str] = {}  # without duplicates, first spelling
             for phrase in (" ".join(one.split()) for one in reply.interests):
                 phrases.setdefault(phrase.casefold(), phrase)
             interests[inquiry.name] = tuple(phrases.values())

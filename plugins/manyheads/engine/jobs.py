@@ -1,7 +1,7 @@
-"""Many runs: jobs side by side, each once and after those that it needs; one that fails leaves the others alone.
+"""Many runs: concurrent jobs in order of their dependencies; a failed one leaves the others alone.
 
-Processes that are started on one folder share its jobs, see `JobTable`. Each ends when every job has: here, elsewhere,
-or not at all.
+Processes started on one folder share its jobs, see `JobTable`. Each process ends when every job has ended or failed,
+in whichever process.
 """
 
 import asyncio
@@ -27,23 +27,23 @@ from manyheads.models.abilities import Abilities, abilities_of, key_of_server, s
 __all__ = ["Executor", "Failure", "Job", "JobNews", "Listener", "Local", "Scheduler", "finished_jobs"]
 
 POLL = 0.5
-"""Seconds between two looks at jobs that other processes have."""
+"""Seconds between two looks at jobs of other processes."""
 ENOUGH = 3
-"""Failures in a row for one reason, after which the same is not tried again."""
+"""Number of consecutive failures for one reason that stops further tries."""
 ELSEWHERE = "by another process"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run to be made.
+    """A run to do.
 
     Attributes:
-        key: what makes it the same job for all processes and starts.
+        key: the job's identity for all processes and starts.
         folder: its run folder.
-        label: what it is called where it is told of.
-        after: keys of the jobs that have to be finished before.
-        kind: jobs of another kind may fail where these do not, such as a judge's.
-        group: what it shares with jobs of its kind that are likely to fail with it.
+        label: its name in messages.
+        after: keys of the jobs that must finish first.
+        kind: the kind of job, such as a judge's: one kind may fail where another does not.
+        group: jobs of its kind that are likely to fail together.
     """
 
     key: str
@@ -56,17 +56,17 @@ class Job:
 
 
 State: TypeAlias = Literal["kept", "began", "goes on", "finished", "lacks", "failed", "left out"]
-"""What is left out is not begun: something that it needs has failed, or it would fail as others did. `lacks` is for
-clients that miss something in a result."""
+"""Jobs that are `left out` are not started: a dependency failed, or the job would fail for the same reason as others. `lacks` is
+for clients that miss something in a result."""
 
 
 @dataclass(frozen=True)
 class JobNews:
-    """How a job stands now, and what there is to say of that: its stage, or its error.
+    """A job's state with its detail: the stage, or the error.
 
     Attributes:
-        event: of a job that goes on, what has happened.
-        failure: of one that has failed or was left out.
+        event: of a job that goes on, the last event.
+        failure: of a job that failed or was left out.
     """
 
     job: Job
@@ -77,20 +77,20 @@ class JobNews:
 
 
 Listener: TypeAlias = Callable[[JobNews], None]
-"""May raise a `UserError`: what is under way is stopped, and goes on another time."""
+"""May raise a `UserError`: running jobs are stopped, to be resumed later."""
 
 
 class Executor(Protocol):
-    """Where jobs are run."""
+    """Runs jobs."""
 
     def run(
         self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]
     ) -> Coroutine[Any, Any, Failure | None]:
-        """Run a job to its end, or go on with it by its journal; why it has no result, None where it has one.
+        """Run a job to its end, or resume it from its journal; returns the failure, None for success.
 
         Args:
-            meter: counts its questions; it may refuse one.
-            note: takes what happens.
+            meter: counts its requests; it may refuse one.
+            note: receives the events.
         """
         ...
 
@@ -100,10 +100,10 @@ class Local:
     """Runs jobs in this process.
 
     Args:
-        factory: gives what makes a host of that name.
-        accept_changes: whether jobs that were stopped go on under another config or other prompts.
-        again: the command that goes on with them, where it is another than `manyheads resume`.
-        table: of the folder's jobs, all of which go by what was known of a server when the first of them was begun.
+        factory: makes a host by name.
+        accept_changes: whether stopped jobs resume with another config or other prompts.
+        again: the command that resumes them, if not `manyheads resume`.
+        table: the folder's jobs; all use the server's abilities as known when the first began.
     """
 
     factory: Callable[[str], HostFactory]
@@ -118,7 +118,7 @@ class Local:
             async with aclosing(session.events(self.factory(job.config.host))) as events:
                 async for event in events:
                     note(event)
-        except BudgetError as error:  # which is this run's own, or ends all of them
+        except BudgetError as error:  # of this run, or of all runs
             return Failure(str(error))
         except UserError as error:
             return Failure(str(error), error.message)
@@ -131,13 +131,13 @@ class Local:
 
 @dataclass
 class FailureStreak:
-    """Failures for one reason, with no success between them."""
+    """Consecutive failures for one reason."""
 
     cause: str = ""
     failing: list[str] = field(default_factory=list[str])
     """Their groups."""
     working: set[str] = field(default_factory=set[str])
-    """Groups that have had a success, in this start or an earlier one."""
+    """Groups with a success, in this start or an earlier one."""
 
     def failed(self, job: Job, cause: str) -> None:
         if cause != self.cause:
@@ -149,17 +149,17 @@ class FailureStreak:
         self.failing = []
 
     def hopeless(self, job: Job) -> bool:
-        """Whether a job would fail as well. One of a group that works is tried: the reason may lie in others."""
+        """Whether a job would fail as well. A job of a group with a success is tried: the reason may lie in other groups."""
         return len(self.failing) >= ENOUGH and (job.group in self.failing or job.group not in self.working)
 
 
 class Scheduler:
-    """Runs the jobs of a folder; those that are finished are left as they are.
+    """Runs the jobs of a folder; finished jobs are left alone.
 
     Args:
-        table: of the folder; this worker has joined it.
-        budget: what the jobs may spend together, opened.
-        at_once: jobs at a time, in this process.
+        table: the folder's jobs; this worker has joined it.
+        budget: the opened budget of all jobs together.
+        at_once: concurrent jobs in this process.
     """
 
     def __init__(
@@ -171,13 +171,13 @@ class Scheduler:
         self._elsewhere = dict[str, Job]()
         self._failures = dict[str, Failure]()
         self._streaks = defaultdict[str, FailureStreak](FailureStreak)
-        """Of each kind."""
+        """By kind."""
 
     async def run(self, jobs: Mapping[str, Job]) -> dict[str, Failure]:
-        """Bring every job to its end; by key, why jobs have no result.
+        """Finish every job; returns the failures by key.
 
         Raises:
-            UserError: the listener gives up, or the table cannot be used.
+            UserError: the listener stops, or the table cannot be used.
         """
         self._kept = {key for key in jobs if self._table.standing(key)[0] == "done"}
         self._order = TopologicalSorter({key: job.after for key, job in jobs.items()})
@@ -199,7 +199,7 @@ class Scheduler:
         return self._failures
 
     def _hand_out(self) -> None:
-        """Settle what is settled, and begin what can be begun."""
+        """Settle finished jobs, and start the ready ones."""
         for job in list(self._elsewhere.values()):
             if len(self._running) < self._at_once and self._take(job):
                 del self._elsewhere[job.key]
@@ -208,7 +208,7 @@ class Scheduler:
                 self._elsewhere[job.key] = job
 
     async def _change(self, beating: asyncio.Task[None]) -> None:
-        """Wait until a job ends, here or elsewhere."""
+        """Wait until a job ends, in this process or another."""
         wait = POLL if self._elsewhere else None
         ended, _ = await asyncio.wait(
             {beating, *self._running}, timeout=wait, return_when=asyncio.FIRST_COMPLETED
@@ -221,7 +221,7 @@ class Scheduler:
             self._table.bury_dead()
 
     async def _beat(self) -> None:
-        """Hold the leases. Where they were lost, as this process was held up, stop what others have begun since."""
+        """Renew the leases. If they were lost during a delay, stop the jobs that others have started since."""
         while True:
             await asyncio.sleep(HEARTBEAT)
             if not self._table.beat():
@@ -230,7 +230,7 @@ class Scheduler:
                         task.cancel()
 
     def _take(self, job: Job) -> bool:
-        """Settle a job, or begin it; False where another process has it."""
+        """Settle or start a job; False if another process has it."""
         if failure := next((self._failures[key] for key in job.after if key in self._failures), None):
             self._end(job, "left out", failure)
             return True
@@ -255,13 +255,13 @@ class Scheduler:
         return True
 
     def _hindrance(self, job: Job) -> Failure | None:
-        """Why a job is not tried. That would be so in every process, but for what this one may spend."""
+        """Why a job is not tried. The answer is the same in every process, except for the budget."""
         if failure := self._spent():
             return failure
         streak = self._streaks[job.kind]
         if not streak.hopeless(job):
             return None
-        failure = Failure(f"not tried, as {ENOUGH} in a row had failed for one reason: {streak.cause}")
+        failure = Failure(f"not tried: {ENOUGH} jobs in a row failed for the same reason: {streak.cause}")
         return failure if self._table.settle(job.key, "left out", failure) else None
 
     def _spent(self) -> Failure | None:
@@ -273,11 +273,11 @@ class Scheduler:
         self._listener(JobNews(job, "goes on", stage, event))
 
     def _ended(self, job: Job, task: asyncio.Task[Failure | None]) -> None:
-        """Settle a job that ran here, unless its lease was lost: then another process settles it."""
+        """Settle a job that ran here, unless its lease was lost: then another process does."""
         failure = None if task.cancelled() else task.result()
         standing: Standing = "failed" if failure else "done"
         if failure and not failure.cause and self._budget.reached():
-            standing = "pending"  # another process may have more to spend
+            standing = "pending"  # another process may have a larger budget
         if task.cancelled() or not self._table.settle(job.key, standing, failure):
             self._elsewhere[job.key] = job
         else:
@@ -298,14 +298,14 @@ class Scheduler:
 
 
 def finished_jobs(jobs: Mapping[str, Job]) -> dict[str, bool]:
-    """Of each job, whether it has come to its end, and so has all that it needs, before it.
+    """For each job, whether it and all its dependencies are finished. Dependencies come first.
 
-    Another result there makes it go on, or anew.
+    If a dependency has a new result, the job is resumed or restarted.
     """
 
     @cache
     def ended(key: str) -> int | None:
-        """When the result was written; None where there is none, or one of a run that goes on."""
+        """When the result was written; None if there is none, or the run is unfinished."""
         folder = jobs[key].folder
         try:
             own = (folder / RESULT).stat().st_mtime_ns if is_finished(folder) else None

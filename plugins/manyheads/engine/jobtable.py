@@ -1,12 +1,11 @@
-"""The table of a folder's jobs: who does which, what came of it, what has been paid. Processes share it.
+"""The table of a folder's jobs, shared by processes: leases, results, payments.
 
-A process that takes part is a worker. It holds a lease on the jobs that it runs, as long as its heart beats: one that
-has died, or was silent for `SILENCE` beats of another, is buried by that one, and its jobs are free again. Beats are
-counted and not timed, so that neither a clock that jumps nor a machine that sleeps ends a lease. The processes run on
-one machine (SQLite's write-ahead log wants that).
+A participating process is a worker. It holds a lease on its jobs while its heart beats: a worker without a beat for
+`SILENCE` beats of another loses its leases. Beats are counted, not timed, so that neither a wrong clock nor a sleeping
+machine ends a lease. All processes run on one machine (required by SQLite's write-ahead log).
 
-A session lasts from the first worker to the last one. Its jobs and their failures end with it, so that another start
-tries again what has failed; what was paid stays, and so does what was known of each model's server when it was first met.
+A session lasts from the first worker to the last. Job states and failures end with it, so that the next start retries
+failed jobs; payments and the known abilities of each model's server are kept.
 """
 
 import sqlite3
@@ -25,9 +24,9 @@ TABLE = "jobs.sqlite"
 HEARTBEAT = 5.0
 """Seconds between two beats of a worker."""
 SILENCE = 6
-"""Beats of another worker, after which one that was silent all the while has lost its leases."""
+"""Beats of another worker after which a silent one loses its leases."""
 PATIENCE = 30.0
-"""Seconds for which a write waits for those of others."""
+"""Seconds that a write waits for others."""
 Standing: TypeAlias = Literal["pending", "running", "done", "failed", "left out"]
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS worker (id TEXT PRIMARY KEY, beats INTEGER NOT NULL DEFAULT 0)",
@@ -49,8 +48,8 @@ class Failure:
     """Why a job has no result.
 
     Attributes:
-        reason: all that is to be said, as an error says it.
-        cause: equal for what failed alike; empty where it says nothing of other jobs.
+        reason: the full error message.
+        cause: equal for equal failures; empty if other jobs are not affected.
     """
 
     reason: str
@@ -71,7 +70,7 @@ class JobTable:
     def __init__(self, folder: Path) -> None:
         self.folder, self._path, self._worker = folder, folder / TABLE, uuid4().hex
         self._silent = dict[str, tuple[int, int]]()
-        """Of other workers, their last beat, and for how many of ours it has been the last one."""
+        """Of other workers, the last beat, and the number of our beats since then."""
         try:
             self._alive = FileLock(self._life(self._worker))
             self._db = connect(self._path, *SCHEMA, wait=PATIENCE)
@@ -80,7 +79,7 @@ class JobTable:
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """Several changes as one; none of them where the block raises."""
+        """Several changes in one transaction."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -95,10 +94,10 @@ class JobTable:
     # Workers and their leases.
 
     def join(self, done: Mapping[str, bool]) -> bool:
-        """Take part with these jobs; whether nobody else does, so that a session begins.
+        """Join with these jobs; returns whether there is no other worker, so that a session begins.
 
         Args:
-            done: of each job, whether it has its result already.
+            done: for each job, whether it already has a result.
         """
         with self.transaction():
             self._bury(self._dead())
@@ -112,7 +111,7 @@ class JobTable:
         return first
 
     def beat(self) -> bool:
-        """Say that this worker lives, and bury those who do not; False where it was buried itself."""
+        """Beat, and remove silent workers; False if this worker was removed itself."""
         with self.transaction():
             mine = "UPDATE worker SET beats = beats + 1 WHERE id = ?"
             if not (alive := self._db.execute(mine, (self._worker,)).rowcount == 1):
@@ -127,7 +126,7 @@ class JobTable:
         return alive
 
     def bury_dead(self) -> None:
-        """Free the jobs of processes that have ended without a word."""
+        """Free the jobs of processes that have died."""
         if dead := self._dead():
             with self.transaction():
                 self._bury(dead)
@@ -138,11 +137,11 @@ class JobTable:
         return dict(self._db.execute(query, (self._worker,)).fetchall())
 
     def _dead(self) -> set[str]:
-        """The workers whose process has ended: the lock on a file of theirs is free."""
+        """The workers whose process has died: their lock files are free."""
         return {worker for worker in self._others() if not _is_locked(self._life(worker))}
 
     def _bury(self, workers: Collection[str]) -> None:
-        """Free what workers hold. What they were asking is paid: nobody knows that it is not."""
+        """Free the jobs of workers. Their pending requests count as paid, since nobody knows that they are not."""
         for worker in workers:
             self._db.execute(
                 "UPDATE payment SET calls = calls + asking, asking = 0"
@@ -155,11 +154,11 @@ class JobTable:
                 self._life(worker).unlink(missing_ok=True)
 
     def _life(self, worker: str) -> Path:
-        """The file that a worker's process locks while it lives."""
+        """The file that a worker's process keeps locked."""
         return self.folder / f".worker-{worker}"
 
     def close(self) -> bool:
-        """Part from the table; jobs that run here are free again. Whether nobody else is left."""
+        """Leave the table and free this worker's jobs; returns whether it was the last."""
         with closing(self._db), self._alive:
             with self.transaction():
                 self._db.execute(RELEASE, (self._worker,))
@@ -171,19 +170,19 @@ class JobTable:
     # States of jobs.
 
     def standing(self, key: str) -> tuple[Standing, Failure]:
-        """How a job stands; the failure counts where it has failed or was left out."""
+        """A job's state, with the failure of a failed or skipped job."""
         query = "SELECT state, reason, cause FROM job WHERE key = ?"
         state, *failure = self._db.execute(query, (key,)).fetchone()
         return state, Failure(*failure)
 
     def claim(self, key: str) -> bool:
-        """Whether a job is this worker's to run: it is from now on where nobody has it."""
+        """Claim a job if nobody has it; returns whether it is this worker's."""
         claim = "UPDATE job SET state = 'running', worker = ? WHERE key = ? AND (state = 'pending' OR (state = 'running' AND worker = ?))"
         with self.transaction():
             return self._db.execute(claim, (self._worker, key, self._worker)).rowcount == 1
 
     def settle(self, key: str, state: Standing, failure: Failure | None = None) -> bool:
-        """Say how a job ended, or `pending`, that another may take it; False where it has become another's meanwhile."""
+        """Set a job's final state, or `pending` for another worker to take; False if it is another's by now."""
         said = (failure.reason, failure.cause) if failure else ("", "")
         settle = (
             "UPDATE job SET state = ?, reason = ?, cause = ? WHERE key = ?"
@@ -192,16 +191,16 @@ class JobTable:
         with self.transaction():
             return self._db.execute(settle, (state, *said, key, self._worker)).rowcount == 1
 
-    # Payments, of each job.
+    # Payments by job.
 
     def payments(self) -> Iterator[tuple[str, Usage, int]]:
-        """Each job that anything was paid for: its key, what was paid, and how many questions are under way."""
+        """Each job with payments: its key, what was paid, and the number of pending requests."""
         query = "SELECT job, calls, input_tokens, output_tokens, cost, asking FROM payment"
         for key, calls, read, written, cost, asking in self._db.execute(query).fetchall():
             yield key, Usage(input_tokens=read, output_tokens=written, calls=calls, cost=cost), asking
 
     def spent(self) -> tuple[Usage, int]:
-        """What was paid for all jobs, and how many questions are under way."""
+        """Total paid for all jobs, and the number of pending requests."""
         query = (
             "SELECT coalesce(sum(calls), 0), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
             " sum(cost), coalesce(sum(asking), 0) FROM payment"
@@ -210,11 +209,11 @@ class JobTable:
         return Usage(input_tokens=read, output_tokens=written, calls=calls, cost=cost), asking
 
     def ask(self, key: str, questions: int = 1) -> None:
-        """Count questions of a job as under way, or with -1 one no longer."""
+        """Add pending requests of a job; -1 removes one."""
         self._payment("asking = asking + ?", key, questions)
 
     def pay(self, key: str, usage: Usage, questions: int = 0) -> None:
-        """Count what answers to a job's questions have cost; so many of these are no longer under way."""
+        """Add the usage of answers to a job's requests, and remove these from the pending ones."""
         self._payment(
             "calls = calls + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,"
             " cost = CASE WHEN ? IS NULL THEN cost ELSE coalesce(cost, 0) + ? END, asking = asking - ?",
@@ -223,7 +222,7 @@ class JobTable:
         )
 
     def account(self, key: str, usage: Usage) -> None:
-        """Set what was paid for a job, where a journal knows more than this table."""
+        """Set what was paid for a job, if a journal has more than this table."""
         with self.transaction():
             self._db.execute("INSERT OR IGNORE INTO payment (job) VALUES (?)", (key,))
             self._db.execute(
@@ -238,23 +237,23 @@ class JobTable:
         except sqlite3.Error as error:
             raise self._error(error) from error
 
-    # What was known of a model's server.
+    # Known abilities of models' servers.
 
     def first_known(self, key: str, known: str) -> str:
-        """What was first said to be known of a server: this, where nothing was yet."""
+        """The stored abilities of a server; stores these if there are none."""
         with self.transaction():
             self._db.execute("INSERT OR IGNORE INTO server (key, known) VALUES (?, ?)", (key, known))
             return self._db.execute("SELECT known FROM server WHERE key = ?", (key,)).fetchone()[0]
 
     def _error(self, error: Exception) -> JournalError:
         return JournalError(
-            f"{self._path}: the table of jobs cannot be used: {error}",
+            f"{self._path}: the table of jobs is not usable: {error}",
             hint="check that the disk is writable and not full, or name another --out",
         )
 
 
 def in_use(folder: Path) -> bool:
-    """Whether a process is at work on the jobs of a folder."""
+    """Whether a process is running the jobs of a folder."""
     return any(map(_is_locked, folder.glob(".worker-*")))
 
 

@@ -1,7 +1,7 @@
-"""What was said, kept: a finished turn is never paid for twice.
+"""The journal of finished turns: none is paid for twice.
 
-A turn's key is its place in the run; beside it stands a hash of the request. Running again from the top answers
-recorded turns at once. A place whose request has changed means that a prompt or a config was edited.
+A turn's key is its place in the run, stored with a hash of the request. A rerun from the top answers recorded turns at
+once. A changed request means that a prompt or the config was edited.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Lock
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.disk import Database, reading
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS turn (
     hash TEXT NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP,
     PRIMARY KEY (stage, turn, speaker, task, ordinal))"""
 GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TEXT NOT NULL)"
-"""Turns for which no attempt gave a valid reply; a run that goes on asks them anew, unless they are spare."""
+"""Turns without a valid reply; a resumed run asks them again, unless they are spare."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 Fact = Literal["course", "models", "lost", "versions"]
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
@@ -45,7 +45,7 @@ class Journal:
     """One SQLite file of a run's turns, safe against `kill -9`.
 
     Args:
-        path: the file; made when missing.
+        path: the file, created if missing.
 
     Raises:
         JournalError: the file cannot be opened or written.
@@ -62,11 +62,11 @@ class Journal:
             self._db = Database(path, TABLE, GIVEN_UP, FACTS, safety="each write", alone=True, wait=1)
         except sqlite3.Error as error:
             raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
-        # A new journal holds what was put into it: nothing is looked up while another turn is being written.
+        # A new journal contains only new turns: nothing to look up while another turn is being written.
         self._kept: set[Place] | None = None if self.turns else set()
 
     def get(self, place: Place) -> tuple[str, Any] | None:
-        """The recorded hash of a place, and its reply as JSON; None where nothing is recorded."""
+        """The recorded hash of a place, and its reply as JSON; None if nothing is recorded."""
         if self._kept is not None and place not in self._kept:
             return None
         with self._speaking("it cannot be read"):
@@ -76,16 +76,16 @@ class Journal:
 
     @property
     def turns(self) -> int:
-        """How many are recorded."""
+        """Number of recorded turns."""
         with self._speaking("it cannot be read"):
             return self._db.rows("SELECT count(*) FROM turn")[0][0]
 
     def put(self, *turns: _Turn) -> None:
-        """Record finished turns, each a place, the hash of its request, request and reply: all or none of them.
+        """Record finished turns, all or none: place, hash of the request, request, reply.
 
-        They are on the disk when this returns.
+        On return they are on disk.
         """
-        with self._speaking(f"{', '.join(str(place) for place, *_ in turns)} could not be kept"):
+        with self._speaking(f"{', '.join(str(place) for place, *_ in turns)} could not be written"):
             self._db.change_all(
                 "INSERT OR REPLACE INTO turn (stage, turn, speaker, task, ordinal, hash, request, reply)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -99,15 +99,15 @@ class Journal:
 
     def give_up(self, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a turn without a valid reply."""
-        with self._speaking("a turn that was given up could not be kept"):
+        with self._speaking("a failed turn could not be written"):
             self._db.change("INSERT INTO given_up VALUES (?, ?)", _dump(request), _dump(reply))
 
     def given_up(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """What was said to a request in earlier starts, if none of it was a valid reply; None where it was not given up."""
+        """The last reply to a request that never got a valid one in earlier starts; None if there is no such record."""
         if self._kept is not None:  # a new journal
             return None
         if self._given_up is None:
-            with self._speaking("what was given up cannot be read"):
+            with self._speaking("failed turns cannot be read"):
                 rows = [
                     (json.loads(each), json.loads(reply))
                     for each, reply in self._db.rows("SELECT * FROM given_up")
@@ -118,9 +118,9 @@ class Journal:
         return self._given_up.get(_hash(request))
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Record a finished turn while other runs go on. It is kept even if the caller is cancelled meanwhile.
+        """Record a finished turn without blocking other runs; written even if the caller is cancelled meanwhile.
 
-        Turns that end at about the same time are written together: the disk is waited for once.
+        Turns that end at about the same time are written in one transaction.
         """
         write = Future[None]()
         self._writes.add(write)
@@ -130,7 +130,7 @@ class Journal:
         await asyncio.shield(asyncio.wrap_future(write))
 
     def _write_queue(self) -> None:
-        """Record all turns that wait; where that fails, each by itself, so that one does not take the others with it."""
+        """Record all waiting turns; if that fails, each by itself, so that one failure does not affect the others."""
         with self._writing:
             turns = [self._queue.popleft() for _ in range(len(self._queue))]
             try:
@@ -148,28 +148,28 @@ class Journal:
             return error
 
     def fact(self, name: Fact) -> dict[str, Any]:
-        """What steers the recorded turns: the config keys of the `course`, the `models`' settings; what was `lost`;
-        the `versions` of each start.
+        """Facts about the recorded turns: the config keys of the `course`, the `models`' settings, the `lost` usage, the
+        `versions` of each start.
 
         Empty for a new run.
         """
-        with self._speaking(f"what it says of {name!r} cannot be read"):
+        with self._speaking(f"its record of {name!r} cannot be read"):
             row = self._db.row("SELECT value FROM fact WHERE name = ?", name)
             value = json.loads(row[0]) if row else {}
             if not isinstance(value, dict):
-                raise ValueError("it is no mapping")
+                raise ValueError("it is not a mapping")
             return value
 
     def state(self, name: Fact, value: Mapping[str, Any]) -> None:
-        """From here on, this holds; on the disk when this returns."""
+        """Store a fact; on return it is on disk."""
         with self._speaking("it cannot be written"):
             self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))
 
     def need_same_models(self, models: Mapping[str, dict[str, Any]]) -> None:
-        """Compare the models' settings with those of the record, before anything is opened to repeat it.
+        """Compare the models' settings with the recorded ones, before anything is opened for a replay.
 
         Raises:
-            ChangedError: turns are recorded that no model would now be asked in the same way.
+            ChangedError: recorded turns do not match today's models.
         """
         before = self.fact("models")
         gone = [model for model in before.values() if model not in models.values()]
@@ -185,16 +185,16 @@ class Journal:
             raise self.changed(place, keys)
 
     def changed(self, place: Place, keys: Sequence[str]) -> ChangedError:
-        """The error of a place whose record cannot be used, with the config keys that differ."""
+        """The error for a turn whose record cannot be used, with the changed config keys."""
         what = ", ".join(keys) or "a prompt, a role, a model or the corpus"
         return ChangedError(
-            f"{self.path}: from here on the record no longer applies: {place}",
-            tried=f"what was recorded was asked otherwise; changed since: {what}",
-            hint="undo the change, or go on from that turn: manyheads resume RUN --accept-changes",
+            f"{self.path}: recorded with different settings, from this turn on: {place}",
+            tried=f"changed: {what}",
+            hint="undo the change, or continue from that turn: manyheads resume RUN --accept-changes",
         )
 
     def damaged(self, place: Place) -> JournalError:
-        """The error of a place whose record no reply can be read from."""
+        """The error for a damaged record."""
         return JournalError(
             f"{self.path}: the record of {place} is damaged, or was edited",
             hint="restore the journal from a copy, or ask this turn again: manyheads resume RUN --accept-changes",
@@ -202,35 +202,35 @@ class Journal:
 
     @property
     def lost(self) -> Usage:
-        """What was paid, in earlier starts of the run, for replies that could not be used."""
+        """Usage of invalid replies in earlier starts."""
         if self._lost is None:
-            with self._speaking("what it says of 'lost' cannot be read"):
+            with self._speaking("its record of 'lost' cannot be read"):
                 self._lost = Usage.model_validate(self.fact("lost"))
         return self._lost
 
     def lose(self, usage: Usage) -> None:
-        """Keep what was lost so far; on the disk when this returns."""
+        """Store the lost usage so far; on return it is on disk."""
         if usage != self.lost:
             self.state("lost", usage.model_dump())
             self._lost = usage
 
     @contextmanager
     def _speaking(self, what: str) -> Generator[None]:
-        """Turns a full disk or a damaged file into words."""
+        """Turns errors of a full disk or a damaged file into messages."""
         try:
             yield
         except (sqlite3.Error, TypeError, ValueError, RecursionError) as error:
             raise JournalError(f"{self.path}: {what}: {in_short(error)}", hint=_hint(error)) from error
 
     def close(self) -> None:
-        """Free the file, once every turn that has ended is in it."""
+        """Close the file after every finished turn is written."""
         wait(self._writes.copy())
         self._db.close()
 
 
 @cache
 def _writers() -> ThreadPoolExecutor:
-    """Threads that wait for the disk."""
+    """Threads that write to disk."""
     return ThreadPoolExecutor(4, thread_name_prefix="manyheads-journal")
 
 
@@ -239,19 +239,17 @@ DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
 def _hint(error: Exception) -> str:
     if "locked" in str(error):
-        return (
-            "another process is running in this folder; wait for it, or stop it, then: manyheads resume RUN"
-        )
+        return "another process is running in this folder: wait for it or stop it, then: manyheads resume RUN"
     if not isinstance(error, sqlite3.Error) or getattr(error, "sqlite_errorcode", None) in DAMAGED:
-        return "it is damaged, or no journal: begin a new run, or restore it from a copy, then: manyheads resume RUN"
+        return "it is damaged or not a journal: start a new run, or restore it from a copy, then: manyheads resume RUN"
     return "check that the disk is writable and not full, then: manyheads resume RUN"
 
 
 def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]:
-    """Every turn that a finished or stopped run has recorded, with request and reply, in the order they ended.
+    """Every recorded turn of a run, with request and reply, in the order of their ends.
 
     Raises:
-        JournalError: there is no journal, or a run is writing to it.
+        JournalError: there is no journal, or the run is still running.
     """
     query = "SELECT stage, turn, speaker, task, ordinal, request, reply FROM turn ORDER BY rowid"
     try:
@@ -266,10 +264,10 @@ def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]
 
 
 def replies_in(path: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Request and reply of each turn of a finished or stopped run; of those given up, the reply has no `value`.
+    """Request and reply of each turn of a run; the reply of a failed turn has no `value`.
 
     Raises:
-        JournalError: there is no journal, or a run is writing to it.
+        JournalError: there is no journal, or the run is still running.
     """
     try:
         with reading(path) as database:
@@ -287,10 +285,10 @@ def replies_in(path: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def spent_in(path: Path) -> Usage:
-    """What a finished or stopped run has paid for: its turns, and replies that could not be used.
+    """Total usage of a run: its turns, and invalid replies.
 
     Raises:
-        JournalError: there is no journal, or a run is writing to it.
+        JournalError: there is no journal, or the run is still running.
     """
     turns = "SELECT json_extract(reply, '$.usage') FROM turn"
     try:
@@ -300,7 +298,7 @@ def spent_in(path: Path) -> Usage:
             ).fetchall()
         return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
     except (sqlite3.Error, *DAMAGES) as error:
-        raise JournalError(f"{path}: what it has cost cannot be read: {in_short(error)}") from error
+        raise JournalError(f"{path}: its cost cannot be read: {in_short(error)}") from error
 
 
 def _key(place: Place) -> tuple[str, int, str, str, int]:
@@ -316,6 +314,19 @@ def _single_keys(course: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _by_name(value: Any) -> Any:
+    """The same with files by their names: a project may be moved."""
+    match value:
+        case dict():
+            return {key: _by_name(each) for key, each in cast(dict[str, Any], value).items()}
+        case list() | tuple():
+            return [_by_name(each) for each in cast(Sequence[Any], value)]
+        case str() if value.startswith(("/", "./", "../")) and "\n" not in value:
+            return PurePath(value).name
+        case _:
+            return value
+
+
 def _hash(request: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
@@ -325,21 +336,21 @@ def _dump(value: Mapping[str, Any]) -> str:
 
 
 DAMAGES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
-"""What reading a record raises that somebody has changed, or a disk."""
+"""Errors when reading a record that was edited or damaged."""
 
 
 class Recorded:
-    """A host whose finished turns are kept in a journal and answered from it.
+    """A host whose finished turns are recorded in a journal and answered from it.
 
     Args:
-        host: the host that is asked for what is not recorded.
+        host: the host for turns that are not recorded.
         journal: the run's journal.
         model_of: settings of a model alias that change its answers; part of the request's hash.
-        course: the config keys that steer who is asked what, beside the requests themselves.
-        accept_changes: go on from a changed turn instead of stopping there.
-        on_replayed: told what each reply that the record holds has cost, those that a new one replaces as well.
-        on_live: called once, before the first turn that is not in the record.
-        on_ended: called after each turn, answered or not.
+        course: the config keys that determine the turns, besides the requests themselves.
+        accept_changes: continue from a changed turn instead of stopping there.
+        on_replayed: receives the usage of each recorded reply, including replaced ones.
+        on_live: called once, before the first new turn.
+        on_ended: called after each turn, successful or not.
     """
 
     def __init__(
@@ -359,7 +370,7 @@ class Recorded:
         self._on_replayed, self._on_live, self._on_ended = on_replayed, on_live, on_ended
         self._live = False
         self.useful = NOTHING
-        """What the replies given so far have cost, new and recorded ones."""
+        """Usage of all replies so far, new and recorded."""
 
     async def gate(self) -> None:
         await self._host.gate()
@@ -368,8 +379,8 @@ class Recorded:
         """See `Host.ask`.
 
         Raises:
-            ChangedError: the record at this place answers another request, or ends where the config has changed
-                course, and changes are not accepted.
+            ChangedError: the record at this place is of another request, or ends where the config changes the course,
+                and changes are not accepted.
         """
         try:
             request = request_of(turn, self._model_of(turn.speaker.model))
@@ -383,7 +394,7 @@ class Recorded:
                 raise self._journal.changed(turn.place, self._turned())
             if turn.spare and not self._accept_changes and (given_up := self._journal.given_up(request)):
                 raise ReplyError(
-                    f"{turn.place}: no valid reply, and the run has gone on without it",
+                    f"{turn.place}: no valid reply; the run continued without it",
                     raw=str(given_up.get("text")),
                     hint="ask it again: manyheads resume RUN --accept-changes",
                 )
@@ -394,7 +405,7 @@ class Recorded:
             except ReplyError as error:
                 self._journal.give_up(asked, {"text": error.raw, "unusable": error.unusable})
                 raise
-            # It counts as useful while it is written: a turn that ends meanwhile must not take it down as lost.
+            # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
             self.useful += reply.usage
             try:
                 await self._journal.keep(turn.place, digest, asked, _save(reply))
@@ -409,7 +420,7 @@ class Recorded:
             self._on_ended()
 
     def _read(self, turn: Turn[R], recorded: Any) -> Reply[R] | None:
-        """A recorded reply; None where it is damaged, and to be asked for anew."""
+        """A recorded reply; None if it is damaged and must be asked again."""
         try:
             return _load(json.loads(recorded), turn.reply_type)
         except DAMAGES as error:
@@ -427,15 +438,14 @@ class Recorded:
         self._live = True
 
     def _turned(self) -> list[str]:
-        """The config keys that steer the run otherwise than the recorded turns were steered."""
-        before = _single_keys(self._journal.fact("course"))
-        return [
-            key for key, value in _single_keys(self._course).items() if before and before.get(key) != value
-        ]
+        """The config keys of the course that differ from the recorded ones."""
+        before = _single_keys(_by_name(self._journal.fact("course")))
+        now = _single_keys(_by_name(self._course))
+        return [key for key, value in now.items() if before and before.get(key) != value]
 
 
 def request_of(turn: Turn[Any], model: dict[str, Any]) -> dict[str, Any]:
-    """All of a turn that its answer depends on, as JSON data."""
+    """Everything in a turn that its answer depends on, as JSON data."""
     thread = [
         {
             "sender": message.sender,
@@ -470,7 +480,7 @@ def _save(reply: Reply[Any]) -> dict[str, Any]:
 
 
 def _load(data: dict[str, Any], reply_type: type[R]) -> Reply[R]:
-    """The reply of a record; raises one of `DAMAGES` where it is none."""
+    """The reply of a record; raises one of `DAMAGES` if it is damaged."""
     text, model, attempts, seconds = data["text"], data["model"], data["attempts"], data["seconds"]
     plain = isinstance(text, str) and isinstance(model, str) and isinstance(attempts, int)
     if not plain or not isinstance(seconds, int | float):
@@ -489,17 +499,16 @@ def _load(data: dict[str, Any], reply_type: type[R]) -> Reply[R]:
 
 
 class ReplayModel:
-    """A model that gives each question the reply that was recorded for it in an earlier run.
+    """A model that answers each question with the recorded reply of an earlier run.
 
-    A question that was asked several times gets the reply of the same place in the run. Where that is not known,
-    or was not recorded, it gets the replies in order.
+    A question with several recorded replies gets the one of the same place in the run, or else the replies in order.
 
     Args:
-        turns: where, a recorded request and its reply.
+        turns: place, recorded request and its reply.
     """
 
     def __init__(self, turns: Sequence[tuple[Place, dict[str, Any], dict[str, Any]]]) -> None:
-        # Turns that were under way at once ended in any order.
+        # Concurrent turns ended in any order.
         self._waiting = {
             place: (_asked(request["system"], (each["text"] for each in request["thread"])), reply)
             for place, request, reply in sorted(turns, key=lambda turn: (turn[0].turn, turn[0].ordinal))
@@ -516,21 +525,21 @@ class ReplayModel:
         return cls(read_turns(path))
 
     async def complete(self, system: str, thread: Sequence[Message], answered: int = 0) -> Raw:
-        """See `LocalModel.complete`; recorded tool calls are made again before the answer.
+        """See `LocalModel.complete`; recorded tool calls are repeated before the answer.
 
         Raises:
-            ModelError: the journal holds no reply to this question.
+            ModelError: the journal has no reply to this question.
         """
         asked = _asked(system, (message.text for message in thread))
         here = asked_at.get()
         for place in (here, *self._waiting) if here in self._waiting else self._waiting:
             recorded, reply = self._waiting[place]
-            # Behind a text stand what a retrieval hook has recalled, and the reply's form.
+            # The passage of a retrieval hook, and the reply's form, come after the text.
             if len(asked) == len(recorded) and all(map(str.startswith, asked, recorded)):
                 break
         else:
             raise ModelError(
-                "replay: the journal holds no reply to this question", tried=" ".join(asked[1:])[:200]
+                "replay: the journal has no reply to this question", tried=" ".join(asked[1:])[:200]
             )
         calls = tuple(map(ToolCall.model_validate, reply["tool_calls"]))
         if answered < len(calls):

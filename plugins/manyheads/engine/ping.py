@@ -22,15 +22,15 @@ from manyheads.roles import Roles
 from manyheads.texts import count
 
 PATIENCE = 30.0
-"""Seconds that one request may take."""
+"""Timeout of one request, in seconds."""
 QUERY = "machine learning"
 
 
 async def pings(config: RunConfig, make_host: HostFactory, without: Collection[str] = ()) -> list[Finding]:
-    """How each model that a server runs, and each literature service that a run may search, answers one request.
+    """The answers to one request, of each model on a server and each literature service of a run.
 
     Args:
-        without: subjects of findings that are left out, such as a model whose key is missing.
+        without: findings to leave out, such as a model whose key is missing.
     """
     calls = [
         _finding(f"models.{alias}", _ask(config, alias, make_host))
@@ -51,7 +51,7 @@ async def _finding(subject: str, call: Awaitable[str]) -> Finding:
     try:
         return Finding(subject, await call)
     except UserError as error:
-        error.hint = error.hint and error.hint.replace(f"then: {RESUME}", "then check again")
+        error.hint = error.hint and error.hint.replace(f"then: {RESUME}", "then run check again")
         return Finding(subject, str(error).removeprefix(f"{subject} "), error)
 
 
@@ -70,7 +70,7 @@ async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
             raw = await host.native(Turn(place, speaker, (message,), ReplyModel), (message,), [])
     except TimeoutError as error:
         raise ModelError(
-            f"models.{alias}: no answer within {PATIENCE:g} s", hint="see whether the server is busy"
+            f"models.{alias}: no answer within {PATIENCE:g} s", hint="check whether the server is busy"
         ) from error
     finally:
         await host.close()
@@ -83,7 +83,7 @@ async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
 
 
 def _small(cost: float, currency: str | None) -> str:
-    """A sum of which four digits would show nothing."""
+    """An amount too small for four decimals."""
     return f"less than {money(0.0001, currency)}" if 0 < cost < 0.0001 else money(cost, currency)
 
 

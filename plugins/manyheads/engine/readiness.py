@@ -1,17 +1,17 @@
-"""Whether a config can run: what it needs, looked at one by one; a run, a suite and `manyheads check` go by it."""
+"""Whether a config can run: the checks of runs, suites and `manyheads check`."""
 
 import asyncio
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.records import records_in_short
-from manyheads.config import FRAMEWORKS, ModelConfig, RunConfig
+from manyheads.config import ModelConfig, RunConfig
+from manyheads.config.hosts import host_entry
 from manyheads.core import money
 from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
@@ -31,7 +31,7 @@ from manyheads.tools import problems as tool_problems
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at, and the error that a run would end with where it is not well."""
+    """One check, with the error that a run would end with."""
 
     subject: str
     message: str
@@ -42,8 +42,8 @@ class Finding:
         return self.error is None
 
 
-UNASKED = ": settings only, not asked"
-"""Behind a model or a source that a check without `--ping` sends no request to."""
+UNASKED = ": settings only, no request sent"
+"""Note on a model or a source when `--ping` is not set."""
 
 
 def _wrong(subject: str, error: UserError | str) -> Finding:
@@ -52,14 +52,14 @@ def _wrong(subject: str, error: UserError | str) -> Finding:
 
 
 def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool = True) -> Iterator[Finding]:
-    """What a config needs before it can run, one by one.
+    """Check what a config needs to run, one by one.
 
     Args:
-        ask_models: whether models are asked what they can do; by default those at servers of one's own.
-        connect: whether it is looked if anything listens at a model's address.
+        ask_models: whether to test what models can do; by default only at local servers.
+        connect: whether to test the connection to a model's address.
     """
-    if find_spec(FRAMEWORKS[config.host]) is None:
-        yield _wrong("host", f"{config.host} is not installed: pip install 'manyheads[{config.host}]'")
+    if not (host := host_entry(config.host)).installed:
+        yield _wrong("host", f"{config.host} is not installed: pip install {host.install}")
     else:
         yield Finding("host", config.host)
     roles = None
@@ -86,20 +86,18 @@ def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool
 
 
 def _described(model: ModelConfig, alias: str, ask: bool) -> str:
-    """A model, with what it can do where it is asked; raises `UserError` where it does not answer."""
+    """A model, with its tested abilities; raises `UserError` if it does not answer."""
     name = f"{model.provider}/{model.name}"
     if not ask or model.provider in FREE:
         return name
     with ThreadPoolExecutor(1) as beside:  # a loop may be running here, as in a notebook
         found, usage = beside.submit(asyncio.run, probe(model, alias)).result()
     cost = "" if usage.cost is None else f", {money(usage.cost, model.price and model.price.currency)}"
-    return (
-        f"{name}: {in_short(model, found)} (asked in {usage.calls} requests, {usage.tokens:,} tokens{cost})"
-    )
+    return f"{name}: {in_short(model, found)} (tested with {usage.calls} requests, {usage.tokens:,} tokens{cost})"
 
 
 def _need_server(model: ModelConfig, alias: str) -> None:
-    """Raises `ModelError` where nothing listens at a model's address; nothing is paid for."""
+    """Raises `ModelError` if nothing listens at a model's address; free of cost."""
     url = urlsplit(server_address(model))
     host, port = url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80)
     try:
@@ -112,7 +110,7 @@ def _need_server(model: ModelConfig, alias: str) -> None:
 
 
 def _need_key(model: ModelConfig, alias: str) -> None:
-    """Raises `UserError` where a model has no key, or no record that it could be replayed from."""
+    """Raises `UserError` if a model has no key, or no journal to replay."""
     if model.provider == "replay":
         ReplayModel.from_run(model.name)
     elif key_variable(model):
@@ -120,13 +118,13 @@ def _need_key(model: ModelConfig, alias: str) -> None:
 
 
 def need_keys(config: RunConfig, roles: Roles) -> None:
-    """Raises `UserError` where a model that a run asks has no key, or no record to be replayed from; nobody is asked."""
+    """Raises `UserError` if a model of the run has no key, or no journal to replay; sends no request."""
     for alias in models_asked(config, roles):
         _need_key(config.models[alias], alias)
 
 
 def models_asked(config: RunConfig, roles: Roles) -> list[str]:
-    """The aliases of the models that a run asks."""
+    """The aliases of the models that a run uses."""
     asked = sorted({role for role, _ in system_of(config).needs(config)})
     return list(dict.fromkeys(_model_of(role, config, roles) for role in asked))
 
@@ -137,7 +135,7 @@ def _model_of(role: str, config: RunConfig, roles: Roles) -> str:
 
 
 def _literature(config: RunConfig, roles: Roles | None, note: str) -> Iterator[Finding]:
-    """The corpus of a system that opens one, and the sources of look-ups beside it, of which nobody is asked."""
+    """The corpus, for a system that opens one, and the literature sources; sends no request."""
     system = system_of(config)
     try:
         if not system.corpus(config):
@@ -160,7 +158,7 @@ def _sources(
     try:
         if roles is None or not system_of(config).searches(config, roles):
             return
-    except UserError:  # of the cards, with which it is told
+    except UserError:  # reported with the cards
         return
     try:
         Library(config.literature, bank=corpus and corpus.papers).open()
@@ -170,7 +168,7 @@ def _sources(
 
 
 def _inputs(config: RunConfig) -> Iterator[Finding]:
-    """What the system asks of a config, such as a topic, then what it reads of the inputs."""
+    """The system's own checks, such as for a topic, then its inputs."""
     try:
         config = prepare(config)
     except UserError as error:
@@ -184,16 +182,16 @@ def _inputs(config: RunConfig) -> Iterator[Finding]:
 
 
 def need_team(config: RunConfig, literature: Literature) -> None:
-    """Raises `CorpusError` where the corpus cannot fill the team of a system that has one."""
+    """Raises `CorpusError` if the corpus cannot fill the team of a system with one."""
     if discussion := system_of(config).team(config):
         need_members(discussion.team, literature)
 
 
 def prepare(config: RunConfig) -> RunConfig:
-    """The config as a run begins with it, see `System.prepare`.
+    """The config at the start of a run, see `System.prepare`.
 
     Raises:
-        ConfigError: an input is missing, or something else that the system cannot run without.
+        ConfigError: an input is missing, or anything else that the system requires.
     """
     system = system_of(config)
     if config.budget.money is not None:
@@ -222,7 +220,7 @@ def roles_of(config: RunConfig) -> Roles:
 
 
 def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
-    """What roles of a run would do with tools, and cannot, a line each; guests are asked for by a field instead."""
+    """Roles that would use tools but cannot, a line each; they invite guests by a field instead."""
     system = system_of(config)
     if not system.searches(config, roles):
         return
@@ -236,10 +234,10 @@ def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
 
 
 def misfits(config: RunConfig, roles: Roles) -> list[str]:
-    """What of a config the role cards do not serve, a line each.
+    """Mismatches of config and role cards, a line each.
 
     Raises:
-        ConfigError: a card cannot be read, or the config names a role that is not there.
+        ConfigError: a card cannot be read, or the config names an unknown role.
     """
     system = system_of(config)
     needs = system.needs(config)
@@ -248,7 +246,7 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
         card, alias = roles.card(role), _model_of(role, config, roles)
         if alias not in config.models:
             aliases = ", ".join(config.models)
-            lines.append(f"role {role}: its model is {alias!r}, but the config has models {aliases}")
+            lines.append(f"role {role}: its model is {alias!r}, but the config only has {aliases}")
         for tool in sorted(set(card.tools) - TOOLS):
             near = closest(tool, TOOLS)
             meant = f"; did you mean {near}?" if near else ""
@@ -258,7 +256,7 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
     for (role, task), kind in needs.items():
         tasks = roles.card(role).tasks
         if task not in tasks:
-            lines.append(f"role {role}: {config.system} needs a task {task!r}, which the card lacks")
+            lines.append(f"role {role}: {config.system} needs a task {task!r}, but the card has none")
         elif not issubclass(roles.reply(role, task), kind):
             lines.append(
                 f"role {role}: task {task!r} must reply with {kind.__name__}, not {roles.reply(role, task).__name__}"

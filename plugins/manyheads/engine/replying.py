@@ -1,7 +1,7 @@
-"""Structured replies: their form in the prompt, the reply from text, repaired, validated, asked again when invalid.
+"""Structured replies: the form in the prompt, parsing, repair, validation, asking again.
 
-The hosts' own structured output is not used: on both it loses the raw text or the usage of a failed attempt,
-or spends dozens of calls on a model that answers JSON as plain text.
+The hosts' own structured output is not used: on both it loses the raw text or the usage of a failed attempt, or wastes
+dozens of calls on a model that answers JSON as plain text.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from manyheads.replies import PlainText, ReplyModel, read_as, uniform_score
 R = TypeVar("R", bound=ReplyModel)
 
 LONG = 20_000
-"""Characters of a reply that is read in a thread, so that other teams of the process go on meanwhile."""
+"""Characters above which a reply is parsed in a thread, so that other teams of the process continue."""
 TOOL_ROUNDS = 6
-"""How often a speaker may call tools in one turn, on either host."""
+"""Maximum rounds of tool calls per turn, on either host."""
 
 asked_at: ContextVar[Place | None] = ContextVar("asked_at", default=None)
-"""Where in the run the turn under way stands: what a model of ours may know that no framework would tell it."""
+"""The current turn's place in the run, for our own models; frameworks do not pass it on."""
 
 
 class UnusableReplyError(ValueError):
-    """A reply that cannot be used, with the reason."""
+    """An invalid reply, with the reason."""
 
     def __init__(
         self, kind: str, problem: str, faults: tuple[tuple[str, object], ...] = (), **more: Any
@@ -47,8 +47,8 @@ class UnusableReplyError(ValueError):
 def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: Forms | None = None) -> R:
     """Read a typed reply from a model's text.
 
-    Chatter around the JSON, fences, single quotes, trailing commas are forgiven; a cut or missing object, a
-    missing field, a wrong type, a value out of range are not.
+    Text around the JSON, fences, single quotes and trailing commas are accepted; a cut or missing object, a missing
+    field, a wrong type or a value out of range are not.
 
     Raises:
         UnusableReplyError: with the reason.
@@ -76,7 +76,7 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: For
 
 
 def _copied(value: Any, words: Collection[str], path: str = "") -> Iterator[tuple[str, object]]:
-    """The texts of a reply that are still the form's own."""
+    """The fields of a reply that still have the form's own text."""
     match value:
         case dict():
             for name, each in cast(dict[str, Any], value).items():
@@ -91,7 +91,7 @@ def _copied(value: Any, words: Collection[str], path: str = "") -> Iterator[tupl
 
 
 def _answer(text: str, reply_type: type[ReplyModel]) -> dict[str, Any]:
-    """The last object that has any of the reply's fields: what stands before it is a draft or an example."""
+    """The last object with any of the reply's fields: earlier ones are drafts or examples."""
     try:
         values = objects(text)
     except UnreadableError as error:
@@ -111,10 +111,10 @@ def _answer(text: str, reply_type: type[ReplyModel]) -> dict[str, Any]:
 
 
 class StructuredHost(ABC):
-    """Base of the hosts: asks for a typed reply and, while it is invalid, asks again with the reason; can be paused.
+    """Base of the hosts: asks for a typed reply, and again with the reason while it is invalid; can be paused.
 
     Args:
-        attempts: how often a turn may be asked in all.
+        attempts: maximum attempts per turn.
     """
 
     def __init__(self, attempts: int = 3) -> None:
@@ -124,26 +124,26 @@ class StructuredHost(ABC):
 
     @abstractmethod
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One turn of the host's own agent on `thread`; notes for the user go into `warn`."""
+        """One turn of the host's own agent on `thread`; `warn` collects warnings."""
 
     def pause(self) -> None:
-        """Let turns under way finish, begin no other at the next gate."""
+        """Let running turns finish and start no other."""
         self._going.clear()
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue after `pause`."""
         self._going.set()
 
     async def gate(self) -> None:
-        """Wait here while the run is paused."""
+        """Wait while the run is paused."""
         await self._going.wait()
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
         """See `Host.ask`.
 
         Raises:
-            ReplyError: no attempt gave a valid reply; keeps the last raw text.
-            BudgetError: an attempt cannot be paid.
+            ReplyError: no attempt gave a valid reply; contains the last raw text.
+            BudgetError: the budget does not allow an attempt.
         """
         forms, began, warn, thread = forms_of(turn), time.monotonic(), list[str](), with_form(turn)
         usage, calls, unusable, measured = NOTHING, tuple[ToolCall, ...](), list[str](), False
@@ -152,7 +152,7 @@ class StructuredHost(ABC):
             at = asked_at.set(turn.place)
             try:
                 with turn.meter.asking():
-                    # Asked again, it has its advice: without tools, servers hold it to the reply's schema.
+                    # A repeated question already has its advice; without tools, servers enforce the reply's schema.
                     raw = await self.native(turn if attempt == 1 else _without_tools(turn), thread, warn)
                     turn.meter.pay(raw.usage)
             finally:
@@ -176,10 +176,10 @@ class StructuredHost(ABC):
                 if attempt >= self._attempts:
                     shown = text if len(text) <= 600 else text[:600] + " …"
                     raise ReplyError(
-                        f"{turn.place}: no valid reply from {raw.model} in {attempt} attempts; the last one: {problem}",
+                        f"{turn.place}: no valid reply from {raw.model} in {attempt} attempts; last problem: {problem}",
                         raw=text,
                         unusable=tuple(unusable),
-                        tried=f"its last words were: {shown!r}",
+                        tried=f"end of its text: {shown!r}",
                         hint="resume the run, or give this role another model: --set roles.<role>.model=<alias>",
                     ) from problem
                 warn.append(f"{turn.place}: asked again, {problem}")
@@ -199,12 +199,12 @@ def forms_of(turn: Turn[Any]) -> Forms:
 
 
 def _without_tools(turn: Turn[Any]) -> Turn[Any]:
-    """The turn without its tools, and without those whom a tool of it could ask."""
+    """The turn without tools, and without the guests that they could ask."""
     return replace(turn, tools=(), recall=None) if turn.tools else turn
 
 
 def with_form(turn: Turn[Any]) -> tuple[Message, ...]:
-    """The turn's thread, its last message ending with the reply's form."""
+    """The turn's thread, with the reply's form at the end of the last message."""
     *before, last = turn.thread
     if not (form := forms_of(turn).form(turn.reply_type)):
         return turn.thread
@@ -212,7 +212,7 @@ def with_form(turn: Turn[Any]) -> tuple[Message, ...]:
 
 
 def with_passage(turn: Turn[Any], text: str, passage: str) -> str:
-    """A message's text with what a retrieval hook recalls, behind the question and before the reply's form."""
+    """A message's text with the retrieval hook's passage, between the question and the reply's form."""
     form = forms_of(turn).form(turn.reply_type)
     form = f"\n{form}\n" if form else ""
     question = text.removesuffix(form)

@@ -1,4 +1,4 @@
-"""One run of a system, new or resumed: what is opened, asked, paid and kept."""
+"""One run of a system, new or resumed: resources, questions, costs, files."""
 
 import asyncio
 import shlex
@@ -34,6 +34,7 @@ from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, repli
 from manyheads.engine.journal import Journal, Recorded
 from manyheads.engine.readiness import models_asked, need_keys, need_team, prepare, roles_of, switched_off
 from manyheads.engine.system import System, system_of
+from manyheads.engine.tracing import Trace, Traced
 from manyheads.engine.versions import Starts
 from manyheads.errors import JournalError, UserError
 from manyheads.literature.cache import CACHE, RECORD
@@ -53,11 +54,11 @@ __all__ = ["HostFactory", "Session", "fresh", "new_folder", "offhand"]
 
 @dataclass
 class AuthorRecall:
-    """What the hosts' retrieval hooks deliver: nearby scientists of the author knowledge bank (VirSci 2025, §3.1, §3.2).
+    """The retrieval hook of the hosts: similar scientists of the author knowledge bank (VirSci 2025, §3.1, §3.2).
 
     Attributes:
-        count: how many scientists are shown.
-        insiders: names that are left out: the present team. Shared with the run, which changes it.
+        count: number of scientists shown.
+        insiders: names to leave out: the current team. Shared with the run, which changes it.
     """
 
     literature: Literature
@@ -66,7 +67,7 @@ class AuthorRecall:
     insiders: set[str] = field(default_factory=set[str])
 
     async def __call__(self, turn: Turn[Any]) -> str:
-        """For one who can ask them: by a tool, or by a field of the reply."""
+        """For a speaker who can invite them: by a tool, or by a field of the reply."""
         by_tool = any(tool.name == INVITE for tool in turn.tools)
         if not by_tool and not issubclass(turn.reply_type, Seeks):
             return ""
@@ -77,9 +78,9 @@ class AuthorRecall:
 
 
 HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
-"""Makes a host of the models by alias, what its retrieval hook recalls, and the attempts at a reply."""
+"""Makes a host from the models by alias, the retrieval hook, and the attempts per reply."""
 RESUME = "manyheads resume RUN"
-"""How hints below a session speak of going on with a run."""
+"""The command that resumes a run, as hints name it."""
 
 
 @dataclass
@@ -87,12 +88,12 @@ class Session:
     """A run, new or resumed, in its folder.
 
     Args:
-        config: the whole run.
-        folder: its run folder; made when missing. One that holds a journal is resumed.
-        accept_changes: go on where the record no longer matches the config or the prompts.
-        again: the command that goes on with it, where it is another than `manyheads resume`.
-        meter: what counts its questions beside its own budget.
-        settle: lays what is known of a model's server on a model's config, when the run begins.
+        config: the whole config.
+        folder: the run folder, created if missing. A folder with a journal is resumed.
+        accept_changes: resume even if the journal does not match the config or the prompts.
+        again: the command that resumes it, if not `manyheads resume`.
+        meter: counts its requests in addition to its own budget.
+        settle: adds the known abilities of its server to a model's config, when the run begins.
     """
 
     config: RunConfig
@@ -104,39 +105,39 @@ class Session:
 
     @property
     def system(self) -> System:
-        """What is run."""
+        """The system to run."""
         return system_of(self.config)
 
     @property
     def way_back(self) -> str | None:
-        """The command that goes on with this run, once there is something to go on with."""
+        """The command that resumes this run, if there is anything to resume."""
         if self.again or not (self.folder / JOURNAL).exists():
             return self.again
         accepting = " --accept-changes" if self.accept_changes else ""
         return f"{RESUME.removesuffix('RUN')}{shlex.quote(str(self.folder))}{accepting}"
 
     async def events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
-        """Run the system on a host; yields what happens, the `Result` last. The folder is written on the way.
+        """Run the system on a host; yields the events, the `Result` last. Writes the folder on the way.
 
         Raises:
-            UserError: something is wrong that the user can mend; what was said so far is kept.
+            UserError: a mistake that the user can fix; finished turns are kept.
         """
         try:
             async with aclosing(self._events(make_host)) as events:
                 async for event in events:
                     yield event
         except UserError as error:
-            # Below, nobody knows the folder of this run.
+            # Code below does not know this run's folder.
             if self.way_back and error.hint and RESUME in error.hint:
                 error.hint = error.hint.replace(RESUME, self.way_back)
-            elif self.way_back and not self.again:  # else said once, by whoever runs that command
-                error.hint = f"{error.hint}; go on with: {self.way_back}" if error.hint else self.way_back
+            elif self.way_back and not self.again:  # else the caller says it once
+                error.hint = f"{error.hint}; resume with: {self.way_back}" if error.hint else self.way_back
             raise
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         self.config, notes = prepare(self.config), list[str]()
         if not (self.folder / JOURNAL).exists():
-            # Kept in the folder's config: a resumed run asks in the same way, whatever is known by then.
+            # Saved in the folder's config: a resumed run asks in the same way, whatever is known by then.
             models = {alias: self.settle(model) for alias, model in self.config.models.items()}
             embedding = await asyncio.to_thread(_embedding, self.config)
             notes += [NO_MODEL] * (embedding != self.config.embedding)
@@ -146,8 +147,8 @@ class Session:
         roles = roles_of(config)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, list_run, self.folder)
-            # What is recorded is looked at first: to repeat it takes a framework, a corpus and its embeddings. Whoever
-            # has the journal has the folder.
+            # The journal is checked first: a replay needs a framework, a corpus and its embeddings. The lock on the journal is
+            # the lock on the folder.
             journal = self._journal(stack, identities) if (self.folder / JOURNAL).exists() else None
             discussion = system.team(config)
             literature: Literature = NoLiterature()
@@ -156,34 +157,43 @@ class Session:
             )
             host = make_host(_models(config), recall, config.attempts)
             stack.push_async_callback(host.close)
+            # The folder names the host that is asked, whoever brought it: a resumed run asks it again.
+            if (name := getattr(host, "framework", config.host)) != config.host:
+                self.config = config = config.model_copy(update={"host": name})
             reading = asyncio.ensure_future(asyncio.to_thread(system.read, config))
-            if journal is None:  # the SDKs take as long to import as a paper to read
-                with suppress(UserError):  # what is wrong is said below
+            if journal is None:  # importing the SDKs takes as long as reading a paper
+                with suppress(UserError):  # errors are reported below
                     host.open(*models_asked(config, roles))
             material = await reading
             if system.corpus(config):
                 literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
                 need_team(config, literature)
                 recall.literature = literature
-            if journal is None:  # no folder is made for a run that could not ask its first question
+            if journal is None:  # make no folder if the first question cannot be asked
                 need_keys(config, roles)
                 if system.searches(config, roles):
                     _library(config, literature, lambda entry: None, None).open()
                 journal = self._journal(stack, identities)
             starts = Starts(journal, config.host)
             folder = RunFolder(self.folder, config, system.write_report, starts.made_by)
-            # Beside the loop: a report may hold pictures of pages, and other runs go on meanwhile.
+            # In a thread: a report may have pictures of pages, and other runs continue meanwhile.
             stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
             ledger = Ledger(config.budget)
-            guarded = self._guarded(host, journal, identities, folder, ledger, starts)
+            trace = Trace(config, str(self.folder))
+            traced = Traced(host, config.models, trace, config.system)
+            guarded = self._guarded(traced, journal, identities, folder, ledger, starts)
             searches = SearchLedger(self.folder / LEDGER)
 
-            async def work(emit: Emit) -> Mapping[str, Any]:
+            async def work(tell: Emit) -> Mapping[str, Any]:
+                def emit(event: AnyEvent) -> None:
+                    trace.note(event)
+                    tell(event)
+
                 emit(Began(made_by=starts.made_by, prices=_prices(config)))
                 note = partial(_note, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
-                        library.open()  # what is wrong with it by now is said before anything is paid for
+                        library.open()  # known problems are reported before anything is paid
                     shown = shown_with_ideas(
                         config, literature, library, lambda line: run.warn("references", line)
                     )
@@ -195,7 +205,8 @@ class Session:
                         run.warn("", line)
                     result = partial(_result_of, run, literature, searches, ledger, starts.made_by)
                     folder.so_far = result
-                    await system.run(run)
+                    with trace.run(lambda: ledger.spent):
+                        await system.run(run)
                 return result(finished=True).model_dump(mode="json")
 
             async for event in await stack.enter_async_context(aclosing(stream(work))):
@@ -203,11 +214,11 @@ class Session:
                 yield event
 
     def _journal(self, stack: AsyncExitStack, identities: Mapping[str, dict[str, Any]]) -> Journal:
-        """The run's journal, which no other process has.
+        """The run's journal, locked for this process.
 
         Raises:
-            ChangedError: turns are recorded that no model would now be asked in the same way.
-            JournalError: another process is at work, or turns are missing that the folder tells of.
+            ChangedError: recorded turns do not match today's models.
+            JournalError: another process is running, or turns are missing.
         """
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -219,8 +230,8 @@ class Session:
         recorded, told = journal.turns, replies_told(self.folder)
         if recorded < told:
             raise JournalError(
-                f"{journal.path}: {recorded} turns are recorded, the folder tells of {told}: the others are lost",
-                hint="restore the journal from a copy, or pay for them again: manyheads resume RUN --accept-changes",
+                f"{journal.path}: {recorded} recorded turns, but the folder has events of {told}: the others are lost",
+                hint="restore the journal from a copy, or ask them again: manyheads resume RUN --accept-changes",
             )
         return journal
 
@@ -233,7 +244,7 @@ class Session:
         ledger: Ledger,
         starts: Starts,
     ) -> Recorded:
-        """The host behind the budget, behind the journal: what is recorded is counted but never asked again."""
+        """The host behind the budget, behind the journal: recorded turns count but are not asked again."""
         ledger.pay(journal.lost)
 
         def go_live() -> None:
@@ -258,7 +269,7 @@ class Session:
 
 
 def _embedding(config: RunConfig) -> str:
-    """What a run embeds with: a corpus that was built has its own model, one that ships is built with what is here."""
+    """The embedder of a run: a built corpus has its own model, a shipped corpus uses the installed one."""
     own = config.corpus in SHIPPED
     needed = own if system_of(config).corpus(config) else config.literature.references == "services"
     return available(config.embedding) if needed else config.embedding
@@ -267,7 +278,7 @@ def _embedding(config: RunConfig) -> str:
 def shown_with_ideas(
     config: RunConfig, literature: Literature, library: Library, tell: Callable[[str], None]
 ) -> Literature:
-    """Whose papers are shown with ideas: B_past, what its literature database finds, or what the services know (App. C.3)."""
+    """Source of the papers shown with ideas: B_past, the corpus's literature database, or the services (App. C.3)."""
     if config.literature.references == "corpus":
         return literature
     if config.literature.references == "inspirations":
@@ -283,9 +294,9 @@ def shown_with_ideas(
 async def offhand(
     config: RunConfig, make_host: HostFactory, emit: Emit = lambda event: None
 ) -> AsyncGenerator[Run]:
-    """A run that leaves nothing behind: without a folder, nothing of it is recorded, and it cannot be resumed.
+    """A run in memory: no folder, no journal, no resume.
 
-    What is asked in it is held to the config's budget. Its inputs are not read.
+    The config's budget applies. Its inputs are not read.
 
     Raises:
         UserError: the config or its corpus cannot be used.
@@ -298,12 +309,13 @@ async def offhand(
         host = make_host(_models(config), recall_nothing, config.attempts)
         stack.push_async_callback(host.close)
         library = await stack.enter_async_context(_library(config, literature, emit, None))
-        budgeted = Budgeted(host, Ledger(config.budget))
+        traced = Traced(host, config.models, system=config.system)
+        budgeted = Budgeted(traced, Ledger(config.budget))
         yield Run(config, budgeted, roles, literature, emit, system.result(), library=library)
 
 
 def _models(config: RunConfig) -> dict[str, ModelConfig]:
-    """The models by alias. Another seed of the run is another draw of the offline model, as of any other."""
+    """The models by alias. Another seed of the run changes the offline model's answers, too."""
     own = {"seed": config.seed}
     return {
         alias: model.model_copy(update=own) if model.provider == "offline" and model.seed is None else model
@@ -318,7 +330,7 @@ def _prices(config: RunConfig) -> dict[str, Price]:
 def _library(
     config: RunConfig, literature: Literature, note: Callable[[Searched], None], record: Path | None
 ) -> Library:
-    """The sources of the config, none of which is opened before a look-up."""
+    """The sources of the config, opened at the first look-up."""
     own = literature if isinstance(literature, Ecosystem) else None
     return Library(
         config.literature,
@@ -331,7 +343,7 @@ def _library(
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:
-    """What was paid for turns that came to no reply, and for replies that were replaced."""
+    """Usage of turns without a valid reply, and of replaced replies."""
     lost = paid - useful
     return lost if lost.calls else NOTHING
 
@@ -344,7 +356,7 @@ def _result_of(
     made_by: MadeBy,
     finished: bool = False,
 ) -> RunResult[Any]:
-    """What a run has come to, with all that it has paid: for its replies, and for what the result does not rest on."""
+    """A run's result with its total usage: of its replies, and of lost ones."""
     config, unused = run.config, _lost(ledger.spent, run.usage)
     return RunResult(
         system=config.system,
@@ -367,7 +379,7 @@ def _result_of(
 
 
 def _note(searches: SearchLedger, emit: Emit, entry: Searched) -> None:
-    """Take a look-up down and tell of it, and of a source that fails for the first time."""
+    """Record a look-up, emit it, and warn about a source's first failure."""
     before = searches.degraded
     searches.note(entry)
     emit(entry)
@@ -377,4 +389,4 @@ def _note(searches: SearchLedger, emit: Emit, entry: Searched) -> None:
 
 
 def _missing(source: str) -> str:
-    return f"{source} could not be asked everything: papers that it alone knows are missing; see the search ledger"
+    return f"{source} failed for some queries: papers that only this source has may be missing; see the search ledger"

@@ -1,4 +1,4 @@
-"""Many questions to one role outside of a run: several at once, within a budget, each answer kept, so that none is paid twice."""
+"""Many questions to one role outside a run: concurrent, within a budget; each answer is cached and never paid twice."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from manyheads.roles import Roles
 
 AGAIN = "run the same command again"
 PATIENCE = 3
-"""Things in a row of which no reply can be used, after which a survey that passes such over ends all the same."""
+"""Number of consecutive items without a valid reply that ends a survey which otherwise skips them."""
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")
 MakeHost = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
@@ -41,30 +41,30 @@ MakeHost = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
 
 @dataclass
 class Survey:
-    """Asks a role's model about many things: authors, papers. Each kind of survey is a class of its own.
+    """Asks a role's model about many items, such as authors or papers. Each kind of survey is a class of its own.
 
     Args:
-        config: models, attempts, budget; `roles.<role>.model` chooses another model than the role's.
-        roles: where the role's prompts are.
-        make_host: makes the host whose native agent answers.
-        cache: keeps each answer by model and prompt, so that a survey that was stopped pays nothing twice.
-        tell: told how many are done.
-        limits: of the command, beside the config's budget.
+        config: models, attempts, budget; `roles.<role>.model` overrides the role's model.
+        roles: the role's prompts.
+        make_host: makes the host of the native agent.
+        cache: stores each answer by model and prompt, so that a restarted survey pays nothing twice.
+        tell: receives the number of finished items.
+        limits: the command's limits, in addition to the config's budget.
 
     Raises:
-        ConfigError: the role's prompt cannot be rendered, or the model's key is missing: said before anything is read.
+        ConfigError: the role's prompt cannot be rendered, or the model's key is missing; raised before any input is read.
     """
 
     role: ClassVar[str]
-    """Who is asked."""
+    """The role to ask."""
     step: ClassVar[str]
-    """What bars of progress call it; the cache, too."""
+    """Its name in progress bars, and of the cache."""
     things: ClassVar[str]
-    """What it is about, in the plural."""
+    """Its items, in the plural."""
     gives: ClassVar[str]
-    """What it gives."""
+    """Its results."""
     passes_over: ClassVar[bool] = False
-    """Whether a thing of which no reply can be used is left out, and does not end the survey."""
+    """Whether an item without a valid reply is skipped instead of ending the survey."""
 
     config: RunConfig
     roles: Roles
@@ -73,13 +73,13 @@ class Survey:
     tell: Progress = lambda step, done, total: None
     limits: Sequence[Meter] = ()
     reused: int = 0
-    """Things of which all answers were kept from earlier."""
+    """Number of items answered from the cache."""
     done: int = 0
-    """Things that are answered."""
+    """Number of answered items."""
     passed_over: dict[str, ReplyError] = field(default_factory=dict[str, ReplyError])
-    """Things of which no reply could be used, with the last problem."""
+    """Items without a valid reply, with the last problem."""
     ledger: Ledger = field(init=False)
-    """What this survey has spent."""
+    """Usage of this survey."""
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.config.budget)
@@ -92,7 +92,7 @@ class Survey:
 
     @property
     def name(self) -> str:
-        """The model's name as a person reads it."""
+        """The model's name for people."""
         model = self.model
         return (
             "the offline model (no language model)"
@@ -106,34 +106,34 @@ class Survey:
         total: int,
         about: Callable[["Inquiry", T], Awaitable[None]],
     ) -> None:
-        """Ask `about` each of the things, which come by name and are taken as the model is free for them. Runs an event loop.
+        """Ask `about` each item as the model becomes free. Runs an event loop.
 
         Raises:
-            UserError: the model failed, or the budget is spent: nobody else is asked, and what was answered is kept.
+            UserError: the model failed, or the budget is spent: no further requests; earlier answers are kept.
         """
         try:
             asyncio.run(self._all(things, total, about))
         except UserError as error:
-            kept = f"{self.done:,} of {total:,} {self.things} are done, and kept"
+            kept = f"{self.done:,} of {total:,} {self.things} are finished and kept"
             error.tried = f"{error.tried}; {kept}" if error.tried else kept
-            # A hint that is about a run, said of a survey.
+            # Reword a hint about a run for a survey.
             hint = (error.hint or AGAIN).replace("manyheads resume RUN --", "the same command and --")
             error.hint = hint.replace("manyheads resume RUN", AGAIN).replace("resume the run", AGAIN)
             raise
 
     def summary(self) -> str:
-        """What was asked and what it cost, in a line."""
+        """Number of questions and cost, in a line."""
         spent, asked = self.ledger.spent, self.done - self.reused
         cost = "" if spent.cost is None else f", cost {spent.cost:g}"
         return (
-            f"{self.gives} by {self.name}: {asked:,} {self.things} asked, {self.reused:,} known from before; "
-            f"{spent.input_tokens:,} tokens read, {spent.output_tokens:,} written{cost}"
+            f"{self.gives} by {self.name}: {asked:,} {self.things} asked, {self.reused:,} cached; "
+            f"{spent.input_tokens:,} input tokens, {spent.output_tokens:,} output tokens{cost}"
         )
 
     async def _all(
         self, things: Iterable[tuple[str, T]], total: int, about: Callable[["Inquiry", T], Awaitable[None]]
     ) -> None:
-        """After a failure nothing else is asked, but answers under way are waited for: they are paid."""
+        """After a failure no further requests are sent, but pending answers are awaited: they are paid."""
         self.done, self.reused, in_a_row, failures = 0, 0, 0, list[UserError]()
         self.tell(self.step, 0, total)
         host = self.make_host(self.config.models, recall_nothing, self.config.attempts)
@@ -169,13 +169,13 @@ class Survey:
 
 @dataclass
 class Inquiry:
-    """What is asked about one thing."""
+    """The questions about one item."""
 
     survey: Survey
     host: Host
     name: str
     asked: bool = False
-    """Whether the model was asked, and not everything known from before."""
+    """Whether the model was asked at all, instead of only the cache."""
 
     def turn(
         self,
@@ -184,17 +184,17 @@ class Inquiry:
         kind: type[R],
         check: Callable[[R], str | None] | None = None,
     ) -> Turn[R]:
-        """The question as it will be put; raises `ConfigError` where its prompt cannot be rendered."""
+        """The question as it will be sent; raises `ConfigError` if its prompt cannot be rendered."""
         survey = self.survey
         prompt = survey.roles.prompt(survey.role, task, variables)
         place = Place(survey.step, 0, self.name, task)
         return Turn(place, survey.speaker, (Message(prompt),), kind, check=check, forms=survey.roles.forms)
 
     async def ask(self, turn: Turn[R]) -> R:
-        """The answer, kept from before or new.
+        """The answer, cached or new.
 
         Raises:
-            UserError: as of `Host.ask`.
+            UserError: as for `Host.ask`.
         """
         survey, shape = self.survey, TypeAdapter[Any](turn.reply_type)
         request = request_of(turn, survey.model.identity())

@@ -1,4 +1,4 @@
-"""What a system is: one object that tells everything about it, so that all else follows from it."""
+"""A system as one object with everything about it, from which all else follows."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,21 +30,21 @@ C = TypeVar("C", bound=Section, default=Any)
 N = TypeVar("N", bound=Inputs, default=Any)
 R = TypeVar("R", bound=BaseModel, default=Any)
 Needs = Mapping[tuple[str, str], type[ReplyModel]]
-"""By role and task, the reply that is needed, or a narrower one."""
+"""The required reply, or a base of it, by role and task."""
 COMMON = frozenset(RunConfig.model_fields) - {"settings"}
-"""The keys of every run; `inputs` is one, whatever stands in it."""
+"""The keys of every run, with any `inputs`."""
 
 
 @dataclass(frozen=True)
 class Judge:
-    """How suites have a system judge what runs came to.
+    """How a system judges the results of other runs, in suites.
 
     Attributes:
-        input: its input that takes a run's folder; one that takes many has all runs of a cell judged together. Before
-            a suite begins, `read` is called with none of these many, to see whether its other inputs can be read.
-        measure: an example of what it measures, `NAME.PATH`. NAME is what measures and settings of suites begin with, a
-            key of its configs: its own name, or one of `aliases`.
-        path: where in its result the value of NAME.PATH stands.
+        input: its input for a run's folder; one that takes many gets all runs of a cell. Before a suite begins, `read` is
+            called with none of these many, to check its other inputs.
+        measure: an example of a measure, `NAME.PATH`. NAME is the prefix of its measures and settings in suites, a key of its
+            configs: its own name, or one of `aliases`.
+        path: where its result has the value of NAME.PATH.
     """
 
     input: str
@@ -53,19 +53,19 @@ class Judge:
 
     @property
     def name(self) -> str:
-        """What measures and settings of suites begin with."""
+        """Prefix of its measures and settings in suites."""
         return self.measure.partition(".")[0]
 
 
 @dataclass(frozen=True)
 class Reviews:
-    """How `manyheads review` has a system review texts.
+    """How a system reviews texts for `manyheads review`.
 
     Attributes:
-        input: its input that takes the file of a text, or a run's folder.
-        of: what it reviews where no form is named: whole papers, or abstracts.
-        forms: its settings for each form of review that it offers, by the form's name.
-        scores: by name, the scores that a result of it gives.
+        input: its input for a text file or a run's folder.
+        of: its default subject: whole papers, or abstracts.
+        forms: its settings for each review form, by the form's name.
+        scores: the scores of a result, by name.
     """
 
     input: str
@@ -76,12 +76,12 @@ class Reviews:
 
 @dataclass(frozen=True)
 class Number:
-    """What suites tell of a measure or a setting.
+    """Labels of a measure or a setting in suites.
 
     Attributes:
-        title: what it is, in words.
-        ends: beyond which it cannot lie.
-        signs: what it means above 0, below 0, and where it cannot be told from 0.
+        title: its name in words.
+        ends: its minimum and maximum.
+        signs: the meaning of values above 0, below 0, and not significantly different from 0.
     """
 
     title: str
@@ -91,23 +91,23 @@ class Number:
 
 @dataclass(frozen=True)
 class Revisions:
-    """The versions of a run's idea, each with the number of revisions that led to it; and what it was revised for."""
+    """The versions of a run's idea, each with its number of revisions, and the goal of the revisions."""
 
     versions: Sequence[Idea]
     indicator: str = ""
     area: str = ""
-    """The field of research in which it was revised."""
+    """The field of research of the idea."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """A part of a system's work that an agent of another app has done by one tool call.
+    """A part of a system's work that an agent of another app can do with one tool call.
 
     Attributes:
-        name: of the tool, whose words stand in `prompts/tools/NAME.yaml`.
-        arguments: of the tool.
-        run: does the work; what it returns is the tool's answer. The run has the system's config and roles, but no
-            inputs, no folder and no journal.
+        name: name of the tool, described in `prompts/tools/NAME.yaml`.
+        arguments: the tool's arguments.
+        run: does the work and returns the tool's answer. The run has the system's config and roles, but no inputs, folder
+            or journal.
     """
 
     name: str
@@ -117,20 +117,20 @@ class Service:
 
 @dataclass(frozen=True)
 class System(Generic[C, N, R]):
-    """A system: what runs it, what it is given and needs, and what others read about it.
+    """A system: its code, config, inputs, result, and the texts about it.
 
     Attributes:
-        name: the key of its section, and what `manyheads run` takes.
-        title: what its report and its classes are called after.
-        about: what it is, in a sentence that a model may read where a team is a tool.
-        config: the model of its section.
-        inputs: the model of what it is given; a `Slot` says which of them it cannot run without.
-        result: the model of what it comes to, which has a value for all of it before it begins.
-        run: runs it, and fills `run.result` on the way.
-        needs: the replies that it needs, by role and task.
-        essence: what a result comes to: names, and what stands under each, in order.
-        report: the package with `report.html.j2`, the template of its report, which has the result as `result`; or, where
-            a template shows more, what makes its view.
+        name: the key of its section, and the argument of `manyheads run`.
+        title: its name in reports, and for its classes.
+        about: one sentence for a model that can use the team as a tool.
+        config: model of its section.
+        inputs: model of its inputs; a `Slot` says which are required.
+        result: model of its result, with defaults for every field.
+        run: the run itself; fills `run.result` on the way.
+        needs: the required replies, by role and task.
+        essence: the main parts of a result: headings and their texts, in order.
+        report: the package with `report.html.j2`, the template of its report, which gets `result`; or a function that makes
+            the view of a template that shows more.
     """
 
     name: str
@@ -144,59 +144,60 @@ class System(Generic[C, N, R]):
     essence: Callable[[R], Iterable[tuple[str, str]]]
     report: str | Callable[[Record], View]
     class_name: str = ""
-    """How the names of its classes begin: with `Team` at the end on AutoGen, with `Pipeline` on AgentScope."""
+    """Prefix of its classes: `…Team` on AutoGen, `…Pipeline` on AgentScope."""
     corpus: Callable[[RunConfig], bool] = lambda config: False
-    """Whether it opens a corpus: for scientists, or for papers that it shows."""
+    """Whether it opens a corpus: for scientists, or for papers."""
     team: Callable[[RunConfig], DiscussionSettings | None] = lambda config: None
-    """What the discussion of its team goes by, for a system whose members come from the corpus."""
+    """The settings of its team's discussion, for a system with members from the corpus."""
     searches: Callable[[RunConfig, Roles], bool] = lambda config, roles: False
-    """Whether it may look papers up beyond its corpus. Raises `ConfigError` where a card cannot be read."""
+    """Whether it may look up papers outside its corpus. Raises `ConfigError` if a card cannot be read."""
     prepare: Callable[[RunConfig], RunConfig] = lambda config: config
-    """The config with all that has to be looked at before a run begins, and stays as it was then. Raises `ConfigError`
-    where it lacks what no `Slot` asks for."""
+    """The config with everything that must be determined before a run, as it was then. Raises `ConfigError` for missing
+    keys that no `Slot` requires."""
     check: Callable[[RunConfig, Roles], Iterable[str]] = lambda config, roles: ()
-    """What else is missing among the user's files, a line each."""
+    """Other problems with the user's files, a line each."""
     read: Callable[[RunConfig], Any] = lambda config: None
-    """Reads what the inputs name: `run.material`, whose `str` says it in words. Raises `UserError` where something cannot
-    be read."""
+    """Reads the inputs into `run.material`, whose `str` describes them. Raises `UserError` if an input cannot be read."""
     details: Callable[[R], Iterable[str]] = lambda result: ()
-    """What a reader wants of a result beyond its essence, in Markdown."""
+    """Details of a result beyond its essence, in Markdown."""
     work: Callable[[R], Iterable[str]] = lambda result: ()
-    """What was written, in full, in Markdown: it stands for the essence where others go on with it."""
+    """The full text of the result, in Markdown; replaces the essence for later use."""
     table: Callable[[R], Iterable[BaseModel | Mapping[str, object]]] = lambda result: ()
-    """A row each of what spreadsheets are given of a result; its ideas with their scores, where it has some."""
+    """Rows for spreadsheets: the result's ideas with their scores, if any."""
     revisions: Callable[[R], Revisions | None] = lambda result: None
-    """How `result.idea` came about, where it was revised."""
+    """How `result.idea` was revised, if it was."""
     reviews: Reviews | None = None
-    """How it reviews texts that a user names, where it does."""
+    """How it reviews a user's texts, if it does."""
     judge: Judge | None = None
-    """How it judges what other runs came to, where it does."""
+    """How it judges the results of other runs, if it does."""
     services: tuple[Service, ...] = ()
-    """What of it hosts make single tools of."""
+    """The parts of it that hosts offer as single tools."""
     files: Mapping[str, type[BaseModel]] = field(default_factory=dict[str, type[BaseModel]])
-    """What users write for it in files of their own; by where the JSON Schema of such files stands, see `schemas`."""
+    """Models of users' own files, by path of their JSON Schema, see `schemas`."""
     numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
-    """What suites tell of its numbers and settings, by the names that they have in suites."""
+    """Labels of its measures and settings, by their names in suites."""
+    component: tuple[str, ...] = ()
+    """`a.b=c` settings of its shipped component JSON, which must run unchanged."""
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Other names of its keys, such as those of former config files; what they stand for is a key from the top on."""
+    """Other names of its keys, such as those of old config files; the values are full paths of keys."""
 
     def __post_init__(self) -> None:
         settings, inputs = self.config.key_names(), self.inputs.key_names()
         own = settings | inputs
         if taken := (own | {self.name}) & {*COMMON, "settings"} | settings & inputs | own & {self.name}:
             raise ConfigError(
-                f"system {self.name!r}: {', '.join(sorted(taken))}: a key of every run, or one that it has twice",
-                hint="give the key another name",
+                f"system {self.name!r}: {', '.join(sorted(taken))}: already a key of every run, or defined twice",
+                hint="rename the key",
             )
 
     @property
     def prefix(self) -> str:
-        """How the names of its classes begin."""
+        """Prefix of its classes."""
         return self.class_name or "".join(part.capitalize() for part in self.name.split("-"))
 
     @property
     def slots(self) -> Mapping[str, Slot]:
-        """How each input is given."""
+        """How each input is provided."""
         return self.inputs.slots()
 
     @cached_property
@@ -213,10 +214,10 @@ class System(Generic[C, N, R]):
         return model
 
     def lift(self, data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """A config's data with each key where it belongs, and what belongs to no part of this system's runs.
+        """A config's data with each key in its place, and the keys that belong to no part of this system's runs.
 
-        A key that is not of every run is looked up in the section, then among the inputs: `size` is
-        `NAME.size`, `topic` is `inputs.topic`.
+        A key that is not of every run is looked up in the section, then among the inputs: `size` becomes `NAME.size`, `topic`
+        becomes `inputs.topic`.
         """
         own: dict[str, Any] = {}
         rest: dict[str, Any] = {}
@@ -238,7 +239,7 @@ class System(Generic[C, N, R]):
         return own, rest
 
     def _by_own_names(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The data without aliases; what stands under the key's own name counts more."""
+        """The data without aliases; a value under the key's own name has priority."""
         left, renamed = dict(data), dict[str, Any]()
         for alias, place in self.aliases.items():
             above, _, key = alias.rpartition(".")
@@ -258,10 +259,10 @@ class System(Generic[C, N, R]):
     def with_inputs(
         self, config: RunConfig, messages: Sequence[str], folder: Path | None = None
     ) -> RunConfig:
-        """The config with the messages of a task as its inputs; none of them is read as the name of a file.
+        """The config with a task's messages as its inputs; none is taken for the name of a file.
 
         Args:
-            folder: of the run, which keeps as files what is read from files.
+            folder: the run folder, where inputs read from files are saved.
         """
         inputs: dict[str, Any] = {}
         for name, slot in self.slots.items():
@@ -273,7 +274,7 @@ class System(Generic[C, N, R]):
                 with writing(folder):
                     folder.mkdir(parents=True, exist_ok=True)
                     for text, file in zip(texts, files, strict=True):
-                        # What no file of text can hold is refused where it is read, with every other text that is none.
+                        # Text that no file can hold is refused later, together with all other invalid text.
                         file.write_bytes(text.encode("utf-8", "surrogatepass"))
                 texts = [*map(str, files)]
             inputs[name] = tuple(texts) if slot.many else texts[0]
@@ -286,7 +287,7 @@ class System(Generic[C, N, R]):
             related: runs that review or judge it.
 
         Raises:
-            UserError: the folder is no run folder, or the report cannot be written.
+            UserError: the folder is not a run folder, or the report cannot be written.
         """
         record = read_run(folder, self.result)
         view = View(self.report, Page(record)) if isinstance(self.report, str) else self.report(record)

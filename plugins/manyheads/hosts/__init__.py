@@ -1,11 +1,14 @@
-"""The agent frameworks. Each is imported only when it is asked for."""
+"""The hosts: agent frameworks, each imported only when one of its names is used.
+
+Another package brings a host by an entry point of the group `manyheads.hosts` that names a module with
+`make_host(models, recall, attempts)`; `clients.ClientHost` is the base of ours, `manyheads.testing.host_conformance` tests one.
+"""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from manyheads.config import FRAMEWORKS
+from manyheads.config.hosts import HostEntry, default_host, host_entry, hosts
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError
 
@@ -14,24 +17,45 @@ if TYPE_CHECKING:
     from manyheads.core import ManagedHost
     from manyheads.engine.session import HostFactory
 
+__all__ = ["component", "default_host", "host_factory", "host_of", "hosts", "need_framework", "role_agent"]
 
-def native_names(package: str, host: str, homes: Mapping[str, str], ending: str) -> Callable[[str], object]:
+
+def native_names(
+    package: str, host: str, homes: Mapping[str, str], ending: str, module: str | None = None
+) -> Callable[[str], object]:
     """The `__getattr__` of a host's package, which imports the framework when one of its names is first used.
 
     Args:
         package: the package's name.
         homes: the module of each name that the package writes itself.
-        ending: how the names of the classes end that are made of the systems, and the module that makes them.
+        ending: how the names of the classes end that are made of the systems.
+        module: makes them; called as `ending`, in small letters, when None.
     """
 
     def find(name: str) -> object:
-        home = homes.get(name) or (ending.lower() if name.endswith(ending) else None)
+        home = homes.get(name) or ((module or ending.lower()) if name.endswith(ending) else None)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         need_framework(host)
         return getattr(import_module(f"{package}.{home}"), name)
 
     return find
+
+
+def host_module(name: str) -> Any:
+    """The module of a host; see `HostEntry.module`. Its framework is imported when one of its names is first used.
+
+    Raises:
+        ConfigError: no such host, its framework is not installed, or the package that brings it is broken.
+    """
+    entry = need_framework(name)
+    try:
+        return import_module(entry.module)
+    except ImportError as error:
+        raise ConfigError(
+            f"host {entry.name!r}: {entry.module} cannot be imported: {error}",
+            hint=f"pip install {entry.install}",
+        ) from error
 
 
 def host_factory(name: str) -> "HostFactory":
@@ -43,30 +67,58 @@ def host_factory(name: str) -> "HostFactory":
     need_framework(name)
 
     def make_host(*given: Any) -> "ManagedHost":
-        return import_module(f"manyheads.hosts.{name}.host").make_host(*given)
+        module = host_module(name)
+        if (factory := getattr(module, "make_host", None)) is None:
+            raise ConfigError(f"host {name!r}: {module.__name__} has no make_host(models, recall, attempts)")
+        return factory(*given)
 
     return make_host
 
 
-def need_framework(name: str) -> None:
-    """Raises `ConfigError` with the command that installs a host's framework, where it is missing."""
-    if name not in FRAMEWORKS:
-        raise ConfigError(f"unknown host {name!r}", tried=f"hosts: {', '.join(FRAMEWORKS)}")
-    if find_spec(FRAMEWORKS[name]) is None:
-        raise ConfigError(
-            f"host {name!r} needs {FRAMEWORKS[name]}, which is not installed",
-            hint=f"pip install 'manyheads[{name}]'",
-        )
-
-
-def role_agent(role: str, model: Any, *, host: str = "autogen", **settings: Any) -> Any:
-    """A native agent of a host that plays a role; see `role_agent` of `manyheads.hosts.autogen` and `.agentscope`.
+def need_framework(name: str) -> HostEntry:
+    """A host whose framework is installed.
 
     Raises:
-        ConfigError: no such host or role, or the host's framework is not installed.
+        ConfigError: no such host, or the framework is missing; with the command that installs it, and what is there.
     """
-    need_framework(host)
-    return import_module(f"manyheads.hosts.{host}").role_agent(role, model, **settings)
+    entry = host_entry(name)
+    if not entry.installed:
+        here = [host.name for host in hosts().values() if host.installed]
+        raise ConfigError(
+            f"host {entry.name!r} needs {entry.framework}, which is not installed",
+            tried=f"installed hosts: {', '.join(here)}" if here else None,
+            hint=f"pip install {entry.install}" + (f", or take --host {here[0]}" if here else ""),
+        )
+    return entry
+
+
+def host_of(thing: object) -> str | None:
+    """The host whose framework an agent or a client is of, None where it is of none."""
+    roots = {kind.__module__.partition(".")[0] for kind in type(thing).__mro__}
+    return next(
+        (
+            host.name
+            for host in hosts().values()
+            if any(root in (host.name, host.framework) or root.startswith(f"{host.name}_") for root in roots)
+        ),
+        None,
+    )
+
+
+def role_agent(role: str, model: Any, *, host: str | None = None, **settings: Any) -> Any:
+    """A native agent of a host that plays a role; see `role_agent` of the host's package.
+
+    Args:
+        host: by name; that of the model's client, or the first that is installed, when None.
+
+    Raises:
+        ConfigError: no such host or role, the host makes no such agents, or its framework is not installed.
+    """
+    host = host or host_of(model) or default_host()
+    make = getattr(host_module(host), "role_agent", None)
+    if make is None:
+        raise ConfigError(f"host {host!r} makes no role agents: its module has no role_agent")
+    return make(role, model, **settings)
 
 
 def component(config: "RunConfig") -> str:
@@ -76,9 +128,12 @@ def component(config: "RunConfig") -> str:
         ConfigError: the host loads no components, or is not installed.
     """
     if config.host != "autogen":
+        entry = host_entry(config.host)
         raise ConfigError(
             f"host {config.host!r} loads no component files; only autogen does",
-            hint=f"in code: manyheads.hosts.agentscope.{system_of(config).prefix}Pipeline(config)",
+            hint=f"in code: {entry.module}.{system_of(config).prefix}{entry.ending}(config)"
+            if entry.ending
+            else "export it with --host autogen",
         )
     need_framework(config.host)
     return import_module("manyheads.hosts.autogen.team").export(config)

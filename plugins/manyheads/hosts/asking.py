@@ -5,21 +5,20 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from manyheads.config import FRAMEWORKS, BudgetConfig, ModelConfig
+from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Host as Asked
 from manyheads.core import Image, Message, Place, Reply, Speaker, Tool, Turn, recall_nothing, safe_name
 from manyheads.engine.budget import Budgeted
 from manyheads.engine.budget import Ledger as Budget
 from manyheads.engine.session import RESUME
+from manyheads.engine.tracing import Traced
 from manyheads.errors import BudgetError, ConfigError, ReplyError, UserError, describe, did_you_mean
-from manyheads.hosts import need_framework
+from manyheads.hosts import default_host, host_module, host_of
 from manyheads.hosts.bridge import cast_role, model_of
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
@@ -62,11 +61,11 @@ async def ask(
     `manyheads`; so does a label where the offline model has filled in the form.
 
     Args:
-        who: a role, or an agent: one that `role_agent` made, or any agent of AutoGen or AgentScope. An agent remembers what
+        who: a role, or an agent: one that `role_agent` made, or any agent of a host's framework. An agent remembers what
             it was asked, and has its own model and tools.
         task: of the role; of an agent that plays none, with the role whose prompt it gets: `reviewer.review`.
         model: `provider/name`, a `ModelConfig`, or a client of the framework, which stays open; the offline model when None.
-        host: `autogen` or `agentscope`; that of the model's client, or the first that is installed, when None.
+        host: such as `autogen`; that of the model's client, or the first that is installed, when None.
         name: of the speaker; the role's when None.
         tools: what it may call where its model can, beside those that `library` and `corpus` give it, see `role_agent`.
         images: PNG or JPEG files that are shown with the prompt.
@@ -188,20 +187,14 @@ async def _ask_role(
     corpus: Literature | str | None,
     attempts: int,
 ) -> Reply[Any]:
-    host = (
-        host
-        or host_of(model)
-        or next((each for each in FRAMEWORKS if find_spec(FRAMEWORKS[each])), "autogen")
-    )
-    need_framework(host)
-    kind = import_module(f"manyheads.hosts.{host}.host").make_host
+    kind = host_module(host or host_of(model) or default_host()).make_host
     settings, client = model_of("ask", kind, model)
     base = settings or ModelConfig()
     config = settled(base) if client is None else kind.serves.describe(client, base)
     config = with_prices({"default": config}, roles.resources.folders)["default"]
     ready = None if client is None else {"default": client}
     made = kind({"default": config}, recall_nothing, attempts, ready)
-    asked = Budgeted(made, _ledger(budget, config))
+    asked = Budgeted(Traced(made, {"default": config}), _ledger(budget, config))
 
     async def guest(scientist: Scientist, question: str) -> str:
         system = roles.system("scientist", {"scientist": scientist})
@@ -230,7 +223,7 @@ async def _ask_agent(
     if not (host := host_of(agent)):
         raise ConfigError(
             f"ask: a {type(agent).__module__}.{type(agent).__name__} cannot be asked",
-            hint="give the name of a role, or an agent of AutoGen or AgentScope",
+            hint="give the name of a role, or an agent of AutoGen, AgentScope or Agent Framework",
         )
     role, _, task = task.rpartition(".")
     roles: Roles = (
@@ -242,8 +235,8 @@ async def _ask_agent(
             hint=f"name the role whose prompt it gets: ask(agent, 'reviewer.{task}', …)",
         )
     _, theirs = _variables(roles, role, task, variables, system=False)
-    made = import_module(f"manyheads.hosts.{host}.host").AgentHost(agent, attempts)
-    asked = Budgeted(made, _ledger(budget, made.config))
+    made = host_module(host).AgentHost(agent, attempts)
+    asked = Budgeted(Traced(made, {"default": made.config}), _ledger(budget, made.config))
     return await _put(asked, roles, role, task, Speaker(agent.name, role, ""), theirs, images)
 
 
@@ -268,15 +261,6 @@ async def _put(
     return await asked.ask(
         Turn(place, speaker, (prompt,), kind, tools, forms=roles.forms, task=f"{role}.{task}")
     )
-
-
-def host_of(thing: object) -> str | None:
-    """The host whose framework an agent or a client is of, None where it is of neither."""
-    roots = {kind.__module__.partition(".")[0] for kind in type(thing).__mro__}
-    hosts = (
-        host for host in FRAMEWORKS if any(root == host or root.startswith(f"{host}_") for root in roots)
-    )
-    return next(hosts, None)
 
 
 def _picture(path: str | Path) -> Image:

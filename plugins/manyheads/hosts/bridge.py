@@ -1,21 +1,24 @@
 """What the hosts' teams share: their classes, their runs, and which run goes on."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, SerializeAsAny
+from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny, ValidationError
 
 from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import ManagedHost, Recall, Tool
+from manyheads.core import ManagedHost, Recall, Tool, recall_nothing
 from manyheads.core.events import (
     AnyEvent,
+    Asked,
+    Invited,
     Judged,
     Recruited,
     Result,
@@ -28,20 +31,24 @@ from manyheads.core.events import (
 )
 from manyheads.core.results import RunResult
 from manyheads.discussion.run import InvitationConfig
+from manyheads.engine.folder import CONFIG, JOURNAL
 from manyheads.engine.readiness import prepare, roles_of
 from manyheads.engine.session import Session, new_folder, offhand
 from manyheads.engine.system import Service, System, system_of
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, JournalError, describe
 from manyheads.hosts import host_factory
-from manyheads.hosts.clients import ClientHost, Ledger
+from manyheads.hosts.clients import ClientHost, Ledger, ServedModel
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
-from manyheads.models.offline import OFFLINE, with_label
+from manyheads.models.offline import LABEL, OFFLINE, with_label
+from manyheads.models.prices import with_prices
 from manyheads.papers import Literature, Scientist
+from manyheads.resources import Resources
 from manyheads.roles import RoleCard, Roles
 from manyheads.systems import results, systems
 from manyheads.systems import system_of as system_by
 from manyheads.systems.loading import load, load_for, reopen, validate
+from manyheads.systems.results import in_full, typed
 from manyheads.tools import (
     find_scientists_tool,
     inspirations_tools,
@@ -54,7 +61,7 @@ from manyheads.tools import (
 
 log = logging.getLogger("manyheads")
 PLACES = {
-    "all": "the task or message", "last": "the task or last message", "each": "a message each",
+    "all": "the task or last message", "last": "the task or last message", "each": "a message each",
     "first": "the first message", "rest": "each further message",
 }  # fmt: skip
 """How messages fill an input, in words for the user."""
@@ -89,11 +96,27 @@ def native_class(base: type[N], system: str, ending: str) -> type[N]:
     return cast(type[N], type(system_by(system).prefix + ending, (base,), body))
 
 
+class Given(NamedTuple):
+    """A message that a team is given: who said it, and its text."""
+
+    speaker: str
+    text: str
+
+
+STATE_VERSION = 1
+
+
 class RunState(BaseModel):
     """What a team remembers of its last run; the run itself is kept in its folder."""
 
+    model_config = ConfigDict(extra="forbid")
+
+    version: int = STATE_VERSION
+    """Of this form."""
+    system: str = ""
+    """What is run."""
     folder: str | None = None
-    """Folder of the last run."""
+    """Folder of the last run, from the root on."""
     asked: tuple[str, ...] = ()
     """What it was given: a topic, a text to review, abstracts of a background, or a target and ideas."""
     finished: bool = False
@@ -115,6 +138,8 @@ class Runs(Generic[S]):
         model: in place of the config's default model, see `model_of`; the owner of a client closes it.
         out: where run folders are made.
         state: of the last run.
+        listens_to: the speaker whose messages count; those of all when None.
+        settings: what the host is made with besides.
 
     Raises:
         ConfigError: the config is not valid, or of another system.
@@ -130,14 +155,17 @@ class Runs(Generic[S]):
         model: Any,
         out: str | Path,
         state: S,
+        listens_to: str | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
-        name = type(team).__name__
-        config = _config_for(f"{name} runs {team.system}", team.system, config, sets, changes)
-        settings, self.model = model_of(name, host, model)
-        models = {**config.models, "default": settings} if settings else config.models
+        self._name, self._system = type(team).__name__, str(team.system)
+        config = _config_for(f"{self._name} runs {team.system}", team.system, config, sets, changes)
+        chosen, self.model = model_of(self._name, host, model)
+        models = {**config.models, "default": chosen} if chosen else config.models
         self.config = config.model_copy(update={"host": host.framework, "models": models})
-        self.out, self.state = Path(out), state
-        self._kind, self._paused = host, False
+        self.out, self.listens_to = Path(out), listens_to
+        self.state = state.model_copy(update={"system": team.system})
+        self._kind, self._settings, self._paused = host, settings or {}, False
         self._host: ClientHost[Any] | None = None
 
     @property
@@ -145,50 +173,132 @@ class Runs(Generic[S]):
         """Folder of the last run."""
         return Path(self.state.folder) if self.state.folder else None
 
-    def begin(self, texts: Iterable[str], *, joined: bool) -> AsyncGenerator[AnyEvent, None]:
-        """The events of the run that is asked for by texts, or by none; the state is its from now on.
+    def forget(self) -> None:
+        """Begin anew, whether or not the last run has come to its end."""
+        self.state = self.state.model_copy(update={"folder": None, "asked": (), "finished": False})
 
-        Which text is which input, the system says; none is ever the name of a file. An unfinished run goes on, under
-        the config in its folder, when nothing is asked or the same again. Anything else begins a run in a folder of
-        its own.
-
-        Args:
-            texts: of the messages; each is an input of its own, or the last one counts, as the system says.
-            joined: whether they make one text where the system says neither.
+    def load(self, saved: Any) -> None:
+        """Take over the run of a saved state.
 
         Raises:
-            UserError: the run lacks what it is about, its folder's config is not valid any more, or no folder can
-                be made.
+            ConfigError: it is no state of such a team, or of another version.
+            JournalError: the run has not come to its end, and its folder is gone or holds another run.
+        """
+        version = (
+            cast(Mapping[str, Any], saved).get("version") if isinstance(saved, Mapping) else STATE_VERSION
+        )
+        if isinstance(version, int) and version != STATE_VERSION:
+            raise ConfigError(
+                f"{self._name}: the state is of version {version}; version {STATE_VERSION} is needed",
+                hint="load it with the version of manyheads that saved it, or resume its run: manyheads resume FOLDER",
+            )
+        try:
+            if version is None:
+                raise ConfigError(f"{self._name}: not a state of a run: version: missing")
+            state = type(self.state).model_validate(saved)
+        except (ValidationError, ConfigError) as error:
+            problem = describe(error) if isinstance(error, ValidationError) else "version: missing"
+            raise ConfigError(
+                f"{self._name}: not a state that it has saved: {problem}",
+                hint=f"load what save_state of a {self._name} gave",
+            ) from None
+        if state.system != self._system:
+            raise ConfigError(
+                f"{self._name} runs {self._system}, the state is of system {state.system!r}",
+                hint=f"load it into a team of {state.system}",
+            )
+        if state.folder and not state.finished:
+            self._reopen(Path(state.folder))
+        self.state = state
+
+    def _reopen(self, folder: Path) -> RunConfig | None:
+        """The config of an unfinished run, None where it has not begun; raises `JournalError` where it is not there."""
+        if not folder.is_dir():
+            raise JournalError(
+                f"{folder}: the folder of the unfinished run is gone",
+                hint=f"put it back, or begin again with a new {self._name}",
+            )
+        if not any((folder / name).is_file() for name in (CONFIG, JOURNAL)):
+            return None
+        config = reopen(folder)
+        if config.system != self._system:
+            raise JournalError(
+                f"{folder}: holds a run of {config.system}, not of {self._system}",
+                hint=f"begin again with a new {self._name}",
+            )
+        return config
+
+    def begin(self, messages: Iterable[Given]) -> AsyncGenerator[AnyEvent, None]:
+        """The events of the run that messages ask for, or none; the state is its from now on.
+
+        Which message is which input, the system says; none is ever the name of a file. Of several messages the last
+        one counts, which is told, unless the system takes each. An unfinished run goes on, under the config in its
+        folder, when nothing is asked or the same again. Anything else begins a run in a folder of its own.
+
+        Raises:
+            UserError: the run lacks what it is about, nobody of this name has said anything, the unfinished run's
+                folder is gone, or no folder can be made.
         """
         models, state = self.config.models, self.state
         if self.model:
             models = {**models, "default": self._kind.serves.describe(self.model, models["default"])}
         config = self.config.model_copy(update={"models": models})
         system = system_of(config)
-        texts = [text.strip() for text in texts]
+        given = self._heard([Given(speaker, said) for speaker, text in messages if (said := text.strip())])
         fills = {slot.filled_by for slot in system.slots.values()}
+        note = None
         if not fills & {"each", "first", "rest"}:
-            texts = ["\n".join(texts).strip()] if joined and "last" not in fills else texts[-1:]
-        asked = tuple(filter(None, texts))
+            if len(given) > 1 and fills - {None}:
+                told = f"the last of {len(given)} messages, by {given[-1].speaker}"
+                note = Judged(subject="the task", outcome=told)
+            given = given[-1:]
+        asked = tuple(each.text for each in given)
         if state.folder is None or state.finished or asked not in ((), state.asked):
             _need(system, config, asked)
-            state.folder, state.asked, state.finished = str(new_folder(config, self.out)), asked, False
+            folder = new_folder(config, self.out).absolute()
+            state.folder, state.asked, state.finished = str(folder), asked, False
         folder = Path(state.folder)
-        begun = (folder / "config.yaml").is_file()
-        return self._events(
-            Session(reopen(folder) if begun else system.with_inputs(config, state.asked, folder), folder),
-            state,
-        )
+        begun = self._reopen(folder)
+        run = begun or system.with_inputs(config, state.asked, folder)
+        return self._events(Session(run, folder), state, None if begun else note)
 
-    async def _events(self, session: Session, state: S) -> AsyncGenerator[AnyEvent, None]:
+    def _heard(self, given: list[Given]) -> list[Given]:
+        if self.listens_to is None or not given:
+            return given
+        heard = [each for each in given if each.speaker == self.listens_to]
+        if not heard:
+            raise ConfigError(
+                f"{self._name} listens to {self.listens_to!r}, who has said nothing",
+                tried=f"messages by: {', '.join(dict.fromkeys(each.speaker for each in given))}",
+                hint="give listens_to the name of one of them, or leave it out",
+            )
+        return heard
+
+    async def _events(
+        self, session: Session, state: S, note: Judged | None
+    ) -> AsyncGenerator[AnyEvent, None]:
         async with aclosing(session.events(self._make_host)) as events:
             async for event in events:
                 if isinstance(event, Result):
                     state.finished = True
                 yield event
+                if note:  # behind the first
+                    yield note
+                    note = None
+
+    @asynccontextmanager
+    async def served(self) -> AsyncGenerator[ServedModel[Any]]:
+        """The default model of the runs, for one more question."""
+        config = settled(with_prices(self.config.models, Resources.of().folders)["default"])
+        host = self._make_host({"default": config}, recall_nothing, self.config.attempts)
+        try:
+            yield cast(ClientHost[Any], host).model("default")
+        finally:
+            await host.close()
 
     def _make_host(self, models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
-        self._host = self._kind(models, recall, attempts, {"default": self.model} if self.model else None)
+        ready = {"default": self.model} if self.model else None
+        self._host = self._kind(models, recall, attempts, ready, **self._settings)
         if self._paused:
             self._host.pause()
         return self._host
@@ -303,6 +413,32 @@ def sentence(event: AnyEvent) -> str:
             return f"{told.who}: {told.does}" + (f" ({told.text})" if told.text else "")
         case _, told:
             return f"{told.who} {told.does}: {told.text}".strip()
+
+
+def outcome(event: Result) -> str:
+    """What a run has come to, in Markdown, labelled where the offline model wrote it; JSON where its system has no words."""
+    run = typed(event.data)
+    if not (told := in_full(run)):
+        return f"```json\n{json.dumps(event.data, ensure_ascii=False, indent=1)}\n```"
+    return "\n\n".join([f"> {LABEL}", *told] if run.offline else told)
+
+
+def about(event: AnyEvent) -> dict[str, str]:
+    """An event for programs: kind, stage, turn and speaker, empty where there is none; of a reply, task, part and model."""
+    match event:
+        case Said():
+            more = {"speaker": event.speaker, "task": event.task, "part": event.part, "model": event.model}
+        case Asked():
+            more = {"speaker": event.speaker, "task": event.task}
+        case Recruited():
+            more = {"speaker": event.candidate}
+        case Invited():
+            more = {"speaker": event.by}
+        case Voted():
+            more = {"speaker": event.voter}
+        case _:
+            more = {"speaker": ""}
+    return {"kind": event.kind, "stage": event.stage, "turn": str(event.turn), **more}
 
 
 # A role, as each host makes its own agent of it.

@@ -14,7 +14,7 @@ from manyheads.config.files import common
 from manyheads.core.results import Part, read_result
 from manyheads.errors import ConfigError, CorpusError, EmbeddingError, MeasureError
 from manyheads.measures.novelty import Normalise
-from manyheads.measures.papers import Floats, Papers, load_papers
+from manyheads.measures.papers import Floats, Papers, load_papers, load_titled
 from manyheads.papers import Period, fold
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ class MeasuringCorpus:
     model: Embedder
     past: Papers
     contemporary: Papers
+    progress: "Progress | None" = None
+
+    def titled_past(self) -> Papers:
+        """B_past by title and abstract, see `load_titled`."""
+        return load_titled(self.folder, self.meta, self.model, self.progress)
 
     @classmethod
     def open(
@@ -58,7 +63,7 @@ class MeasuringCorpus:
                 hint=f"choose its model: --set embedding={own[0]}, or build the corpus again",
             )
         papers = load_papers(folder, meta, model, progress)
-        return cls(folder, meta, model, papers["past"], papers["contemporary"])
+        return cls(folder, meta, model, papers["past"], papers["contemporary"], progress)
 
     def ids_by_title(self, titles: Iterable[str]) -> list[str]:
         """Ids of papers with one of these titles, ignoring case and punctuation."""
@@ -97,7 +102,7 @@ def measuring_corpus(
         EmbeddingError: its model is not available, or is not `embedding`.
     """
     runs = [path for path in paths if path.is_dir()]
-    named = {corpus} if corpus else {str(name) for run in runs if (name := read_result(run, Part).corpus)}
+    named = {corpus} if corpus else {name for run in runs if (name := _corpus_of(run))}
     if not named:
         raise MeasureError("no corpus is named to measure against", hint=NAME_ONE)
     if len(named) > 1:
@@ -110,6 +115,13 @@ def measuring_corpus(
         return MeasuringCorpus.open(built, progress=progress)
     model = load_embedder(embedding) if embedding else None
     return MeasuringCorpus.open(resolve_corpus(name), model, progress)
+
+
+def _corpus_of(run: Path) -> str:
+    """The corpus of a run, where its config finds it now."""
+    name = read_result(run, Part).corpus
+    config = run / "config.yaml"
+    return common([str(config)]).corpus if name and config.is_file() else str(name or "")
 
 
 def normalisation(paths: Sequence[Path]) -> Normalise:

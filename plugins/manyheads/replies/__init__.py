@@ -1,7 +1,8 @@
-"""The typed replies that a task may ask for; what each field is for stands in `prompts/replies/`.
+"""The typed replies of tasks; `prompts/replies/` describes their fields.
 
-Scales, and fields in the order in which a model fills them (reasons before decisions), follow the papers. Scores are never clipped or filled in: a value out of range is asked for again.
-A pack brings its own in its module `replies`; a role card names them `pack.Reply`.
+Scales and the order of fields (reasons before decisions) follow the papers. Scores are never clipped or filled in: a
+value out of range is asked for again. A pack has its own replies in its module `replies`; a role card names them
+`pack.Reply`.
 """
 
 # ruff: noqa: F401, I001
@@ -53,9 +54,9 @@ REPLIES: dict[str, type[ReplyModel]] = {
         SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
     )
 }  # fmt: skip
-"""Those that ship, by name."""
+"""The shipped replies, by name."""
 TEXT = "text"
-"""How a role card names a reply that is plain text."""
+"""Name of a plain-text reply in a role card."""
 
 
 def reply_type(name: str) -> type[ReplyModel]:
@@ -65,7 +66,7 @@ def reply_type(name: str) -> type[ReplyModel]:
     whose module is imported.
 
     Raises:
-        ConfigError: there is none of this name.
+        ConfigError: no such type.
     """
     if kind := PlainText if name == TEXT else REPLIES.get(name):
         return kind
@@ -79,7 +80,7 @@ def reply_type(name: str) -> type[ReplyModel]:
             hint=did_you_mean(
                 name,
                 (TEXT, *REPLIES),
-                "one of a pack is pack.Reply, a class of your own package.module:Class",
+                "write pack.Reply for a pack's type, package.module:Class for your own",
             ),
         )
     if pack not in packs():
@@ -102,7 +103,7 @@ def reply_type(name: str) -> type[ReplyModel]:
     if inner not in kinds:
         raise ConfigError(
             f"no such reply type {name!r}",
-            tried=f"{pack} brings: {', '.join(kinds) or 'none'}",
+            tried=f"{pack} has: {', '.join(kinds) or 'none'}",
             hint=did_you_mean(inner, kinds),
         )
     return kinds[inner]

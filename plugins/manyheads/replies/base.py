@@ -1,4 +1,4 @@
-"""What all replies are made of: the base class, its fields, and how a reply's type is narrowed."""
+"""Basis of all replies: the base class, its fields, and narrowed types."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ R = TypeVar("R", bound="ReplyModel")
 
 
 def whole_number(value: object) -> object:
-    """Let pass what was written as one whole number: not `true`, which Python takes for 1, nor a text such as `1_0`."""
+    """Accept only whole numbers: not `true`, which Python takes for 1, nor a text such as `1_0`."""
     if isinstance(value, bool) or (
         isinstance(value, str) and not re.fullmatch(r"\s*-?(0|[1-9][0-9]{0,8})\s*", value)
     ):
@@ -20,50 +20,50 @@ def whole_number(value: object) -> object:
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-# The limits stand before the validator: behind one, pydantic leaves them out of the JSON Schema.
+# The limits come before the validator: after one, pydantic omits them from the JSON Schema.
 Score = Annotated[int, Field(ge=1, le=10), BeforeValidator(whole_number)]
 Choice = Annotated[int, Field(ge=1), BeforeValidator(whole_number)]
 Percent = Annotated[int, Field(ge=0, le=100), BeforeValidator(whole_number)]
 
 
 def label(field: str) -> str:
-    """A field's name as it is read: `expected_impact` as `Expected impact`."""
+    """A readable field name: `expected_impact` as `Expected impact`."""
     return field.replace("_", " ").capitalize()
 
 
 class ReplyModel(BaseModel):
-    """Base of all replies: extra keys that a model adds are dropped, missing ones are errors."""
+    """Base of all replies: extra keys of a model are dropped, missing ones are errors."""
 
     model_config = ConfigDict(extra="ignore")
 
     verb: ClassVar[str] = "says"
-    """What somebody does who replies so, for consoles and logs."""
+    """Verb for such a reply, for consoles and logs."""
 
     def spoken(self) -> str:
-        """The reply as others are shown it where `prompts/spoken/` has no template of it; by default its first text."""
+        """The reply as shown to others without a template in `prompts/spoken/`; by default its first text."""
         return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
 
 
 class PlainText(ReplyModel):
-    """A model's whole text, asked for without a form: a role card says `reply: text`."""
+    """A model's whole text, without a form: a role card says `reply: text`."""
 
     text: Text
 
 
 def limited(kind: type[R], field: str, of: Any, *checks: Any, **limits: Any) -> type[R]:
-    """`kind` with a field that is `of` a type within limits, which its schema shows."""
+    """`kind` with a field of type `of`, whose limits appear in its schema."""
     fields: dict[str, Any] = {field: (Annotated[of, Field(**limits), *checks], ...)}
     return create_model(kind.__name__, __base__=kind, __module__=kind.__module__, **fields)
 
 
 def mixed(kind: type[R], *bases: type[ReplyModel]) -> type[R]:
-    """`kind`, under its own name, made of it and of what is mixed into it."""
+    """`kind`, under its own name, with mix-ins."""
     made = create_model(kind.__name__, __base__=bases, __module__=kind.__module__, __doc__=kind.__doc__)
     return cast(type[R], made)
 
 
 def uniform_score(reply: ReplyModel) -> int | None:
-    """The score of all fields of a reply with three or more, where each is the same end of its scale."""
+    """The score of all fields, if there are three or more and all have the same end of the scale."""
     scores = list(_scores(reply))
     ends = {(low, high) for _, low, high in scores}
     values = {score for score, _, _ in scores}

@@ -1,4 +1,4 @@
-"""Replies that rest on papers: what is extracted of one, and ideas from many (SciPIP)."""
+"""Replies based on papers: extracted content, and ideas (SciPIP)."""
 
 from functools import cache
 from typing import Annotated, Any
@@ -7,11 +7,11 @@ from pydantic import Field
 
 from manyheads.replies.base import Choice, R, ReplyModel, Score, Text, limited
 
-# What is extracted of a paper (SciPIP, §3.1, Tables 7–9).
+# Content extracted from a paper (SciPIP, §3.1, Tables 7–9).
 
 
 def _asked_for(least: int, most: int) -> Any:
-    """So many things are asked for; where a text gives fewer, fewer are right, and none is made up."""
+    """Requested number of items; a text with fewer gives fewer, none is made up."""
     return Field(json_schema_extra={"minItems": least, "maxItems": most})
 
 
@@ -28,27 +28,27 @@ class Extract(ReplyModel):
 
 
 class DetailedIdea(ReplyModel):
-    """One contribution of a paper, worked out."""
+    """One contribution of a paper in detail."""
 
     idea: Text
     details: Text
 
 
 class DetailedIdeas(ReplyModel):
-    """A paper's contributions with their details, from the text of its method (Table 9)."""
+    """A paper's contributions in detail, from its method section (Table 9)."""
 
     detailed_ideas: Annotated[list[DetailedIdea], _asked_for(2, 4)]
 
 
 class FullExtract(DetailedIdeas, Extract):
-    """All of it, where a paper's text can be read at once."""
+    """Both, if a paper's text fits in one prompt."""
 
 
 # SciPIP (§3.3, App. A.1): from a research background to a few ideas.
 
 
 class Entities(ReplyModel):
-    """Terms that tell what a text is about, the most important first (SciPIP, Table 7)."""
+    """A text's key terms, most important first (SciPIP, Table 7)."""
 
     verb = "names"
 
@@ -59,14 +59,14 @@ class Entities(ReplyModel):
 
 
 class OtherNames(ReplyModel):
-    """What else a term is called."""
+    """Synonyms of a term."""
 
     term: Text
     names: list[Text]
 
 
 class Synonyms(ReplyModel):
-    """Other names of terms (SciPIP, §3.2.1)."""
+    """Synonyms of terms (SciPIP, §3.2.1)."""
 
     verb = "names"
 
@@ -77,7 +77,7 @@ class Synonyms(ReplyModel):
 
 
 class RoughIdea(ReplyModel):
-    """A direction that might solve a problem of a background."""
+    """A possible direction for a problem of a background."""
 
     aim: Text
     title: Text
@@ -105,7 +105,7 @@ class Problem(ReplyModel):
 
 
 class InspiredIdea(ReplyModel):
-    """An idea with the numbers of the papers that it builds on, none for one of its author's own."""
+    """An idea with the numbers of the papers that it builds on; none for an original idea."""
 
     papers: list[Choice]
     inspiration: Text
@@ -122,7 +122,7 @@ class InspiredIdeas(ReplyModel):
 
 
 class Screening(ReplyModel):
-    """A judgement of one idea by itself: first how well it solves the problem (SciPIP, Table 12)."""
+    """A judgement of one idea: first how well it solves the problem (SciPIP, Table 12)."""
 
     verb = "screens"
 
@@ -139,7 +139,7 @@ class Screening(ReplyModel):
 
 
 class RefinedIdea(ReplyModel):
-    """A final idea, with the numbers of the ideas that it comes from."""
+    """A final idea, with the numbers of its source ideas."""
 
     sources: list[Choice] = Field(min_length=1)
     title: Text
@@ -148,7 +148,7 @@ class RefinedIdea(ReplyModel):
 
 
 class Refinement(ReplyModel):
-    """A few ideas that fit each other (SciPIP, Table 13)."""
+    """A few ideas that complement each other (SciPIP, Table 13)."""
 
     verb = "refines"
 
@@ -158,5 +158,5 @@ class Refinement(ReplyModel):
 
 @cache
 def ideas_of(kind: type[R], part: type[ReplyModel], least: int, most: int) -> type[R]:
-    """A reply of so many ideas: its schema shows how many are asked for."""
+    """A reply with a number of ideas, which its schema shows."""
     return limited(kind, "ideas", list[part], min_length=least, max_length=most)

@@ -1,6 +1,6 @@
-"""Reply types of users' own: a pydantic class that a role card names by its dotted path, or a JSON Schema in the card.
+"""Users' own reply types: a pydantic class named by its dotted path in a role card, or a JSON Schema in the card.
 
-Both are read strictly: a number is one that the model wrote as a number, never one made of a text or of `true`.
+Both are strict: a number must be written as a number, never converted from a text or from `true`.
 """
 
 import json
@@ -34,17 +34,17 @@ KEYWORDS: Mapping[str, Mapping[str, str]] = {
     "array": {"minItems": "min_length", "maxItems": "max_length"},
     "object": {},
 }  # fmt: skip
-"""What a JSON Schema may say of each type, beside its parts, with pydantic's word for it."""
+"""JSON Schema keywords supported for each type, with pydantic's names."""
 TYPES = {"string": str, "integer": int, "number": float, "boolean": bool}
 SUPPORTED = "fields may be texts, numbers, true or false, choices of texts, and lists and objects of these; each may be null"
 
 
 class OwnReply(ReplyModel):
-    """Base of the reply types that are made of a user's class or JSON Schema."""
+    """Base of reply types made from a user's class or JSON Schema."""
 
 
 def read_as(kind: type[R], answer: Mapping[str, Any]) -> R:
-    """A reply from a model's JSON object; raises pydantic's `ValidationError` where it does not fit."""
+    """A reply from a model's JSON object; raises pydantic's `ValidationError` if it does not fit."""
     if issubclass(kind, OwnReply):
         return kind.model_validate_json(json.dumps(answer), strict=True)
     return kind.model_validate(answer)
@@ -54,7 +54,7 @@ def imported(name: str) -> type[ReplyModel]:
     """The reply type of a pydantic class, `module:Class`, whose module is imported.
 
     Raises:
-        ConfigError: it cannot be imported, is no pydantic class, or has fields that no form can show.
+        ConfigError: it cannot be imported, is not a pydantic class, or has fields that no form can show.
     """
     module, _, inner = name.partition(":")
     try:
@@ -87,13 +87,13 @@ def _of_class(kind: type[BaseModel]) -> type[ReplyModel]:
 
 
 def from_schema(schema: Schema, name: str) -> type[ReplyModel]:
-    """The reply type of a JSON Schema; the same schema under the same name gives the same class.
+    """The reply type of a JSON Schema; equal schemas of the same name give the same class.
 
     Args:
-        name: of the class where the schema has no title.
+        name: name of the class if the schema has no title.
 
     Raises:
-        ConfigError: the schema is not valid, or says what no form can show.
+        ConfigError: the schema is invalid, or uses what no form can show.
     """
     return _of_schema(json.dumps(schema), name)
 
@@ -112,7 +112,7 @@ def _class_name(title: str) -> str:
 
 
 class _Reader:
-    """Reads a JSON Schema as a pydantic class; raises `ConfigError` at what it does not know."""
+    """Reads a JSON Schema as a pydantic class; raises `ConfigError` for unsupported parts."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root
@@ -129,7 +129,7 @@ class _Reader:
         made: dict[str, Any] = {}
         for field, part in parts.items():
             if not re.fullmatch(r"[A-Za-z]\w*", field) or hasattr(base, field):
-                raise ConfigError(f"{path}.{field}: a field cannot be called so", hint="rename it")
+                raise ConfigError(f"{path}.{field}: not a valid field name", hint="rename it")
             kind = self.kind(part, f"{path}.{field}", field)
             about = part.get("description")
             made[field] = (
@@ -180,9 +180,9 @@ class _Reader:
         for step in place.removeprefix("#/").split("/"):
             target = cast(Schema, target).get(step) if isinstance(target, Mapping) else None
         if target is None or not place.startswith("#/"):
-            raise ConfigError(f"{path}: {place} leads nowhere in this schema")
+            raise ConfigError(f"{path}: {place} does not exist in this schema")
         if place in self._open:
-            raise ConfigError(f"{path}: {place} holds itself", hint=SUPPORTED)
+            raise ConfigError(f"{path}: {place} contains itself", hint=SUPPORTED)
         self._open.append(place)
         try:
             return self.kind(target, path, place.rsplit("/", 1)[-1])
@@ -204,17 +204,17 @@ class _Reader:
         return Annotated[of, Field(**limits)] if limits else of
 
     def _only(self, schema: Schema, known: set[str], path: str, *, root: bool = False) -> None:
-        """Raises `ConfigError` where a schema says more than is read of it, and so more than would be held to."""
+        """Raises `ConfigError` for keywords that are not supported, and so would not be enforced."""
         foreign = schema.keys() - known - NOTES - {"type"} - (ROOT if root else frozenset[str]())
         if foreign:
             raise ConfigError(
                 f"{path}: {', '.join(sorted(foreign))} is not supported",
-                hint="leave it out, or name a pydantic class instead: reply: package.module:Class",
+                hint="remove it, or name a pydantic class instead: reply: package.module:Class",
             )
 
 
 def _fit(kind: type[ReplyModel], where: str) -> type[ReplyModel]:
-    """The class, where a form can show all of its fields; raises `ConfigError` else."""
+    """The class, if a form can show all its fields; else raises `ConfigError`."""
     try:
         schema = kind.model_json_schema(by_alias=False)
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
@@ -230,10 +230,10 @@ def _fit(kind: type[ReplyModel], where: str) -> type[ReplyModel]:
 
 
 def _unfit(part: Schema, defs: Schema, path: str, inside: tuple[str, ...]) -> Iterator[str]:
-    """What of pydantic's schema of a class no form can show."""
+    """Parts of a class's pydantic schema that no form can show."""
     if reference := part.get("$ref"):
         if reference in inside:
-            yield f"{path}: holds itself"
+            yield f"{path}: contains itself"
             return
         inside, part = (*inside, reference), defs[str(reference).rsplit("/", 1)[-1]]
     options = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
@@ -251,4 +251,4 @@ def _unfit(part: Schema, defs: Schema, path: str, inside: tuple[str, ...]) -> It
     elif part.get("type") == "array" and "items" in part and "prefixItems" not in part:
         yield from _unfit(part["items"], defs, path, inside)
     elif part.get("type") not in TYPES:
-        yield f"{path}: is of a type that no form can show"
+        yield f"{path}: has a type that no form can show"

@@ -1,4 +1,4 @@
-"""Replies of those who review a real paper: a plan, questions to experts, their answers, the review (MAMORX, App. A)."""
+"""Replies of reviewers of a full paper: a plan, questions to experts, answers, the review (MAMORX, App. A)."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,12 +9,12 @@ from pydantic import Field, create_model
 from manyheads.replies.base import Choice, ReplyModel, Text, limited
 
 Expert: TypeAlias = Literal["clarity", "experiments", "impact"]
-"""Whom a review's leader may ask."""
+"""The experts of a review's leader."""
 W = TypeVar("W", bound="WrittenReview")
 
 
 class PlanStep(ReplyModel):
-    """What one expert is to look into."""
+    """One expert's part of the plan."""
 
     task: Text
     expects: Text
@@ -22,7 +22,7 @@ class PlanStep(ReplyModel):
 
 
 class Plan(ReplyModel):
-    """How a leader goes about a review; drafted once (App. A.1)."""
+    """A leader's plan for a review; written once (App. A.1)."""
 
     verb = "plans"
 
@@ -34,7 +34,7 @@ class Plan(ReplyModel):
 
 
 class Assessment(ReplyModel):
-    """Where a leader stands after the answers of its experts."""
+    """A leader's assessment after the experts' answers."""
 
     verb = "leads"
 
@@ -47,7 +47,7 @@ class Assessment(ReplyModel):
 
 
 class Inquiry(ReplyModel):
-    """A question or a task of the leader's, from one who has no tools to put it by."""
+    """A question or a task from a leader whose model has no tools."""
 
     text: Text
     expects: Text
@@ -56,7 +56,7 @@ class Inquiry(ReplyModel):
 
 
 class Inquiries(ReplyModel):
-    """What the leader asks next; nothing where it has all that it needs."""
+    """The leader's next questions; none if nothing is missing."""
 
     verb = "leads"
 
@@ -70,12 +70,12 @@ class Inquiries(ReplyModel):
 
 @cache
 def inquiries_of(kind: type[Inquiries], most: int) -> type[Inquiries]:
-    """At most so many questions."""
+    """A maximum number of questions."""
     return limited(kind, "inquiries", list[Inquiry], max_length=most)
 
 
 class SectionChoice(ReplyModel):
-    """Which sections of a paper somebody wants to read who cannot open them by a tool."""
+    """Sections of a paper to read, for a model without tools."""
 
     verb = "opens"
 
@@ -87,7 +87,7 @@ class SectionChoice(ReplyModel):
 
 
 class Finding(ReplyModel):
-    """Something that an expert has found in the paper, with the words that show it."""
+    """An expert's finding about the paper, with a quotation."""
 
     where: Text
     quote: str
@@ -109,46 +109,46 @@ class ExpertAnswer(ReplyModel):
 
 
 class Support(ReplyModel):
-    """What a point rests on: a passage, a figure, a table, a reference or another paper."""
+    """A source of a point: a passage, a figure, a table, a reference or another paper."""
 
     where: Text
     quote: str
 
 
 class Point(ReplyModel):
-    """A point of a review, after what it rests on."""
+    """A point of a review, after its sources."""
 
     sources: list[Support]
     text: Text
 
 
 class WrittenReview(ReplyModel):
-    """A review on a form, which `written_on` adds the fields of."""
+    """A review on a form, whose fields `written_on` adds."""
 
     verb = "reviews"
 
 
 class Weighed(ReplyModel):
-    """What weighs most, before a review is written."""
+    """The main points, before a review is written."""
 
     thought: Text
 
 
 class Doubted(ReplyModel):
-    """What an agent finds wanting in its own draft, before it writes the review anew."""
+    """An agent's criticism of its own draft, before it rewrites the review."""
 
     doubts: list[Text] = Field(min_length=1)
 
 
 def written_on(kind: type[W], fields: Mapping[str, Any], first: type[ReplyModel] | None = None) -> type[W]:
-    """A review with the fields of a form, after those that a model fills in `first`."""
+    """A review with the fields of a form, after those in `first`."""
     bases = (kind, first) if first else (kind,)
     made = create_model(kind.__name__, __base__=bases, __module__=kind.__module__, **fields)
     return cast(type[W], made)
 
 
 class MendedPoint(ReplyModel):
-    """A point of a review whose sources were not found, looked at again."""
+    """A point of a review whose sources were not found, checked again."""
 
     number: Choice
     thought: Text
@@ -158,7 +158,7 @@ class MendedPoint(ReplyModel):
 
 
 class Mending(ReplyModel):
-    """Points with better sources, in better words, or withdrawn."""
+    """Points with better sources, reworded, or withdrawn."""
 
     verb = "mends"
 
@@ -171,6 +171,6 @@ class Mending(ReplyModel):
 
 @cache
 def mending_of(kind: type[Mending], last: int, most: int) -> type[Mending]:
-    """At most so many points, whose numbers go up to the last one's."""
+    """A maximum number of points, numbered up to the last."""
     numbered = limited(MendedPoint, "number", int, ge=1, le=last)
     return limited(kind, "points", list[numbered], max_length=most)

@@ -19,7 +19,7 @@ from manyheads.replies.team import Doubts
 
 
 class FirstIdea(ReplyModel):
-    """What the proposer starts from, before anybody has reviewed it (Fig. 8)."""
+    """The proposer's starting point, before any review (Fig. 8)."""
 
     thought: Text
     idea: Text
@@ -42,24 +42,24 @@ class Proposal(ReplyModel):
 
 
 class Answer(ReplyModel):
-    """What a proposer changes about one weakness of an idea."""
+    """A proposer's change for one weakness of an idea."""
 
     weakness: Text
     change: Text
 
 
 class Answers(ReplyModel):
-    """What comes before an idea is revised: each weakness with the change that answers it."""
+    """Before an idea is revised: each weakness with its change."""
 
     answers: list[Answer] = Field(min_length=1, max_length=5)
 
 
 class RevisedProposal(Proposal, Answers):
-    """A proposal after a review, or after a look of its author at what is weak about it (Fig. 9)."""
+    """A proposal after a review, or after its author's own criticism (Fig. 9)."""
 
 
 class Rethought(Proposal, Doubts):
-    """One round of self-reflection of the proposer, who has nobody else (§4.2)."""
+    """One round of self-reflection of a lone proposer (§4.2)."""
 
     verb = "rethinks"
 
@@ -67,7 +67,7 @@ class Rethought(Proposal, Doubts):
 
 
 class TraitVerdict(ReplyModel):
-    """How far an idea has one trait of the quality that it is reviewed for."""
+    """The extent to which an idea has one trait of the reviewed quality."""
 
     trait: Text
     finding: Text
@@ -87,12 +87,12 @@ class Review(ReplyModel):
 
 @cache
 def review_on(kind: type[Review], traits: int) -> type[Review]:
-    """A review by so many traits: its schema shows how many verdicts are asked for."""
+    """A review by a number of traits, which its schema shows."""
     return limited(kind, "verdicts", list[TraitVerdict], min_length=traits, max_length=traits)
 
 
 class Verdict(ReplyModel):
-    """An area chair's comparison of two versions of an idea, A and B; which of them is the later one it is not told."""
+    """An area chair's comparison of two versions of an idea, A and B, without knowing which is later."""
 
     verb = "compares"
 
@@ -108,49 +108,49 @@ class Verdict(ReplyModel):
 # The judge of the relative quality ranking (Figs. 12 and 13).
 
 ABSENT = "NONE"
-"""Stands in a field of which the text says nothing."""
+"""Value of a field that the text does not mention."""
 AROUND = " \t\n.,;:!*_`\"'()[]<>-–—"
-"""What a model may put around it."""
+"""Characters that a model may put around it."""
 
 
 class Condensed(Proposal):
-    """The idea of a text in the form of a proposal; a field that the text does not tell holds `NONE` (Fig. 13)."""
+    """A text's idea in the form of a proposal; a field missing in the text is `NONE` (Fig. 13)."""
 
     verb = "condenses"
 
     def contents(self) -> dict[str, str]:
-        """The fields that the text tells."""
+        """The fields that the text contains."""
         fields = {name: getattr(self, name) for name in Proposal.model_fields}
         return {name: text for name, text in fields.items() if text.strip(AROUND).upper() != ABSENT}
 
     def contradictions(self) -> list[str]:
-        """The fields that say NONE and go on; none of the title, which may begin with that word."""
+        """The fields that say NONE and continue, except the title, which may begin with that word."""
         fields = ((name, text.lstrip(AROUND)) for name, text in self.contents().items() if name != "title")
         return [name for name, text in fields if re.match(rf"{ABSENT}\b", text)]
 
 
 class Ranked(ReplyModel):
-    """One place of a ranking."""
+    """One rank of a ranking."""
 
     rationale: Text
     idea: Choice
 
 
 class Note(ReplyModel):
-    """What a judge finds in one idea, before it puts any in order."""
+    """A judge's note on one idea, before ranking."""
 
     idea: Choice
     note: Text
 
 
 class Ranking(ReplyModel):
-    """A note on each idea, then all of them in order, the one with the most of the quality first (Fig. 12)."""
+    """A note on each idea, then all ideas in order, best first (Fig. 12)."""
 
     notes: list[Note] = Field(min_length=1)
     ranking: list[Ranked] = Field(min_length=1)
 
     def order(self) -> tuple[int, ...]:
-        """The ideas' numbers as listed, from 1, the best first."""
+        """The ideas' numbers as listed, from 1, best first."""
         return tuple(each.idea for each in self.ranking)
 
     def spoken(self) -> str:
@@ -161,7 +161,7 @@ class Ranking(ReplyModel):
 
 @cache
 def ranking_of(kind: type[Ranking], count: int) -> type[Ranking]:
-    """A ranking of so many ideas: its schema shows how many notes and places there are, and how far the numbers go."""
+    """A ranking of a number of ideas: its schema shows the number of notes and ranks, and the range of numbers."""
     for name, part in (("notes", Note), ("ranking", Ranked)):
         numbered = limited(part, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
         kind = limited(kind, name, list[numbered], min_length=count, max_length=count)

@@ -1,4 +1,4 @@
-"""Replies of reviewers and judges of whole texts and ideas: conference form, ratings, comparisons."""
+"""Replies of reviewers and judges of texts and ideas: conference form, ratings, comparisons."""
 
 from functools import cache
 from typing import Annotated, Literal
@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from manyheads.replies.base import Choice, ReplyModel, Score, Text, limited, whole_number
 
-# Reviews of a whole text: a conference's form, a rating form, MAMORX.
+# Reviews of a text: a conference's form, a rating form, MAMORX.
 
 
 class ConferenceReview(ReplyModel):
@@ -52,7 +52,7 @@ class NoveltyReport(ReplyModel):
 
 
 class SearchPhrase(ReplyModel):
-    """What related papers are looked for by, and what for (MAMORX, App. A.4)."""
+    """Queries for related papers, each with its purpose (MAMORX, App. A.4)."""
 
     verb = "looks for"
 
@@ -64,7 +64,7 @@ class SearchPhrase(ReplyModel):
 
 
 class Relevance(ReplyModel):
-    """Whether a paper found is close to the core of another (App. A.4)."""
+    """Whether a retrieved paper is close to the core of another (App. A.4)."""
 
     verb = "sifts"
 
@@ -76,7 +76,7 @@ class Relevance(ReplyModel):
 
 
 class NoveltyDecision(ReplyModel):
-    """Whether a paper is novel beside one other (App. A.4)."""
+    """Whether a paper is novel compared with another (App. A.4)."""
 
     verb = "compares"
 
@@ -97,7 +97,7 @@ class NoveltySummary(ReplyModel):
 
 
 class Colours(ReplyModel):
-    """The colours of three bands of a picture, by which a model shows that it sees."""
+    """The colours of three bands of an image, to test that a model sees it."""
 
     verb = "looks"
 
@@ -107,7 +107,7 @@ class Colours(ReplyModel):
 
 
 class FigureDescription(ReplyModel):
-    """What a figure shows, and what follows from it (MAMORX, App. A.3)."""
+    """What a figure shows, and its implications (MAMORX, App. A.3)."""
 
     verb = "describes"
 
@@ -116,7 +116,7 @@ class FigureDescription(ReplyModel):
 
 
 class CaptionCritique(ReplyModel):
-    """A figure critic's findings about a figure that it has not seen."""
+    """A figure critic's findings about a figure, without the image."""
 
     verb = "criticises"
 
@@ -125,7 +125,7 @@ class CaptionCritique(ReplyModel):
 
 
 class FigureCritique(ReplyModel):
-    """A figure critic's findings: clarity, consistency, and what to improve (MAMORX, App. A.3)."""
+    """A figure critic's findings: clarity, consistency, and improvements (MAMORX, App. A.3)."""
 
     verb = "criticises"
 
@@ -138,7 +138,7 @@ class FigureCritique(ReplyModel):
 
 
 class Placing(ReplyModel):
-    """The rank of one idea by each criterion, 1 the best; ideas that are equal share a rank (Tables 18 and 19)."""
+    """The rank of one idea by each criterion, 1 the best; equal ideas share a rank (Tables 18 and 19)."""
 
     clarity: Choice
     novelty: Choice
@@ -149,11 +149,11 @@ class Placing(ReplyModel):
 
 
 CRITERIA = tuple(name for name in Placing.model_fields if name != "idea")
-"""By which ideas are compared."""
+"""The criteria for comparing ideas."""
 
 
 class Comparison(ReplyModel):
-    """Several ideas held against each other by four criteria and overall (Tables 18 and 19)."""
+    """A comparison of several ideas by four criteria and overall (Tables 18 and 19)."""
 
     verb = "compares"
 
@@ -169,7 +169,7 @@ class Comparison(ReplyModel):
 
 @cache
 def comparison_of(kind: type[Comparison], count: int) -> type[Comparison]:
-    """A comparison of so many ideas."""
+    """A comparison of a number of ideas."""
     part: type[Placing] = Placing
     for name in Placing.model_fields:
         part = limited(part, name, int, BeforeValidator(whole_number), ge=1, le=count)
@@ -177,7 +177,7 @@ def comparison_of(kind: type[Comparison], count: int) -> type[Comparison]:
 
 
 class Closest(ReplyModel):
-    """Which of several published ideas is most similar to one (Table 15)."""
+    """The published idea most similar to a given one (Table 15)."""
 
     verb = "picks"
 
@@ -187,7 +187,7 @@ class Closest(ReplyModel):
 
 @cache
 def closest_of(kind: type[Closest], count: int) -> type[Closest]:
-    """A choice among so many."""
+    """A choice among a number of ideas."""
     return limited(kind, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
 
 
@@ -204,7 +204,7 @@ class IdeaLikeness(ReplyModel):
 
 
 class FaultFound(ReplyModel):
-    """Which points of a review name a fault that is known to stand in a paper."""
+    """The points of a review that identify a known fault of a paper."""
 
     verb = "looks for a fault"
 
@@ -217,7 +217,7 @@ class FaultFound(ReplyModel):
 
 
 class NoveltyRound(ReplyModel):
-    """One round of a search for what is like an idea: how novel it seems by now, and what to look for next (Table 17)."""
+    """One round of a search for similar work: the idea's novelty so far, and the next query (Table 17)."""
 
     verb = "searches"
 

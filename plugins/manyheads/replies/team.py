@@ -57,14 +57,14 @@ class Topic(ReplyModel):
 
 
 class Interest(ReplyModel):
-    """Whether a member stays for the chosen topic."""
+    """Whether a member stays for the topic."""
 
     reasoning: Text
     stay: bool
 
 
 class Advice(ReplyModel):
-    """An invited scientist's one answer; the guest does not join the team."""
+    """A guest's answer; the guest does not join the team."""
 
     advice: Text
 
@@ -84,21 +84,21 @@ class Idea(ReplyModel):
 
 
 class Lineage(ReplyModel):
-    """Mixed into an idea where there are others that it may refine."""
+    """Mixed into an idea if there are others to refine."""
 
     thought: Text
     builds_on: Annotated[int, Field(ge=0), BeforeValidator(whole_number)]
 
 
 class IdeaNote(ReplyModel):
-    """A line on one of several ideas."""
+    """A comment on one of several ideas."""
 
     idea: Choice
     note: Text
 
 
 class IdeaNotes(ReplyModel):
-    """Mixed into a vote among so many ideas: a line on each comes before the choice."""
+    """Mixed into a vote: a comment on each idea before the choice."""
 
     notes: list[IdeaNote] = Field(min_length=1)
 
@@ -126,7 +126,7 @@ class Abstract(ReplyModel):
         return f"{self.title}\n\n{self.as_text()}"
 
     def as_text(self) -> str:
-        """The five sections as one paragraph, as the measures read it."""
+        """The five sections as one paragraph, for the measures."""
         return " ".join(getattr(self, name) for name in Abstract.model_fields if name != "title")
 
 
@@ -144,20 +144,20 @@ class Ratings(ReplyModel):
 
 
 class Judgement(ReplyModel):
-    """What a member has to say of an abstract before rewriting it (Q_judgment)."""
+    """A member's opinion of an abstract before rewriting it (Q_judgment)."""
 
     changes: list[Text]
     evaluation: Ratings
 
 
 class Revision(Abstract, Judgement):
-    """Rating of the previous abstract, the changes proposed, and the abstract rewritten (Eq. 4)."""
+    """Rating of the previous abstract, the proposed changes, and the new abstract (Eq. 4)."""
 
     verb = "rewrites"
 
 
 class Overlap(ReplyModel):
-    """How much an abstract shares with one published paper (VirSci 2024, Fig. 16)."""
+    """The similarity of an abstract to one published paper (VirSci 2024, Fig. 16)."""
 
     paper: Choice
     reason: Text
@@ -180,7 +180,7 @@ class SelfReview(ReplyModel):
 
 @cache
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
-    """A vote among so many ideas, with a line on each: its schema shows how far the numbers go."""
+    """A vote among a number of ideas, with a comment on each: its schema shows the range of numbers."""
     note = limited(IdeaNote, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
     noted = limited(mixed(kind, kind, IdeaNotes), "notes", list[note], min_length=count, max_length=count)
     return limited(noted, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
@@ -188,7 +188,7 @@ def vote_among(kind: type[Vote], count: int) -> type[Vote]:
 
 @cache
 def idea_after(kind: type[Idea], count: int) -> type[Idea]:
-    """An idea that may refine one of so many: it says which, before it is worked out."""
+    """An idea that may refine one of several: it says which, before its details."""
     return limited(
         mixed(kind, kind, Lineage), "builds_on", int, BeforeValidator(whole_number), ge=0, le=count
     )
@@ -196,13 +196,13 @@ def idea_after(kind: type[Idea], count: int) -> type[Idea]:
 
 @cache
 def review_of(kind: type[SelfReview], count: int) -> type[SelfReview]:
-    """A self-review of so many papers: its schema shows how many comparisons are asked for."""
+    """A self-review against a number of papers: its schema shows the number of comparisons."""
     overlap = limited(Overlap, "paper", int, BeforeValidator(whole_number), ge=1, le=count)
     return limited(kind, "overlaps", list[overlap], min_length=count, max_length=count)
 
 
 class Seeks(ReplyModel):
-    """Mixed into a reply where the model cannot call tools: the wish to hear an outside scientist."""
+    """Mixed into a reply if the model cannot call tools: the request to ask an outside scientist."""
 
     invite: str | None = None
     question: str | None = None
@@ -219,7 +219,7 @@ def _seeking(kind: type[ReplyModel]) -> type[ReplyModel]:
 
 
 class Interests(ReplyModel):
-    """An author's research interests, condensed from the keywords of their papers (VirSci 2025, App. C.2.2)."""
+    """An author's research interests, summarised from the keywords of their papers (VirSci 2025, App. C.2.2)."""
 
     interests: Annotated[list[Text], Field(min_length=1, max_length=8)]
 
@@ -228,13 +228,13 @@ class Interests(ReplyModel):
 
 
 class Doubts(ReplyModel):
-    """What comes before an idea is changed."""
+    """Before an idea is changed."""
 
     reflection: Text
 
 
 class Reflection(Idea, Doubts):
-    """One round of self-reflection: the idea thought over, and given anew."""
+    """One round of self-reflection: criticism, and the idea again."""
 
     verb = "rethinks"
 
@@ -242,14 +242,14 @@ class Reflection(Idea, Doubts):
 
 
 class Analysis(ReplyModel):
-    """The analyst's reading of the topic."""
+    """The analyst's view of the topic."""
 
     keywords: list[Text] = Field(min_length=1)
     remark: Text
 
 
 class Reading(ReplyModel):
-    """The engineer's account of the literature."""
+    """The engineer's review of the literature."""
 
     model_config = ConfigDict(title="Evidence")
 
@@ -257,7 +257,7 @@ class Reading(ReplyModel):
 
 
 class Critique(ReplyModel):
-    """The critic's judgement of the idea on the table."""
+    """The critic's judgement of the current idea."""
 
     remark: Text
     approve: bool

@@ -16,7 +16,8 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any, NamedTuple
 
-from manyheads.config import FRAMEWORKS, RunConfig
+from manyheads.config import RunConfig
+from manyheads.config.hosts import hosts
 from manyheads.engine.folder import writing
 from manyheads.engine.system import system_of
 from manyheads.escaping import csv_text
@@ -159,7 +160,7 @@ def _without(text: str, headings: Sequence[str]) -> tuple[str, int]:
 def names_of(config: RunConfig, others: Iterable[str]) -> Iterator[str]:
     """Names that would reveal the author of a run's text: package, system, roles, hosts and models."""
     system = system_of(config)
-    yield from ("manyheads", *FRAMEWORKS, *others)
+    yield from ("manyheads", *hosts(), *others)
     yield from (name for name in (system.name, system.title) if len(name) > 3)
     yield from (role for role, _ in system.needs(config) if "_" in role)
     for model in config.models.values():

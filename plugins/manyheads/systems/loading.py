@@ -8,7 +8,15 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from manyheads.config import RunConfig
-from manyheads.config.files import layers, merge, parse_set, validated
+from manyheads.config.files import (
+    config_file,
+    layers,
+    merge,
+    of_run,
+    parse_set,
+    validated,
+    with_files_in_full,
+)
 from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, JournalError
@@ -45,7 +53,11 @@ def _layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> 
         bare = (
             name in systems() and not Path(name).is_file() and not resources.find("configs", f"{name}.yaml")
         )
-        yield from [{"name": name, "system": name}] if bare else layers([name], (), resources)
+        if bare:
+            yield {"name": name, "system": name}
+        else:
+            [data], path = layers([name], (), resources), config_file(name, resources)
+            yield _with_files(data, path.parent) if of_run(path) else data
     yield from layers([], sets, resources)
 
 
@@ -113,6 +125,7 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
             f"{path}: this run is from an earlier version and cannot be resumed",
             hint="start again: manyheads run",
         )
+    config = _with_files(config, folder)
     config = _read([config, *changes], str(path), sets, None, True)
     texts = {
         name: _beside(getattr(config.inputs, name), folder)
@@ -120,6 +133,11 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
         if slot.file
     }
     return config.model_copy(update={"inputs": config.inputs.model_copy(update=texts)})
+
+
+def _with_files(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The config in a run's folder with its files in full."""
+    return with_files_in_full(data, system_of(_named([data])).model, folder)
 
 
 def _beside(value: Any, folder: Path) -> Any:

@@ -144,7 +144,7 @@ def subjects(folder: Path) -> list[Path]:
     names = [each.input for each in (system.reviews, system.judge) if each]
     named = [section(config, "inputs").get(name) for name in names]
     paths = [
-        Path(str(path)) for each in named for path in (each if isinstance(each, list) else [each]) if path
+        folder / str(path) for each in named for path in (each if isinstance(each, list) else [each]) if path
     ]
     return [path.resolve() for path in dict.fromkeys(paths) if (path / RESULT).is_file()]
 

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 else:
     _HOMES = {
+        "AgentHost": "host",
         "AgentScopeHost": "host",
         "RoleAgent": "agent",
         "SystemPipeline": "pipeline",
+        "make_host": "host",
         "pipeline_of": "pipeline",
         "role_agent": "agent",
         "service_tool": "host",

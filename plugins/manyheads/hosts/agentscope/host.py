@@ -172,16 +172,19 @@ class SpeakerAgent(Agent):
     Args:
         speaker: whose name and system prompt it has.
         model: of its first turn.
+        middlewares: of the user's.
     """
 
-    def __init__(self, speaker: Speaker, model: GovernedModel) -> None:
+    def __init__(
+        self, speaker: Speaker, model: GovernedModel, middlewares: Sequence[MiddlewareBase] = ()
+    ) -> None:
         self.recollection = Recollection()
         super().__init__(
             name=speaker.name,
             system_prompt=speaker.system,
             model=model,
             toolkit=_no_tools(),
-            middlewares=[Whole(), self.recollection],
+            middlewares=[*middlewares, Whole(), self.recollection],
             context_config=UNCUT,
             react_config=REACT,
             injection_config=NO_CLOCK,
@@ -206,9 +209,17 @@ class SpeakerAgent(Agent):
 
 
 class AgentScopeHost(ClientHost[ChatModelBase]):
-    """A `core.Host` on AgentScope; see `ClientHost`."""
+    """A `core.Host` on AgentScope; see `ClientHost`.
+
+    Args:
+        middlewares: of the agents that speak, shared by all of them.
+    """
 
     framework, serves = "agentscope", NativeModel
+
+    def __init__(self, *given: Any, middlewares: Sequence[MiddlewareBase] = ()) -> None:
+        super().__init__(*given)
+        self._middlewares = middlewares
 
     @cached_property
     def _idle(self) -> list[SpeakerAgent]:
@@ -229,7 +240,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
         model = GovernedModel(served, ledger, turn.reply_type)
         idle = self._idle
-        agent = idle.pop() if idle else SpeakerAgent(speaker, model)
+        agent = idle.pop() if idle else SpeakerAgent(speaker, model, self._middlewares)
         recall = None if turn.recall is None else partial(self._with_passage, turn)
         agent.begin(model, turn.tools if served.config.calls_tools else (), recall)
         agent.play(speaker)

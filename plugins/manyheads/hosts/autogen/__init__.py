@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 else:
     _HOMES = {
+        "AgentHost": "host",
         "AutoGenHost": "host",
         "KnowledgeMemory": "memory",
         "ModelClient": "client",
         "ResearchTeam": "team",
         "RoleAgent": "agent",
         "export": "team",
+        "make_host": "host",
         "role_agent": "agent",
         "service_tool": "host",
         "team_of": "team",

@@ -12,26 +12,27 @@ from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMess
 from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken, Component, ComponentModel, RoutedAgent
 from autogen_core.models import ChatCompletionClient
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Usage, safe_name
-from manyheads.core.events import AnyEvent, Asked, Began, Invited, Recruited, Result, Said, Stage, Voted
+from manyheads.core.events import AnyEvent, Asked, Began, Result, Said, Stage
 from manyheads.hosts.autogen.client import NativeModel, as_usage, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.bridge import (
     AnyConfig,
     AnyRunConfig,
+    Given,
     Runs,
     RunState,
+    about,
     native_class,
     next_event,
     one_model,
+    outcome,
     sentence,
     system_called,
 )
-from manyheads.models.offline import LABEL
-from manyheads.systems.results import in_full, typed
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
 Emit = Literal["all", "final"]
@@ -41,38 +42,25 @@ Item = BaseAgentEvent | BaseChatMessage
 def as_message(event: AnyEvent, team: str) -> TextMessage | None:
     """A run's event as text that a console or a Studio shows, None where there is nothing to show.
 
-    `team` is the source of what no speaker says. Metadata, for programs, holds kind, stage, turn and speaker, empty
-    where there is none. Usage stands on the message of the reply that cost it, and nowhere else.
+    `team` is the source of what no speaker says; the metadata is for programs, see `about`. Usage stands on the
+    message of the reply that cost it, and nowhere else.
     """
-    speaker, content = "", sentence(event)
+    content, metadata = sentence(event), about(event)
     match event:
         case Began() | Asked():
             return None
-        case Said():
-            speaker = event.speaker
-        case Recruited():
-            speaker = event.candidate
-        case Invited():
-            speaker = event.by
-        case Voted():
-            speaker = event.voter
         case Stage():
             content = f"**{content}**"
-        case Result():  # what it has come to, in Markdown; JSON where its system has no words
-            run, data = typed(event.data), event.data
-            told = in_full(run)
-            content = "\n\n".join(told) or f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
-            if told and run.offline:
-                content = f"> {LABEL}\n\n{content}"
+        case Result():
+            content = outcome(event)
         case _:
             pass
     message = TextMessage(
         content=content,
-        source=safe_name(speaker) if speaker else team,
-        metadata={"kind": event.kind, "stage": event.stage, "turn": str(event.turn), "speaker": speaker},
+        source=safe_name(metadata["speaker"]) if metadata["speaker"] else team,
+        metadata=metadata,
     )
     if isinstance(event, Said):
-        message.metadata |= {"task": event.task, "part": event.part, "model": event.model}
         message.models_usage = as_usage(event.usage)
     return message
 
@@ -92,6 +80,10 @@ class ResearchTeamConfig(BaseModel):
     """What the team says: everything, or only its result, so that a surrounding chat stays short."""
     name: str | None = None
     """The team's name in other teams, an identifier; the class's when left out."""
+    listens_to: str | None = None
+    """The name of the speaker in a chat whose messages count; those of all when left out."""
+    participants: list[ComponentModel] = Field(default=[], max_length=0)
+    """Always empty: who takes part is chosen while it runs. Studio's builder reads it of every team."""
 
 
 class TeamState(RunState):
@@ -117,6 +109,7 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         out: where run folders are made.
         emit: `all` messages, or only the `final` one.
         name: of the team in other teams; the class's when left out.
+        listens_to: the name of the speaker in a chat whose messages count; those of all when left out.
         changes: keys of the config, laid on it last.
 
     Raises:
@@ -138,10 +131,11 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         out: str | Path = "runs",
         emit: Emit = "all",
         name: str | None = None,
+        listens_to: str | None = None,
         **changes: Any,
     ) -> None:
         chosen = one_model(type(self).__name__, model, model_client)
-        self._runs = Runs(self, config, sets, changes, AutoGenHost, chosen, out, TeamState())
+        self._runs = Runs(self, config, sets, changes, AutoGenHost, chosen, out, TeamState(), listens_to)
         self.config = self._runs.config
         self._model_client: ChatCompletionClient | None = self._runs.model
         self._owns_client = False
@@ -161,8 +155,9 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         """Run the system; messages as they come, then the `TaskResult`.
 
         Args:
-            task: the topic; the text to review, which is the last message; abstracts of a background, a message
-                each; or the target of a ranking, and after it ideas, a message each. Never the name of a file.
+            task: the topic or the text to review, the last of several messages, which is told; abstracts of a
+                background, a message each; or the target of a ranking, and after it ideas, a message each. Never
+                the name of a file.
                 Without one it is the config's, or a topic is discussed. An unfinished run goes on when it is given
                 its own task, or none.
             cancellation_token: ends the run; it can be taken up again.
@@ -183,9 +178,9 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
             for message in messages if output_task_messages else ():
                 said.append(message)
                 yield message
-            texts = [message.to_model_text() for message in messages]
+            given = [Given(message.source, message.to_model_text()) for message in messages]
             link = cancellation_token.link_future if cancellation_token else None
-            async with aclosing(self._runs.begin(texts, joined=True)) as events:
+            async with aclosing(self._runs.begin(given)) as events:
                 while event := await next_event(events, link):
                     message = as_message(event, self.name)
                     if message is None or (self._emit == "final" and not isinstance(event, Result)):
@@ -207,7 +202,7 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         """Forget an unfinished run."""
         if self._is_running:
             raise RuntimeError("the team is running; it can be reset when it has stopped")
-        self._runs.state = TeamState()
+        self._runs.forget()
 
     async def pause(self) -> None:
         """Let turns under way finish and begin no other, until `resume`."""
@@ -219,11 +214,16 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
 
     async def save_state(self) -> Mapping[str, Any]:
         """The last run and whether it is finished; what was said is in its folder."""
-        return self._runs.state.model_dump()
+        return self._runs.state.model_dump(mode="json")
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take up the run of a saved state: `run()` without a task goes on with it if it is not finished."""
-        self._runs.state = TeamState.model_validate(state)
+        """Take up the run of a saved state: `run()` without a task goes on with it if it is not finished.
+
+        Raises:
+            ConfigError: it is no state of this system's team, or of another version.
+            JournalError: the folder of the unfinished run is gone, or holds another system's run.
+        """
+        self._runs.load(state)
 
     async def close(self) -> None:
         """Release the connections of a client that was loaded with the team."""
@@ -240,13 +240,17 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
             out=str(self._runs.out),
             emit=self._emit,
             name=None if self.name == type(self).__name__ else self.name,
+            listens_to=self._runs.listens_to,
         )
 
     @classmethod
     def _from_config(cls, config: ResearchTeamConfig) -> Self:
         model = config.model_client
         client = ChatCompletionClient.load_component(model) if model else None
-        team = cls(config.config, model_client=client, out=config.out, emit=config.emit, name=config.name)
+        team = cls(
+            config.config, model_client=client, out=config.out, emit=config.emit, name=config.name,
+            listens_to=config.listens_to,
+        )  # fmt: skip
         team._owns_client = client is not None
         return team
 

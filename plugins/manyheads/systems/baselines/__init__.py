@@ -30,6 +30,7 @@ def _baseline(
     run: Callable[[BaselineRun], Awaitable[None]],
     needs: Needs,
     prepare: Callable[[RunConfig], RunConfig] = resolve,
+    component: tuple[str, ...] = (),
 ) -> System[BaselineConfig, BaselineInputs, BaselineResult]:
     return System(
         name=name,
@@ -46,6 +47,7 @@ def _baseline(
         corpus=_corpus,
         searches=lambda config, roles: config.literature.references == "services",
         prepare=prepare,
+        component=component,
         aliases={"baseline": name},
     )
 
@@ -71,4 +73,5 @@ SINGLE = _baseline(
     alone.single,
     alone.SINGLE_NEEDS,
     held_to_tokens,
+    ("tokens=140000",),  # about what a team of VirSci uses as it ships
 )

@@ -1,0 +1,173 @@
+"""Spans of a run, its stages and its turns for OpenTelemetry, in the trace of the app that began it.
+
+Nothing where OpenTelemetry is not installed, or the app has set no tracer provider. Names are those of its conventions
+for generative AI where there is one; the rest begins with `manyheads.`. No span holds what was said.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from manyheads.config import ModelConfig, RunConfig
+from manyheads.core import NOTHING, Host, Reply, Turn, Usage
+from manyheads.core.events import AnyEvent, Stage
+from manyheads.replies import ReplyModel
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, Tracer
+
+R = TypeVar("R", bound=ReplyModel)
+
+
+@cache
+def _version() -> str:
+    return metadata.version("manyheads")
+
+
+def _tracer() -> "Tracer | None":
+    try:
+        from opentelemetry import trace
+    except ImportError:
+        return None
+    return trace.get_tracer("manyheads", _version())
+
+
+def _inside(span: "Span") -> "Context":
+    from opentelemetry.trace import set_span_in_context
+
+    return set_span_in_context(span)
+
+
+def _note_usage(span: "Span", usage: Usage) -> None:
+    span.set_attributes(
+        {
+            "gen_ai.usage.input_tokens": usage.input_tokens,
+            "gen_ai.usage.output_tokens": usage.output_tokens,
+            "manyheads.calls": usage.calls,
+        }
+    )
+    if usage.cost is not None:
+        span.set_attribute("manyheads.cost", usage.cost)
+
+
+class Trace:
+    """The spans of one run: the run's own, and that of the stage which is under way."""
+
+    def __init__(self, config: RunConfig, folder: str) -> None:
+        self._config, self._folder = config, folder
+        self._run: Span | None = None
+        self._stage: Span | None = None
+        self._spent = NOTHING
+        """In the stage."""
+
+    @contextmanager
+    def run(self, spent: Callable[[], Usage]) -> Generator[None]:
+        """Around a run; `spent` is what it has paid."""
+        if (tracer := _tracer()) is None:
+            yield
+            return
+        config = self._config
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "invoke_workflow",
+            "gen_ai.workflow.name": config.system,
+            "manyheads.system": config.system,
+            "manyheads.host": config.host,
+            "manyheads.seed": config.seed,
+            "manyheads.folder": self._folder,
+        }
+        with tracer.start_as_current_span(f"invoke_workflow {config.system}", attributes=attributes) as span:
+            self._run = span
+            try:
+                yield
+            finally:
+                self._end_stage()
+                _note_usage(span, spent())
+                self._run = None
+
+    def note(self, event: AnyEvent) -> None:
+        """Begin the span of a stage; the last one ends."""
+        if not isinstance(event, Stage) or self._run is None or (tracer := _tracer()) is None:
+            return
+        self._end_stage()
+        attributes: dict[str, Any] = {
+            "manyheads.system": self._config.system,
+            "manyheads.stage": event.stage,
+            "manyheads.stage.title": event.title,
+            "manyheads.stage.number": event.number,
+        }
+        self._stage = tracer.start_span(
+            f"stage {event.stage}", context=_inside(self._run), attributes=attributes
+        )
+
+    def pay(self, usage: Usage) -> None:
+        """Count what a turn of the stage has cost."""
+        self._spent += usage
+
+    def around(self, turn: Turn[Any]) -> "Context | None":
+        """Of which span a turn's is a part; None for that of the turn in whose tool call it is asked."""
+        return None if turn.nested or self._stage is None else _inside(self._stage)
+
+    def _end_stage(self) -> None:
+        if self._stage:
+            _note_usage(self._stage, self._spent)
+            self._stage.end()
+        self._stage, self._spent = None, NOTHING
+
+
+class Traced:
+    """A host with a span around each turn that it is asked.
+
+    Args:
+        models: by alias.
+        trace: of the run; None where a turn is of no run.
+        system: whose run it is.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        models: Mapping[str, ModelConfig],
+        trace: Trace | None = None,
+        system: str | None = None,
+    ) -> None:
+        self._host, self._models, self._trace, self._system = host, models, trace, system
+
+    async def gate(self) -> None:
+        await self._host.gate()
+
+    async def ask(self, turn: Turn[R]) -> Reply[R]:
+        """See `Host.ask`."""
+        if (tracer := _tracer()) is None:
+            return await self._host.ask(turn)
+        name, place, model = turn.speaker.name, turn.place, self._models.get(turn.speaker.model)
+        told: dict[str, Any] = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": name,
+            "gen_ai.provider.name": model and model.provider,
+            "gen_ai.request.model": model and model.name,
+            "manyheads.system": self._system,
+            "manyheads.role": turn.speaker.role,
+            "manyheads.task": turn.task or place.task,
+            "manyheads.stage": place.stage or None,
+            "manyheads.turn": place.turn if place.stage else None,
+        }
+        attributes = {key: value for key, value in told.items() if value is not None}
+        context = self._trace.around(turn) if self._trace else None
+        with tracer.start_as_current_span(
+            f"invoke_agent {name}", context=context, attributes=attributes
+        ) as span:
+            reply = await self._host.ask(turn)
+            span.set_attributes(
+                {
+                    "gen_ai.response.model": reply.model,
+                    "manyheads.attempts": reply.attempts,
+                    "manyheads.tool_calls": len(reply.tool_calls),
+                }
+            )
+            _note_usage(span, reply.usage)
+        if self._trace:
+            self._trace.pay(reply.usage)
+        return reply

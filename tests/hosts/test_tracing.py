@@ -1,0 +1,98 @@
+"""Spans of runs, stages and turns, in the trace of the app, alike on every host."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from manyheads import ask
+from manyheads.errors import UserError
+from support.command import result_of
+from support.faults import Fault
+from support.llm import LLM
+from support.native import TOPIC, Native, quick_on, small
+
+
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
+    provider, exporter = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    yield exporter
+    provider.shutdown()
+
+
+def ours(spans: InMemorySpanExporter) -> list[ReadableSpan]:
+    scopes = [(span.instrumentation_scope, span) for span in spans.get_finished_spans()]
+    return [span for scope, span in scopes if scope and scope.name == "manyheads"]
+
+
+def told(span: ReadableSpan) -> dict[str, Any]:
+    return dict(span.attributes or {})
+
+
+def inside(span: ReadableSpan, outer: ReadableSpan) -> bool:
+    return bool(span.parent and outer.context and span.parent.span_id == outer.context.span_id)
+
+
+@quick_on("agentscope")
+async def test_a_run_its_stages_and_turns_are_spans_of_the_apps_trace(
+    llm: LLM, spans: InMemorySpanExporter, tmp_path: Path, name: str
+) -> None:
+    with trace.get_tracer("app").start_as_current_span("request") as request:
+        folder = await Native(name, small("virsci", llm), tmp_path).run(TOPIC)
+    found, made = result_of(folder), ours(spans)
+    [run] = [span for span in made if span.name == "invoke_workflow virsci"]
+    assert run.parent == request.get_span_context()
+    assert (told(run)["manyheads.system"], told(run)["manyheads.host"]) == ("virsci", name)
+    assert told(run)["gen_ai.usage.input_tokens"] == found["usage"]["input_tokens"] > 0
+    stages = {told(span)["manyheads.stage"]: span for span in made if inside(span, run)}
+    assert list(stages) == ["selection", "idea", "novelty", "abstract"]  # its topic is fixed
+    turns = [span for span in made if span.name.startswith("invoke_agent ")]
+    assert len(turns) == found["usage"]["calls"]
+    for turn in turns:
+        about = told(turn)
+        assert inside(turn, stages[about["manyheads.stage"]])
+        assert about["manyheads.role"] in ("scientist", "leader")
+        assert (about["gen_ai.request.model"], about["gen_ai.provider.name"]) == ("test", "openai")
+        assert about["manyheads.task"].count(".") == 1
+        assert about["gen_ai.usage.input_tokens"] > 0
+    assert {told(turn)["gen_ai.agent.name"] for turn in turns} == {each["name"] for each in found["team"]}
+    for stage, span in stages.items():
+        spent = found["usage"]["by_stage"].get(stage, {"output_tokens": 0})
+        assert told(span)["gen_ai.usage.output_tokens"] == spent["output_tokens"]
+    assert not any(TOPIC in str(told(span)) for span in made)  # nothing that was said
+
+
+async def test_what_fails_is_marked_and_has_its_usage(
+    llm: LLM, spans: InMemorySpanExporter, tmp_path: Path
+) -> None:
+    llm.faults.extend([Fault("fenced", times=2), Fault("status", times=None, status=401)])
+    with pytest.raises(UserError):
+        await Native("autogen", small("virsci", llm), tmp_path).run(TOPIC)
+    made = ours(spans)
+    [run] = [span for span in made if span.name == "invoke_workflow virsci"]
+    assert not run.status.is_ok
+    assert told(run)["gen_ai.usage.input_tokens"] > 0
+    assert any(span.name.startswith("invoke_agent ") and not span.status.is_ok for span in made)
+
+
+async def test_a_single_question_is_a_span(spans: InMemorySpanExporter) -> None:
+    await ask("reviewer", "review", idea="We plan with owls.", host="autogen")
+    [turn] = ours(spans)
+    assert (turn.name, told(turn)["manyheads.task"]) == ("invoke_agent reviewer", "reviewer.review")
+
+
+def test_nothing_where_it_is_not_installed(
+    llm: LLM, tmp_path: Path, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("manyheads.engine.tracing._tracer", lambda: None)
+    folder = asyncio.run(Native("autogen", small("single", llm), tmp_path).run(TOPIC))
+    assert result_of(folder)["finished"]
+    assert not ours(spans)

@@ -67,7 +67,7 @@ def test_an_affiliation_is_given_only_where_it_is_clear_whose_it_is(
         ("[1, 2]", "json", "not an object"),
         (b'{"id": "caf\xe9"}', "encoding", ""),
         (paper(id=...), "id", "missing"),
-        (paper(id=17), "id", "not a text"),
+        (paper(id=1.5), "id", "not a text"),
         (paper(title=" "), "title", "empty"),
         (paper(abstract=...), "abstract", "missing"),
         (paper(authors="Ansel Okafor"), "authors", "not a list"),
@@ -77,7 +77,6 @@ def test_an_affiliation_is_given_only_where_it_is_clear_whose_it_is(
         (paper(year=10**30), "year", ""),
         (paper(year=20100), "year", "more than 2100"),
         (paper(year=True), "year", "not a whole number"),
-        (paper(citations=-1), "citations", "less than 0"),
         (paper(author_ids=["1"]), "author_ids", ""),
         (paper(author_ids=[1, 2]), "author_ids.0", "not a text"),
         (paper(keywords=[3]), "keywords.0", "not a text"),
@@ -104,6 +103,11 @@ def test_all_broken_lines_are_counted_and_logged_though_few_are_told(tmp_path: P
     assert (len(found), rejects.total, len(rejects.first)) == (60, 30, LISTED)
     assert [json.loads(line)["line"] for line in log.getvalue().splitlines()] == list(range(1, 91, 3))
     assert rejects.summary().endswith("and 27 more")
+
+
+def test_a_numeric_id_is_a_text_and_a_count_below_0_unknown(tmp_path: Path) -> None:
+    [one], rejects = read(write_corpus(tmp_path / "papers.jsonl", [paper(id=17, citations=-1)]))
+    assert (one.id, one.citations, rejects.total) == ("17", None, 0)
 
 
 def test_a_null_abstract_is_an_absent_one(tmp_path: Path) -> None:

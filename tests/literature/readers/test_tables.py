@@ -184,7 +184,7 @@ def test_rows_that_are_no_papers_are_rejected_by_field(tmp_path: Path) -> None:
         (*ROW[:3], "Berg, Jo, Cole", *ROW[4:]),
         (*ROW[:4], "soon", "3"),
         (*ROW[:5], "many"),
-        (*ROW[:5], "-3"),
+        (*ROW[:5], "3.5"),
         ROW[:4],
         (*ROW[:3], "", *ROW[4:]),
         (*ROW[:4], "1066", "3"),

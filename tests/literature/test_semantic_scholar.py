@@ -454,7 +454,7 @@ async def test_a_wait_beyond_the_patience_is_given_up_at_once(scholar: Scholar) 
     start = time.monotonic()
     with pytest.raises(LiteratureError, match="503") as caught:
         await ask(source, "search", "fruit")
-    with pytest.raises(LiteratureError, match="3600 s from now") as after:
+    with pytest.raises(LiteratureError, match="another 3600 s") as after:
         await paper_of(source, A)
     await source.close()
     assert time.monotonic() - start < 0.5
@@ -561,7 +561,7 @@ def test_loops_side_by_side_keep_a_connection_each(scholar: Scholar) -> None:
 
 async def test_an_answer_of_another_shape_is_told_without_the_shape_s_makers(scholar: Scholar) -> None:
     source = asking(scholar.url, retries=0)
-    for body, told in (("<html>", "no JSON"), ('{"data": [3]}', "record 1: "), ('{"data": 3}', "data: ")):
+    for body, told in (("<html>", "not JSON"), ('{"data": [3]}', "record 1: "), ('{"data": 3}', "data: ")):
         scholar.troubles[:] = [Trouble("body", body=body)]
         with pytest.raises(LiteratureError, match="cannot be read") as caught:
             await ask(source, "search", "fruit")
@@ -595,6 +595,31 @@ async def test_a_bad_record_costs_that_record_and_is_told(scholar: Scholar) -> N
     await source.close()
 
 
+async def test_odd_records_of_the_wild_cost_themselves(scholar: Scholar) -> None:
+    source = asking(scholar.url, retries=0)
+    good: dict[str, Any] = {
+        "paperId": A,
+        "title": "Fruit <i>in vitro</i>",
+        "abstract": "Half \ud800 a letter.",
+    }
+    odd = [{**good, "authors": [None]}, None, {**good, "publicationDate": "2019-00-00"}]
+    scholar.troubles[:] = [Trouble("body", body=json.dumps({"offset": 0, "data": [*odd, good]}))]
+    request = Request("search", "fruit")
+    (paper,) = await source.look_up(request)
+    assert (paper.title, "a letter." in paper.abstract) == ("Fruit in vitro", True)
+    assert [fault.partition(" (")[0] for fault in request.faults] == ["3 of 4 records cannot be read"]
+    await source.close()
+
+
+async def test_pages_that_do_not_move_end_at_once(scholar: Scholar) -> None:
+    source, data = asking(scholar.url, retries=0), [{"paperId": A, "title": "Fruit"}]
+    pages = [{"offset": at, "next": at + 100, "data": data} for at in range(0, 900, 100)]
+    scholar.troubles[:] = [Trouble("body", body=json.dumps(page)) for page in pages]
+    assert len(await source.look_up(Request("search", "fruit", limit=300))) == 1
+    assert len(scholar.requests) == 2
+    await source.close()
+
+
 async def test_an_answer_that_grows_is_left_at_a_bound(scholar: Scholar) -> None:
     source = asking(scholar.url, retries=0)
     scholar.troubles[:] = [Trouble("body", body='{"data": [' + "[]," * 500_000 + "0]}")]
@@ -612,6 +637,6 @@ async def test_an_answer_that_grows_is_left_at_a_bound(scholar: Scholar) -> None
 async def test_an_answer_from_where_the_service_sends_us_on_is_told_with_its_place(scholar: Scholar) -> None:
     source = asking(scholar.url, retries=0)
     scholar.troubles[:] = [Trouble("status", None, status=301, headers={"Location": "/login"})]
-    with pytest.raises(LiteratureError, match=r"on and on.*/login.*\(301\)"):
+    with pytest.raises(LiteratureError, match=r"too many redirections.*/login.*\(301\)"):
         await ask(source, "search", "fruit")
     await source.close()

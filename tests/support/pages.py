@@ -88,7 +88,7 @@ def script(block: Block) -> str:
 def environment(home: Path, server: str, cache: Path) -> dict[str, str]:
     """What a reader's terminal has: an empty home, the fake server in place of providers, and no other network."""
     # Listed prices count for the providers' own servers, those of such a folder for any server.
-    shutil.copytree(ROOT / "models", home / "list" / "models")
+    shutil.copytree(ROOT / "configs/models", home / "list/configs/models")
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith(("MANYHEADS", "PYTHON"))},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -89,6 +89,13 @@ def measure(
     rnd_neighbours: Annotated[
         int, typer.Option(metavar="NUMBER", min=1, help="Q of RND: papers around each of these.")
     ] = 50,
+    rnd_density: Annotated[
+        Literal["paper", "abstract"],
+        typer.Option(
+            help="How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean "
+            "distances of abstracts."
+        ),
+    ] = "paper",
     show_neighbours: Annotated[
         bool, typer.Option("--show-neighbours", help="List the nearest papers.")
     ] = False,
@@ -138,7 +145,11 @@ def measure(
     if services:
         results = _by_services(texts, embedding, sets or (), retrieve, normalise, how)
     else:
-        how |= {"search": search, "rnd": (rnd_papers, rnd_neighbours) if rnd else None}
+        how |= {
+            "search": search,
+            "rnd": (rnd_papers, rnd_neighbours) if rnd else None,
+            "density": rnd_density,
+        }
         results = _by_corpus(texts, corpus, embedding, normalise, how)
     _report(results, json, out, show_neighbours)
     _keep(results, json)
@@ -272,6 +283,7 @@ def _show(found: "Sequence[Score]", neighbours: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from manyheads.measures import BY_FIELD
     from manyheads.measures.scores import mean_score, measures_of, title
 
     def number(value: float | None) -> str:
@@ -292,6 +304,8 @@ def _show(found: "Sequence[Score]", neighbours: bool) -> None:
         )
     console.print(title(found), markup=False, highlight=False, style="italic", soft_wrap=True)
     console.print(table, markup=False)
+    if any(score.on is not None for score in found):
+        console.print(f"{BY_FIELD}.", markup=False, highlight=False, soft_wrap=True)
     for score in found if neighbours else ():
         near = Table("period", "distance", "year", "cited", "title", box=None, padding=(0, 2, 0, 0))
         latter = "retrieved" if score.against == "services" else "contemporary"

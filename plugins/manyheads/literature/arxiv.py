@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
 from manyheads.literature.queries import salient
-from manyheads.literature.source import LackingError, Request, Service, few_values, papers_of
+from manyheads.literature.source import LackingError, Request, Service, few_values, moves, papers_of
 from manyheads.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
 from manyheads.retry import GarbledError, Pace, RefusedError
 
@@ -20,6 +20,10 @@ PACE = Pace(3.0, at_once=1)
 _PAGE = 100
 _MOST_WORDS = 32
 _FIRST, _LAST = dt.date(1990, 1, 1), dt.date(2199, 12, 31)
+_NO_LETTERS = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#x0*(?:d[89a-f]..|[0-8bcef]|1[0-9a-f]|fff[ef]);", re.IGNORECASE
+)
+"""Control characters and halves of letters, which XML does not take: one of them would cost the whole page."""
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _OPENSEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"
@@ -53,7 +57,7 @@ class Arxiv(Service):
             first = window.after or _FIRST
             last = window.before - dt.timedelta(days=1) if window.before else _LAST
             words.append(f"submittedDate:[{first:%Y%m%d}0000 TO {last:%Y%m%d}2359]")
-        papers, start, total = list[Paper](), 0, 1
+        papers, seen, start, total = list[Paper](), set[str](), 0, 1
         size = min(request.limit, _PAGE)
         while start < total and len(papers) < request.limit:
             params = {
@@ -63,6 +67,8 @@ class Arxiv(Service):
                 "max_results": size,
             }
             page, total = await self._feed(params, "search", request)
+            if not moves(page, seen):
+                break
             papers += filter(request.window.holds, page)
             start += size
         return papers[: request.limit]
@@ -100,7 +106,7 @@ def _read(body: bytes, request: Request) -> tuple[list[Paper], int]:
     from defusedxml.ElementTree import fromstring
 
     try:
-        feed: Element = fromstring(few_values(body, b"<="))
+        feed: Element = fromstring(_NO_LETTERS.sub(b"", few_values(body, b"<=")))
     except (ParseError, DefusedXmlException, LookupError, ValueError) as error:
         raise GarbledError(f"not an Atom feed: {error}") from error
     if feed.tag != f"{_ATOM}feed":

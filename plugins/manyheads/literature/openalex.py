@@ -1,7 +1,6 @@
 """OpenAlex. pyalex words the requests; we send them, as pyalex has a fixed address and ignores Retry-After."""
 
 import datetime as dt
-import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from pydantic import BaseModel
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
 from manyheads.literature.queries import words_of
-from manyheads.literature.source import Part, Request, Service, T, papers_of, parse, read_json
+from manyheads.literature.source import Part, Request, Service, T, moves, papers_of, parse, read_json
 from manyheads.papers import Paper, year_of
 from manyheads.retry import Pace, RefusedError
 
@@ -37,11 +36,6 @@ _FIELDS: dict[Part, str] = {
     "retracted": "is_retracted",
 }
 
-_MARKUP = re.compile(
-    r"</?(?:i|b|u|em|strong|italic|bold|sub|sup|sc|scp|tt|(?:jats|mml):[a-z]+)(?:\s[^<>]*)?>", re.IGNORECASE
-)
-"""Publishers' markup in titles, removed to match them."""
-
 
 # The service's records; null is unknown.
 
@@ -50,8 +44,7 @@ def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
     """A work as the fields of a paper; None for one without a title."""
     from pyalex import invert_abstract
 
-    title = " ".join(_MARKUP.sub("", html.unescape(work["title"] or "")).split())
-    if not title:
+    if not (title := (work["title"] or "").strip()):
         return None
     if not _OWN_ID.fullmatch(number := _tail(work["id"])):
         raise ValueError(f"{number[:40]!r} is not an OpenAlex id")
@@ -201,7 +194,7 @@ class OpenAlex(Service):
 
     async def _works(self, works: Any, request: Request) -> list[Paper]:
         """Page after page until there are enough; the window is checked again after the service's filter."""
-        papers, cursor = list[Paper](), "*"
+        papers, seen, cursor = list[Paper](), set[str](), "*"
         works, window = works.select(_select(request).split(",")), request.window
         # the service's own filters include both ends
         if window.after:
@@ -210,6 +203,8 @@ class OpenAlex(Service):
             works = works.filter(to_publication_date=(window.before - dt.timedelta(days=1)).isoformat())
         while cursor and len(papers) < request.limit:
             page, following = await self._page(works, cursor, request.limit, request)
+            if not moves(page, seen):
+                break
             papers += filter(window.holds, page)
             cursor = following if following != cursor else None
         return papers[: request.limit]

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.source import Part, Request, Service, papers_of, parse, read_json
+from manyheads.literature.source import Part, Request, Service, moves, papers_of, parse, read_json
 from manyheads.papers import ANY_TIME, Paper, year_of
 from manyheads.retry import GarbledError, Pace, RefusedError
 
@@ -260,8 +260,10 @@ async def _pages(
 ) -> list[Paper]:
     """The first distinct papers inside the window, over several pages of `size`."""
     results = await first
-    papers: dict[str, Paper] = {}
+    papers, seen = dict[str, Paper](), set[str]()
     for end in range(size, most + 1, size):
+        if not moves(page, seen):
+            break
         for paper in filter(request.window.holds, page):
             papers.setdefault(paper.id, paper)
         # a short page is the last, whatever `next` says: the next request would be refused

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from manyheads import __version__
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError, describe
+from manyheads.literature.markup import plain
 from manyheads.models.answers import body_of, refusal_of, scrubbed
 from manyheads.objects import printable
 from manyheads.papers import ANY_TIME, Paper, Window
@@ -356,7 +357,7 @@ def parse(shape: type[_Shape], body: bytes) -> _Shape:
 def papers_of(
     records: Sequence[T], fields: Callable[[T], Mapping[str, Any] | None], request: Request
 ) -> list[Paper]:
-    """The papers of a service's records; unreadable ones are added to the request's `faults`.
+    """The papers of a service's records, without markup; unreadable ones are added to the request's `faults`.
 
     Args:
         fields: a record as the fields of a paper, or None for no paper; its exceptions are faults of the record.
@@ -368,7 +369,10 @@ def papers_of(
     for number, record in enumerate(records, 1):
         try:
             if values := fields(record):
-                papers.append(Paper.model_validate(values))
+                title, abstract = (plain(values.get(name) or "") for name in ("title", "abstract"))
+                title = " ".join(title.split())
+                paper = Paper.model_validate({**values, "title": title, "abstract": abstract})
+                papers += [paper] if title else []
             continue
         except ValidationError as error:
             why = describe(error)
@@ -384,3 +388,14 @@ def papers_of(
         raise GarbledError(told)
     request.faults.append(told)
     return papers
+
+
+def moves(page: Sequence[Paper], seen: set[str]) -> bool:
+    """Whether a page has papers that the pages before it did not have; a service may ignore where a page begins.
+
+    Args:
+        seen: the ids of the pages before, to which those of this one are added.
+    """
+    before = len(seen)
+    seen.update(paper.id for paper in page)
+    return not page or len(seen) > before

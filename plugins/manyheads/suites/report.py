@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.engine.system import Number
 from manyheads.escaping import csv_text, plain
+from manyheads.measures import BY_FIELD
 from manyheads.measures.calibration import FIGURES as ALIKE
 from manyheads.measures.calibration import Calibration
 from manyheads.measures.calibration import figure as alike
@@ -184,7 +185,9 @@ class Results:
         return self._mean(group_means(values, lambda place: place[0]), measure)
 
     def sign(self, measure: str) -> str:
-        """What a value above or below 0 means, over all conditions; empty for most measures."""
+        """What a value above or below 0 means, over all conditions, or what ON follows; empty for most measures."""
+        if measure == "on":
+            return f"{BY_FIELD}."
         number = numbers().get(measure)
         if not number or not number.signs:
             return ""

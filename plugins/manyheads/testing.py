@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -72,7 +72,7 @@ def _text(content: Any) -> str:
 
 
 @contextmanager
-def _serving() -> Iterator[Server]:
+def _serving() -> Generator[Server]:
     server = Server()
 
     class Handler(BaseHTTPRequestHandler):

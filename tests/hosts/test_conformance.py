@@ -39,7 +39,7 @@ class Broken(AutoGenHost):
 
         attempts = {"asked again": 1, "attempts": 9}.get(clause, attempts)
         super().__init__(models, forgiving if clause == "recall that fails" else recall, attempts)
-        self.framework = "" if clause == "name" else "broken"
+        vars(self)["framework"] = "" if clause == "name" else "broken"
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         match self.clause:

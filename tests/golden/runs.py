@@ -12,7 +12,7 @@ from golden.commands import command
 from support.command import Done
 
 HERE = Path(__file__).parent
-HOSTS = ("autogen", "agentscope")
+HOSTS = ("autogen", "agentscope", "agent_framework")
 CASES: dict[str, dict[str, Any]] = yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8"))
 RESULTS = HERE / "results"
 FOLDERS = HERE / "folders"

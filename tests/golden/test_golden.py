@@ -11,7 +11,11 @@ from golden.runs import CASES, HERE, HOSTS, RESULTS, Runs, differences, golden, 
 QUICK = ("virsci-replayed",)
 """What the quick suite runs on the second host as well; hosts/test_native_teams.py holds the hosts beside each other."""
 ON_HOSTS = [
-    pytest.param(name, host, marks=[pytest.mark.slow] if host != HOSTS[0] and name not in QUICK else [])
+    pytest.param(
+        name,
+        host,
+        marks=[pytest.mark.slow] if host == HOSTS[2] or (host != HOSTS[0] and name not in QUICK) else [],
+    )
     for name in CASES
     for host in HOSTS
 ]

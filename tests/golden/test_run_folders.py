@@ -17,7 +17,11 @@ from support.command import Done
 FINISHED = sorted(path.name for path in FOLDERS.glob("*-finished"))
 STOPPED = sorted(path.name for path in FOLDERS.glob("*-stopped"))
 ON_HOSTS = [
-    pytest.param(name, host, marks=[pytest.mark.slow] if name in FINISHED and host != HOSTS[0] else [])
+    pytest.param(
+        name,
+        host,
+        marks=[pytest.mark.slow] if host == HOSTS[2] or (name in FINISHED and host != HOSTS[0]) else [],
+    )
     for name in (*FINISHED, *STOPPED)
     for host in HOSTS
 ]

@@ -172,7 +172,9 @@ def service_tool(
     return CoreTool(tool_of_service(name, AgentFrameworkHost, model, config), Ledger())
 
 
-# Agent Framework's log says of each error of a tool that it tells the model of it.
+# Agent Framework's log says twice of each tool that refuses; the model is told, and the record of the turn.
 logging.getLogger("agent_framework").addFilter(
-    lambda record: "returning an error result to the model" not in str(record.msg)
+    lambda record: (
+        not str(record.msg).startswith(("Function '%s' raised", "Function %s failed", "Function failed"))
+    )
 )

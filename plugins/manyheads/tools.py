@@ -1,4 +1,4 @@
-"""The tool functions, host-neutral. Their descriptions and answers are in `prompts/tools/`."""
+"""The tool functions, host-neutral. Their texts for models are in `prompts/tools/`."""
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,15 +23,15 @@ from manyheads.replies import Expert, Text
 
 
 class ToolRefusedError(ValueError):
-    """A tool call that cannot be carried out; its message tells the model why."""
+    """A refused tool call; its message tells the model why."""
 
 
 class Words(Strict):
-    """The description of a tool for a model."""
+    """The description of a tool for models."""
 
     description: str
     arguments: dict[str, str] = Field(default_factory=dict[str, str])
-    """The description of each argument."""
+    """Descriptions of the arguments."""
 
 
 class SearchArguments(Strict):
@@ -116,9 +116,9 @@ ARGUMENTS: dict[str, type[Strict]] = {
     INVITE: InviteArguments,
 }
 LOOK_UPS = frozenset({SEARCH, PAPER, REFERENCES})
-"""The tools of the literature."""
+"""Tools that search the literature."""
 TOOLS = frozenset(ARGUMENTS)
-"""The tools that a role card may list."""
+"""Tools that role cards may list."""
 NONE: Mapping[str, type[Strict]] = {}
 SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
 
@@ -126,20 +126,20 @@ SHOWN: frozenset[Part] = frozenset(("abstract", "venue", "citations", "date"))
 def tool(
     name: str, prompts: Prompts, run: Callable[[Any], Awaitable[str]], arguments: type[Strict] | None = None
 ) -> Tool:
-    """A tool with the descriptions of its file.
+    """A tool with the description of its file.
 
     Args:
-        arguments: those of a system's own tool; from `ARGUMENTS` when None.
+        arguments: of a tool of a system; those of `ARGUMENTS` when None.
 
     Raises:
-        ConfigError: the file is invalid, or describes an unknown argument.
+        ConfigError: the file is not valid, or describes an unknown argument.
     """
     kind = arguments or ARGUMENTS[name]
     words = _words(name, prompts, kind)
     described = _described(kind, tuple(words.arguments.items()))
 
     def explain(error: ValidationError) -> str:
-        """What is wrong with a call's arguments, for the model."""
+        """The faults of arguments, for the model."""
         asked = slots(described)
         faults = [
             {
@@ -160,17 +160,17 @@ def _words(name: str, prompts: Prompts, arguments: type[Strict]) -> Words:
     words = prompts.words(path, Words) or Words(description=name)
     if unknown := words.arguments.keys() - fields:
         raise ConfigError(
-            f"{prompts.find(path)}: {name} has no argument {', '.join(sorted(unknown))}, but {', '.join(fields)}",
+            f"{prompts.find(path)}: {name} has no argument {', '.join(sorted(unknown))}; it has {', '.join(fields)}",
             hint="remove the line, or correct its name",
         )
     return words
 
 
 def problems(prompts: Prompts, own: Mapping[str, type[Strict]] = NONE) -> Iterator[str]:
-    """Problems of the description files of tools, a line each.
+    """The faults of tool descriptions, one per line.
 
     Args:
-        own: arguments of the system's own tools; shipped files for other systems' tools are not checked.
+        own: arguments of the system's own tools; files of other systems' tools are not read.
     """
     known, shipped = {**ARGUMENTS, **own}, shipped_forms().prompts.names("tools/")
     for path in prompts.names("tools/"):
@@ -182,7 +182,7 @@ def problems(prompts: Prompts, own: Mapping[str, type[Strict]] = NONE) -> Iterat
                 yield error.message
         elif path not in shipped:
             names = sorted({*known, *(PurePosixPath(each).stem for each in shipped)})
-            yield f"{prompts.find(path)}: there is no tool {name}, but {', '.join(names)}"
+            yield f"{prompts.find(path)}: no such tool {name!r}; tools are {', '.join(names)}"
 
 
 @cache
@@ -198,10 +198,10 @@ def _described(arguments: type[Strict], words: tuple[tuple[str, str], ...]) -> t
 def literature_tools(
     library: Library | None, listed: Collection[str] | None = None, prompts: Prompts | None = None
 ) -> tuple[Tool, ...]:
-    """The tools over a library, if there is one; with a role card's list, only those on it.
+    """The tools of a library, if there is one, limited to those of a role card's list.
 
-    A model sees no authors: scientists of an ecosystem stay masked in every look-up. A failed look-up says so: it must
-    not pass for one without results.
+    Authors are hidden from models, as scientists of an ecosystem stay anonymous. A failed look-up says so, unlike one
+    without hits.
     """
     if library is None:
         return ()
@@ -244,7 +244,7 @@ def inspirations_tools(
     prompts: Prompts | None = None,
     options: RetrievalConfig | None = None,
 ) -> tuple[Tool, ...]:
-    """The tool over a corpus's literature database, if the corpus has one and the role card lists the tool (SciPIP, §3.2)."""
+    """The tool of a corpus's literature database, if there is a corpus and the role card lists it (SciPIP, §3.2)."""
     asker = inspirer(literature, options or RetrievalConfig())
     if asker is None or (listed is not None and INSPIRE not in listed):
         return ()
@@ -265,7 +265,7 @@ def inspirations_tools(
     return (tool(INSPIRE, words, run),)
 
 
-# Tools over the author knowledge bank: find and ask scientists (VirSci 2025, §3.2, App. D.2.1).
+# Tools of the author knowledge bank: whom to ask, and asking them (VirSci 2025, §3.2, App. D.2.1).
 
 
 def find_scientists_tool(
@@ -284,10 +284,10 @@ def find_scientists_tool(
 def invite_scientist_tool(
     invite: Callable[[str, str], Awaitable[str]], prompts: Prompts | None = None
 ) -> Tool:
-    """Ask an outside scientist, who answers once without joining the team.
+    """Ask an outside scientist, who answers once and does not join the team.
 
     Args:
-        invite: puts a question to the scientist of a name; raises `ToolRefusedError` if it cannot, see `refused`.
+        invite: puts a question to the scientist of this name; raises `ToolRefusedError` if it cannot, see `refused`.
     """
 
     async def run(arguments: InviteArguments) -> str:
@@ -297,12 +297,12 @@ def invite_scientist_tool(
 
 
 def scientist_named(name: str, scientists: Iterable[Scientist]) -> str:
-    """The scientist of a name as a model writes it, such as `scientist 9` or `Scientist9 (robotics)`."""
+    """The scientist whom a model names, such as `scientist 9` or `Scientist9 (robotics)`."""
     known = {fold(scientist.name): scientist.name for scientist in scientists}
     mentions = [name, *re.findall(r"[^\W\d_]+[\s_#-]*\d+", name)]
     return next((known[fold(each)] for each in mentions if fold(each) in known), name.strip())
 
 
 def refused(problem: str, prompts: Prompts) -> ToolRefusedError:
-    """Why a scientist is not asked: `member`, `unknown` or `enough`."""
+    """The refusal of an invitation: `member`, `unknown` or `enough`."""
     return ToolRefusedError(prompts.render(f"tools/{INVITE}.md.j2", {"problem": problem}).strip())

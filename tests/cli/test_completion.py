@@ -38,7 +38,7 @@ def home(tmp_path: Path) -> Path:
             ["mamorx", "mamorx-alone", "mamorx-multi-agent", "mamorx-outline", "mamorx-plain", "my.yaml"],
         ),
         ("check my", ["my.yaml"]),
-        ("run virsci --host ", ["agentscope", "autogen"]),
+        ("run virsci --host ", ["agent_framework", "agentscope", "autogen"]),
         ("run virsci --host agents", ["agentscope"]),
         ("run virsci --budget c", ["calls="]),
         ("run virsci -m openai/gpt-4o-m", ["openai/gpt-4o-mini"]),

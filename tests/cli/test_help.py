@@ -21,7 +21,7 @@ from manyheads.errors import EXIT_CODES, BudgetError, ConfigError, ExitCode, Lit
 from manyheads.literature.readers.formats import FORMATS
 from manyheads.systems import systems
 from manyheads.systems.planted_error.planted import KINDS
-from support.command import manyheads_command
+from support.command import manyheads_command, parsed
 
 WHOLE: Any = typer.main.get_command(app)
 
@@ -35,16 +35,6 @@ def commands(group: Any = WHOLE, path: tuple[str, ...] = ()) -> Iterator[tuple[s
 
 
 COMMANDS = dict(commands())
-
-
-def parsed(words: list[str]) -> None:
-    """Take a command line through the parser, and run nothing."""
-    group, path = WHOLE, list[str]()
-    while hasattr(group, "commands"):
-        path.append(words.pop(0))
-        group = group.commands[path[-1]]
-    parent = WHOLE.make_context("manyheads", [path[0]])
-    group.make_context(" ".join(path), words, parent=parent)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

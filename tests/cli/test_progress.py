@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 
 import manyheads
-from manyheads.cli.options import going_on_later
+from manyheads.cli.options import resumable
 from manyheads.cli.progress import LiveView, Standing, jobs_progress, line_of, plain, run_progress
 from manyheads.core import Usage
 from manyheads.core.events import (
@@ -104,7 +104,7 @@ def test_the_last_line_after_an_interrupt_stays(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    with pytest.raises(typer.Exit), going_on_later(), jobs_progress("runs", 3):
+    with pytest.raises(typer.Exit), resumable(), jobs_progress("runs", 3):
         raise KeyboardInterrupt
     drawn, last = capsys.readouterr().err.rstrip("\n").rsplit("\n", 1)
     assert "0/3" in drawn

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from manyheads.cli.forms import ratings as app
 from support.command import Done, manyheads_command
+from support.invoked import mistake
 from support.results import write
 
 
@@ -95,10 +97,37 @@ def test_ratings_of_another_origin_are_read_by_their_columns(tmp_path: Path) -> 
     done = manyheads_command("rating", "agreement", "own.csv", "--columns", columns, cwd=tmp_path)
     assert (done.code, "6 texts, 2 raters" in done.out) == (0, True)
     wrong = manyheads_command("rating", "agreement", "own.csv", "--columns", "who=Who", cwd=tmp_path)
-    assert "'who'" in wrong.message
+    assert "no column rater, id" in wrong.message
     assert "rater=COLUMN" in wrong.message
+    absent = manyheads_command("rating", "agreement", "own.csv", "--columns", f"{columns}2", cwd=tmp_path)
+    assert "no column 'Nov2' (novelty)" in absent.message
     bare = manyheads_command("rating", "agreement", "own.csv", cwd=tmp_path)
     assert "--columns rater=COLUMN" in bare.message
+
+
+def test_any_criteria_and_scale_are_read_and_stated(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text(
+        "who;paper;clear;new;venue\nA;1;80,5;3.0;x\nB;1;90;NA;x\nA;2;20;;y\nB;2;30;5;y\n", encoding="utf-8"
+    )
+    arguments = [
+        "agreement",
+        str(tmp_path / "own.csv"),
+        "--columns",
+        "rater=who,id=paper,clarity=clear,fresh=new",
+    ]
+    told = CliRunner().invoke(app, arguments).stdout
+    assert re.search(
+        r"^clarity +mean 55\.12 of 2 texts, .*; 4 ratings between 20 and 90$", told, re.MULTILINE
+    )
+    assert re.search(
+        r"^fresh +mean 4\.00 of 2 texts, .*; 2 ratings between 3 and 5, 2 missing$", told, re.MULTILINE
+    )
+    assert re.search(r"^Not read +venue", told, re.MULTILINE)
+    scaled = CliRunner().invoke(app, [*arguments, "--scale", "0-100", "--json"]).stdout
+    assert json.loads(scaled)["scale"] == [0, 100]
+    off = CliRunner().invoke(app, [*arguments, "--scale", "0-50"])
+    assert "own.csv:2: column clarity: '80,5' is no number from 0 to 50" in mistake(off).message
+    assert "--scale 0-100" in str(mistake(CliRunner().invoke(app, [*arguments, "--scale", "5"])).hint)
 
 
 def test_a_bad_rating_stops_with_its_place(home: Path) -> None:

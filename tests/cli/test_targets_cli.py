@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from manyheads.cli.options import going_on_later
+from manyheads.cli.options import resumable
 from manyheads.literature import semantic_scholar
 from manyheads.retry import Pace
 from manyheads.suites.spec import read_cases
@@ -155,7 +155,7 @@ def test_mistakes_are_told(tmp_path: Path, arguments: tuple[str, ...], said: str
 def test_an_interrupt_says_whether_anything_is_kept(
     kept: bool, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(typer.Exit) as ended, going_on_later(kept=kept):
+    with pytest.raises(typer.Exit) as ended, resumable(kept=kept):
         raise KeyboardInterrupt
     assert ended.value.exit_code == 130
     assert said in capsys.readouterr().err

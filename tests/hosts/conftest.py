@@ -2,11 +2,11 @@
 
 import pytest
 
-from support.hosts import HOSTS
-from support.native import Hosting, hosting
+from support.hosts import EACH
+from support.native import Hosting, can_ask, hosting
 
 
-@pytest.fixture(params=HOSTS)
+@pytest.fixture(params=EACH)
 def name(request: pytest.FixtureRequest) -> str:
     """Each host by its name."""
     return request.param
@@ -16,3 +16,11 @@ def name(request: pytest.FixtureRequest) -> str:
 def host(name: str) -> Hosting:
     """Opens the host on models, or on one that is the default."""
     return hosting(name)
+
+
+@pytest.fixture(autouse=True)
+def installed(request: pytest.FixtureRequest) -> None:
+    """Skips what needs a client that is not installed."""
+    case = request.node.name
+    if "agent_framework" in case and "anthropic" in case and not can_ask("agent_framework", "anthropic"):
+        pytest.skip("agent-framework-anthropic is not installed: it clashes with AutoGen's client")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_framework import Agent as AFAgent
 from agentscope.agent import Agent
 from agentscope.credential import OpenAICredential
 from agentscope.model import OpenAIChatModel
@@ -28,6 +29,7 @@ from manyheads.retry import Pace
 from replies.test_own import SCHEMA, card_in
 from support.faults import Fault
 from support.llm import LLM
+from support.native import plain_client
 from support.requests import Request
 from support.scholar import Scholar, record
 from support.turns import LOOK_UP, model
@@ -45,6 +47,9 @@ async def native(name: str, llm: LLM) -> AsyncGenerator[Any]:
         )
         yield client
         await client.close()
+    elif name == "agent_framework":
+        yield (own := plain_client(llm.base_url))
+        await own.client.close()
     else:
         credential = OpenAICredential(api_key=SecretStr("k"), base_url=llm.base_url)
         theirs = OpenAIChatModel(credential, "m", stream=False, max_retries=0)
@@ -233,7 +238,7 @@ async def test_an_agent_of_ones_own_is_asked(llm: LLM, name: str, role_agent: Ca
         await ask(agent, "review", indicator="novelty")
     with pytest.raises(ConfigError, match="model: an agent has its own"):
         await ask(agent, "review", idea=IDEA, model="offline")
-    await (agent if name == "autogen" else agent.model).close()
+    await (agent.model if name == "agentscope" else agent).close()
 
 
 async def test_any_agent_takes_a_prompt_of_a_role(llm: LLM, name: str) -> None:
@@ -241,6 +246,8 @@ async def test_any_agent_takes_a_prompt_of_a_role(llm: LLM, name: str) -> None:
         agent = (
             AssistantAgent("mine", client, system_message="Be kind.")
             if name == "autogen"
+            else AFAgent(client, "Be kind.", name="mine")
+            if name == "agent_framework"
             else Agent("mine", "Be kind.", client)
         )
         with pytest.raises(ConfigError, match="plays no role"):

@@ -9,21 +9,21 @@ import pytest
 
 from manyheads.core.events import Invited
 from support.faults import Fault
+from support.hosts import HOSTS
 from support.llm import LLM, Given
 from support.play import Played, config_for, play
 from support.requests import Request
 from support.results import but_for_the_host
 
-HOSTS = ("autogen", "agentscope")
 INVITES = ("invitation.enabled=true", "models.default.price.input=0.15", "models.default.price.output=0.6")
 
 
 def question(request: Request) -> str:
-    """What both hosts show alike: persona and question, not where the hook's passage and tool results stand."""
+    """What all hosts show alike: persona and question, not where the hook's passage and tool results stand."""
     return f"{request.system.strip()}\0{request.asking.strip()}"
 
 
-async def on_both(tmp_path: Path, *sets: str, answers: Given | None = None, **more: Any) -> list[Played]:
+async def on_each(tmp_path: Path, *sets: str, answers: Given | None = None, **more: Any) -> list[Played]:
     """Play one config on each host, each with a server of its own that answers alike."""
     played: list[Played] = []
     for host in HOSTS:
@@ -34,10 +34,10 @@ async def on_both(tmp_path: Path, *sets: str, answers: Given | None = None, **mo
 
 
 def assert_congruent(played: list[Played]) -> None:
-    first, second = (but_for_the_host(each.folder) for each in played)
-    assert first == second
-    first, second = (sorted(map(question, each.requests)) for each in played)
-    assert first == second
+    first, *others = (but_for_the_host(each.folder) for each in played)
+    assert all(other == first for other in others)
+    first, *others = (sorted(map(question, each.requests)) for each in played)
+    assert all(other == first for other in others)
 
 
 def one_of(request: Request, *names: str) -> str:
@@ -46,7 +46,7 @@ def one_of(request: Request, *names: str) -> str:
 
 
 def guest(request: Request) -> str | None:
-    """Somebody outside the team whom the hook's passage names, now and then; the same on both hosts."""
+    """Somebody outside the team whom the hook's passage names, now and then; the same on every host."""
     passage = request.text.partition("<scientists>")[2].partition("</scientists>")[0]
     named = re.findall(r"^- (Scientist\d+):", passage, re.MULTILINE)
     return one_of(request, named[-1], "", "") or None if named else None
@@ -58,13 +58,13 @@ def goes_on(request: Request) -> bool:
 
 @pytest.mark.slow
 async def test_without_invitations(tmp_path: Path) -> None:
-    assert_congruent(await on_both(tmp_path, "turns=2"))
+    assert_congruent(await on_each(tmp_path, "turns=2"))
 
 
 @pytest.mark.slow
 async def test_with_a_random_order_and_adaptive_turns(tmp_path: Path) -> None:
     sets = ("topology=random", "turns.default=3", "turns.adaptive=true", "team.exploration=normal")
-    assert_congruent(await on_both(tmp_path, *sets, answers={"another_turn": goes_on}))
+    assert_congruent(await on_each(tmp_path, *sets, answers={"another_turn": goes_on}))
 
 
 def alike(request: Request) -> list[dict[str, Any]]:
@@ -83,7 +83,7 @@ async def test_with_self_review(tmp_path: Path, embedding: str) -> None:
         "topology=random",
         f"embedding={embedding}",
     )
-    played = await on_both(tmp_path, *sets, answers={"overlaps": alike})
+    played = await on_each(tmp_path, *sets, answers={"overlaps": alike})
     assert_congruent(played)
     assert len(played[0].result["self_review"]["reviews"]) > 1
 
@@ -97,14 +97,14 @@ async def test_with_replies_that_are_asked_for_again(tmp_path: Path) -> None:
         )
 
     fault = Fault("missing", times=None, when=now_and_then)
-    played = await on_both(tmp_path, faults=[fault])
+    played = await on_each(tmp_path, faults=[fault])
     assert_congruent(played)
     assert len(played[0].result["warnings"]) > 3
 
 
 @pytest.mark.slow
 async def test_with_guests_wished_for_in_replies(tmp_path: Path) -> None:
-    played = await on_both(tmp_path, *INVITES, answers={"invite": guest, "question": "Why?"})
+    played = await on_each(tmp_path, *INVITES, answers={"invite": guest, "question": "Why?"})
     assert_congruent(played)
     assert len({event.stage for event in played[0].of(Invited)}) > 1
 
@@ -115,7 +115,7 @@ async def test_with_guests_called_by_tools(tmp_path: Path) -> None:
         return {"name": guest(request) or "Nobody", "question": "What would you measure?"}
 
     calls = [("find_scientists", {"interest": "robots"}), ("invite_scientist", wish)]
-    played = await on_both(tmp_path, *INVITES, "models.default.tools=true", tool_calls=calls)
+    played = await on_each(tmp_path, *INVITES, "models.default.tools=true", tool_calls=calls)
     assert_congruent(played)
     assert len({event.stage for event in played[0].of(Invited)}) > 1
     assert played[0].result["usage"]["cost"] > 0

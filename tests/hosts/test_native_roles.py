@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
+import agent_framework
 import pytest
 from agentscope.agent import Agent
 from agentscope.message import TextBlock, UserMsg
@@ -46,6 +47,8 @@ def dumped(agent: RoleAgent) -> dict[str, Any]:
 def native_tool(name: str) -> Any:
     if name == "autogen":
         return FunctionTool(weigh, description="Weigh something.")
+    if name == "agent_framework":
+        return agent_framework.tool(weigh)
     return ScopeTool(weigh_here, is_read_only=True)
 
 

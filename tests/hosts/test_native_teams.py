@@ -17,7 +17,7 @@ from manyheads.systems import systems
 from manyheads.systems.loading import reopen
 from support.command import result_of
 from support.faults import Fault
-from support.hosts import HOSTS
+from support.hosts import BOTH
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, TOPIC, Native, small
 from support.requests import Request
@@ -39,7 +39,7 @@ def llm() -> Iterator[LLM]:
         yield server
 
 
-@pytest.fixture(params=HOSTS)
+@pytest.fixture(params=BOTH)
 def made(request: pytest.FixtureRequest, llm: LLM, tmp_path: Path) -> Made:
     def make(system: str = REVIEW, **more: Any) -> Native:
         return Native(request.param, small(system, llm, **more), tmp_path / "runs")
@@ -67,7 +67,7 @@ def test_every_system_is_a_class_of_either_host(system: str) -> None:
 @pytest.mark.parametrize("system", ASKED)
 async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
     results: list[str] = []
-    for host in HOSTS:
+    for host in BOTH:
         with LLM(seed=question, answers=ANSWERS) as llm:
             team = Native(host, small(system, llm), tmp_path / host)
             folder = await team.run(ASKED[system])
@@ -82,7 +82,7 @@ IN_TURN = {"virsci": "agentscope", "rebuttal": "autogen"}
 STOPS = [
     pytest.param(host, name, marks=[] if IN_TURN.get(name) == host else [pytest.mark.slow])
     for name in ASKED
-    for host in HOSTS
+    for host in BOTH
 ]
 
 

@@ -18,7 +18,7 @@ from attack.server import Misbehaving
 from manyheads.core import Image, Message
 from manyheads.errors import ModelError
 from manyheads.hosts.autogen.client import model_info
-from support.native import Hosting
+from support.native import Hosting, plain_client
 from support.turns import LOOK_UP, model, turn
 
 FOREIGN = ("Error code", "validation error", "NoneType", "Traceback", "Errno", "{'", "line 1 column", "502")
@@ -42,6 +42,8 @@ def borrowed(host: str, server: Misbehaving, behaviour: str) -> Any:
         return OpenAIChatCompletionClient(
             model=behaviour, base_url=server.base_url, api_key="none", model_info=info, max_retries=0
         )
+    if host == "agent_framework":
+        return plain_client(server.base_url, behaviour)
     key = SecretStr("none")
     return OpenAIChatModel(OpenAICredential(api_key=key, base_url=server.base_url), behaviour)
 
@@ -156,6 +158,11 @@ async def test_an_agent_over_a_client_of_the_users_does_not_wait_for_ever(
             async with asyncio.timeout(20):
                 await agent.run(task="Review owls.")
         await client.close()
+    elif name == "agent_framework":
+        with pytest.raises(ModelError, match="it calls the tool search_papers"):
+            async with asyncio.timeout(20):
+                await agent.run("Review owls.")
+        await client.client.close()
     else:
         async with asyncio.timeout(20):
             await agent.reply(UserMsg("user", "Review owls."))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_framework import Agent as AFAgent
 from agentscope.agent import Agent
 from agentscope.credential import OpenAICredential
 from agentscope.message import UserMsg
@@ -26,7 +27,7 @@ from manyheads.literature.documents import picture_in
 from manyheads.models import sight
 from support.faults import Fault
 from support.llm import LLM
-from support.native import quick_on
+from support.native import plain_client, quick_on
 from support.requests import Request
 from support.sight import SEEING
 from support.turns import model
@@ -65,6 +66,16 @@ async def editor(
 ) -> AsyncGenerator[Callable[[str], Awaitable[str]]]:
     """An agent of the framework's own, made as its users make one, with a tool of ours that asks the same client."""
     tool = import_module(f"manyheads.hosts.{name}").service_tool
+    if name == "agent_framework":
+        theirs = plain_client(llm.base_url, "test")
+        own = AFAgent(theirs, name="editor", tools=[tool(service, theirs, **more)])
+
+        async def run(task: str) -> str:
+            return (await own.run(task)).text
+
+        yield run
+        await theirs.client.close()
+        return
     if name == "autogen":
         client = OpenAIChatCompletionClient(
             model="test",
@@ -184,6 +195,8 @@ async def called(name: str, tool: Any, **arguments: Any) -> str:
         except ValueError as error:
             return str(error)
     try:
+        if name == "agent_framework":
+            return (await tool.invoke(arguments=arguments))[0].text
         return (await tool(**arguments)).content[0].text
     except ValueError as error:
         return str(error)

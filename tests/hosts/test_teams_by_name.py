@@ -13,14 +13,14 @@ from pydantic import SecretStr
 from manyheads import load_config
 from manyheads.config import ModelConfig
 from manyheads.errors import ConfigError
-from manyheads.hosts.agentscope import pipeline_of
-from manyheads.hosts.autogen import ModelClient, team_of
+from manyheads.hosts.autogen import ModelClient
 from support.llm import LLM
+from support.native import CLASSES
 from support.turns import model
 
 
 def made(name: str, system: str = "virsci") -> type[Any]:
-    return team_of(system) if name == "autogen" else pipeline_of(system)
+    return CLASSES[name](system)
 
 
 def test_the_same_config_in_five_ways(name: str, tmp_path: Path) -> None:
@@ -87,6 +87,8 @@ async def test_a_named_model_is_asked(name: str, llm: LLM, tmp_path: Path) -> No
     team = made(name, "conference-review")(model=model(llm), out=tmp_path, review={"repeats": 1})
     if name == "autogen":
         await team.run(task="# Owls\n\nWe plan with owls.")
+    elif name == "agent_framework":
+        await team.run("# Owls\n\nWe plan with owls.")
     else:
         async for _ in team.reply_stream(UserMsg("user", "# Owls\n\nWe plan with owls.")):
             pass

@@ -210,3 +210,24 @@ async def test_an_entry_without_a_title_is_told(server: ArxivServer) -> None:
 
 def test_its_pace_is_that_of_its_terms() -> None:
     assert Pace(3.0, at_once=1) == PACE
+
+
+async def test_pages_that_do_not_move_end_at_once() -> None:
+    class Standing(ArxivServer):
+        def _page(self, found: Any, params: Any) -> str:
+            return super()._page(found, {**params, "start": "0"})
+
+    with Standing(papers=MANY) as server:
+        source = asking(server.url)
+        assert len(await source.look_up(Request("search", "grain", limit=230))) == 100
+        assert len(server.requests) == 2
+        await source.close()
+
+
+async def test_what_is_no_letter_does_not_cost_the_page(server: ArxivServer) -> None:
+    feed = server.body
+    server.body = lambda asked: feed(asked).replace("Soft fingers", "Soft\x0b &#xD800;fingers")  # type: ignore[method-assign]
+    source = asking(server.url)
+    [paper] = await ask(source, "search", "tactile nuts")
+    assert paper.abstract == "Soft fingers grasp soft fruit."
+    await source.close()

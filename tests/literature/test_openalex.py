@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.errors import LiteratureError
 from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.source import Operation
+from manyheads.literature.source import Operation, Request
 from manyheads.papers import Paper, Window
 from manyheads.retry import Pace
 from support.openalex import OpenAlexServer, work
@@ -293,3 +293,25 @@ async def test_a_wrong_address_is_no_missing_paper(server: OpenAlexServer) -> No
     assert [await paper_of(right, "W404") for _ in range(3)] == [None] * 3
     assert len(server.requests) == 3 + 1, "an address is looked at once"
     await right.close()
+
+
+async def test_pages_that_do_not_move_end_at_once() -> None:
+    class Standing(OpenAlexServer):
+        def _listed(self, found: Any, params: Any, known: Any) -> Any:
+            first = super()._listed(found, {**params, "cursor": "*"}, known)
+            return {**first, "meta": {**first["meta"], "next_cursor": f"at-{len(self.requests)}"}}
+
+    with Standing(papers=MANY) as server:
+        source = asking(server.url)
+        assert len(await source.look_up(Request("search", "grain", limit=230))) == 100
+        assert len(server.requests) == 2
+        await source.close()
+
+
+async def test_an_abstract_comes_without_its_publisher_s_markup() -> None:
+    given = "<jats:p>Fruit at p < 0.05 &amp; x<sub>2</sub>.</jats:p>"
+    with OpenAlexServer(papers=[work(1, "Fruit", abstract=given)]) as server:
+        source = asking(server.url)
+        [paper] = await ask(source, "search", "fruit")
+        await source.close()
+    assert paper.abstract == "Fruit at p < 0.05 & x2."

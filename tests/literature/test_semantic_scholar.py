@@ -595,6 +595,31 @@ async def test_a_bad_record_costs_that_record_and_is_told(scholar: Scholar) -> N
     await source.close()
 
 
+async def test_odd_records_of_the_wild_cost_themselves(scholar: Scholar) -> None:
+    source = asking(scholar.url, retries=0)
+    good: dict[str, Any] = {
+        "paperId": A,
+        "title": "Fruit <i>in vitro</i>",
+        "abstract": "Half \ud800 a letter.",
+    }
+    odd = [{**good, "authors": [None]}, None, {**good, "publicationDate": "2019-00-00"}]
+    scholar.troubles[:] = [Trouble("body", body=json.dumps({"offset": 0, "data": [*odd, good]}))]
+    request = Request("search", "fruit")
+    (paper,) = await source.look_up(request)
+    assert (paper.title, "a letter." in paper.abstract) == ("Fruit in vitro", True)
+    assert [fault.partition(" (")[0] for fault in request.faults] == ["3 of 4 records cannot be read"]
+    await source.close()
+
+
+async def test_pages_that_do_not_move_end_at_once(scholar: Scholar) -> None:
+    source, data = asking(scholar.url, retries=0), [{"paperId": A, "title": "Fruit"}]
+    pages = [{"offset": at, "next": at + 100, "data": data} for at in range(0, 900, 100)]
+    scholar.troubles[:] = [Trouble("body", body=json.dumps(page)) for page in pages]
+    assert len(await source.look_up(Request("search", "fruit", limit=300))) == 1
+    assert len(scholar.requests) == 2
+    await source.close()
+
+
 async def test_an_answer_that_grows_is_left_at_a_bound(scholar: Scholar) -> None:
     source = asking(scholar.url, retries=0)
     scholar.troubles[:] = [Trouble("body", body='{"data": [' + "[]," * 500_000 + "0]}")]

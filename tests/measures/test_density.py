@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.errors import MeasureError
-from manyheads.measures.novelty import relative_neighbour_density
+from manyheads.measures.novelty import relative_neighbour_density as density_of
 from manyheads.measures.papers import Papers
 from support.measured import at, laid_out, plain_distances, random_papers, random_points
 
+relative_neighbour_density = partial(density_of, density="abstract")
 SEEDS = st.integers(0, 2**32 - 10)
 LINE = laid_out(*(((place,), 2010, 1) for place in (0, 1, 2, 3, 10, 12)))
 
@@ -106,3 +108,19 @@ def test_where_no_sizes_fit_none_are_named() -> None:
     with pytest.raises(MeasureError, match="need 100 past papers; the corpus has 2") as refused:
         relative_neighbour_density(at([0]), laid_out(((0,), 2010, 1), ((1,), 2010, 1)))
     assert str(refused.value).endswith("next: measure against a larger corpus")
+
+
+@settings(max_examples=25)
+@given(seed=SEEDS, around=st.integers(1, 40), own=st.integers(1, 39))
+def test_as_in_its_paper_by_mean_cosine_distances(seed: int, around: int, own: int) -> None:
+    papers, points = random_papers(seed), random_points(seed + 5)
+    unit = papers.vectors / np.linalg.norm(papers.vectors, axis=1, keepdims=True)
+    among = 1 - unit @ unit.T
+    np.fill_diagonal(among, np.inf)
+    thinness = np.sort(among, axis=1)[:, :own].mean(axis=1)
+    expected = list[float]()
+    for point in points:
+        far = 1 - unit @ (point / np.linalg.norm(point))
+        ours = np.sort(far)[:own].mean()
+        expected.append(float(np.mean(thinness[np.argsort(far)[:around]] <= ours)))
+    assert density_of(points, papers, around=around, own=own) == pytest.approx(expected, abs=1 / around / 2)

@@ -3,13 +3,15 @@
 import json
 import random
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.measures.alignment import Alignment, alignments, as_data
-from manyheads.measures.ranking import JudgedSet, Rankings
+from manyheads.errors import RatingError
+from manyheads.measures.alignment import Alignment, alignments, as_data, as_lines
+from manyheads.measures.ranking import JudgedSet, Rankings, own_rankings
 from manyheads.measures.statistics import Mean, kendall_tau
 
 Ranks = tuple[int, ...]
@@ -147,3 +149,63 @@ def test_kendalls_tau_of_a_worked_example() -> None:
     """Of ten pairs, seven stand in the same order and three in the other."""
     assert kendall_tau([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]) == pytest.approx((8 - 2) / 10)
     assert kendall_tau([1, 2, 3], [3, 2, 1]) == -1
+
+
+OWN = """who;topic;paper;place
+A;1;a;1
+A;1;b;2.0
+A;1;c;30
+B;1;a;1
+B;1;b;3
+B;1;c;2
+J;1;a;2
+J;1;b;1
+J;1;c;3
+A;2;a;1
+A;2;b;1
+B;2;a;1
+B;2;b;NA
+C;2;a;3
+C;2;b;1
+"""
+NAMED = {"rater": "who", "set": "topic", "idea": "paper", "rank": "place"}
+
+
+def own(tmp_path: Path, text: str = OWN) -> list[Path]:
+    (tmp_path / "own.csv").write_text(text, encoding="utf-8")
+    return [tmp_path / "own.csv"]
+
+
+def test_rankings_of_another_origin_need_no_key(tmp_path: Path) -> None:
+    ranked = own_rankings(own(tmp_path), NAMED, ["J"], "b")
+    assert ranked.ranks == {"1": {"A": (2, 1, 3), "B": (3, 1, 2)}, "2": {"C": (1, 2)}}
+    assert ranked.sets["1"].judge_ranks == ((1, 2, 3),)
+    assert [each.partition("own.csv")[2] for each in ranked.unused] == [
+        ":11: A gives two ideas of 2 the same rank",
+        ":13: B ranks 1 of 2 ideas of 2 not at all",
+    ]
+    [found] = alignments(ranked)
+    first, second = found.sets
+    assert first.figures["difference"] == pytest.approx((0.5 + 1) / 2)
+    assert (second.figures["difference"], second.figures["s_human"]) == (None, 0)
+
+
+def test_without_judge_and_target_people_are_compared(tmp_path: Path) -> None:
+    [found] = alignments(ranked := own_rankings(own(tmp_path), NAMED))
+    assert (found.means["s_human"], found.means["tau"], found.alignment) == (None, None, None)
+    assert found.means["tau_between_people"] is not None
+    assert as_data(ranked, [found])["qualities"]["rank"]["by_chance"] is None
+    assert "--judge" in "\n".join(as_lines(ranked, [found]))
+
+
+def test_what_is_wrong_with_a_table_of_rankings(tmp_path: Path) -> None:
+    with pytest.raises(RatingError, match=r"own\.csv:4: column rank: 'last' is no number"):
+        own_rankings(own(tmp_path, OWN.replace("30", "last")), NAMED)
+    with pytest.raises(RatingError, match="--judge X: no such rater"):
+        own_rankings(own(tmp_path), NAMED, ["X"])
+    with pytest.raises(RatingError, match="--target z: in no set"):
+        own_rankings(own(tmp_path), NAMED, ["J"], "z")
+    with pytest.raises(RatingError, match="no column 'topic2'"):
+        own_rankings(own(tmp_path), {**NAMED, "set": "topic2"})
+    alone = own_rankings(own(tmp_path, "rater,idea,rank\nA,x,1\nA,y,2\n"), {"rank": "rank"})
+    assert alone.ranks == {"all": {"A": (1, 2)}}

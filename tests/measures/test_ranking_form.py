@@ -220,7 +220,7 @@ def repeat_a_row(cells: Cells) -> None:
         (put(1, rank="1"), "form.csv:3: R1 gives S1 the rank 1 again, after .*form.csv:2"),
         (put(1, rank="5"), "form.csv:3: column rank: '5' is no whole number from 1 to 4"),
         (put(1, rank="0"), "'0' is no whole number"),
-        (put(1, rank="2.0"), "'2.0' is no whole number"),
+        (put(1, rank="2.5"), "'2.5' is no whole number"),
         (put(1, rank="second"), "'second' is no whole number"),
         (put(1, idea="E"), "form.csv:3: .*idea 'E'.*form.key.csv"),
         (put(1, set="S9"), "form.csv:3: set 'S9'.*form.key.csv"),

@@ -217,7 +217,7 @@ def test_what_the_result_does_not_hold_is_said_and_never_counted(tmp_path: Path)
     assert row.unknown == ("usage.cost",)
     assert row.missing["nowhere.at.all"] == "the result has no nowhere.at.all"
     assert row.missing["topic"] == "topic holds several values"
-    assert row.missing["ideas"] == "ideas is a list: ideas.length is how long it is"
+    assert row.missing["ideas"].endswith("ideas.length")
     assert states["lacks"] == 3
     assert found.results.lacking == [row]
 
@@ -250,7 +250,7 @@ def test_what_no_corpus_can_measure_is_said_before_the_first_cell(tmp_path: Path
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, "mine")
     (tmp_path / "out" / "cells").mkdir(parents=True)
-    with pytest.raises(JournalError, match="holds something else"):
+    with pytest.raises(JournalError, match=r"out: .*suite\n.*--out"):
         run(suite, tmp_path / "out")
 
 

@@ -113,7 +113,7 @@ def test_what_is_missing_is_said_before_anything_is_run(tmp_path: Path) -> None:
     bare = [{"id": "bare", "ranking.target": "A target."}]
     done = manyheads_command("eval", write_ranking(tmp_path, cases=bare), "--out", "out", cwd=tmp_path)
     assert "mine: variant=initial, bare, seed 0: rebuttal: needs a background" in done.message
-    assert "suite.yaml or its cases" in done.message
+    assert "suite.yaml" in done.message
     assert not (tmp_path / "out").exists()
     done = manyheads_command("eval", tmp_path / "mine", "--cases", "nowhere.jsonl", cwd=tmp_path)
     assert "nowhere.jsonl: cannot be read: No such file or directory" in done.message

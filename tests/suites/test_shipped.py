@@ -192,7 +192,7 @@ def test_the_suite_in_the_readme_goes_as_it_stands_there(tmp_path: Path) -> None
     text = (shipped() / "evals" / "README.md").read_text(encoding="utf-8")
     (folder := tmp_path / "mine").mkdir()
     for name, kind in (("suite.yaml", "yaml"), ("cases.jsonl", "json")):
-        (folder / name).write_text(text.split(f"```{kind}\n")[1].split("```")[0])
+        (folder / name).write_text(text.split(f'```{kind} title="mine/{name}"\n')[1].split("```")[0])
     done = manyheads_command("eval", "mine", cwd=tmp_path)
     assert done.code == 0, done.err
     rows = read_lines(tmp_path / "runs" / "eval-mine" / "results.jsonl", Row)

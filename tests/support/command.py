@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import typer.main
+
 import manyheads
-from manyheads.cli import main
+from manyheads.cli import app, main
 from support.llm import LLM
 
 SMALL = ("--set", "team.size=3", "--set", "turns=1", "--set", "embedding=lexical")
@@ -114,3 +116,14 @@ def result_of(folder: Path) -> dict[str, Any]:
     """What every run has, and its system's own, side by side."""
     data = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     return {**data, **data["result"]}
+
+
+def parsed(words: list[str]) -> None:
+    """Take a command line through the parser, and run nothing."""
+    whole: Any = typer.main.get_command(app)
+    group, path = whole, list[str]()
+    while hasattr(group, "commands"):
+        path.append(words.pop(0))
+        group = group.commands[path[-1]]
+    parent = whole.make_context("manyheads", [path[0]])
+    group.make_context(" ".join(path), words, parent=parent)

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import pytest
+
 from manyheads.config.hosts import BUILT_IN
 from manyheads.core import NOTHING, Reply, ToolCall, Turn, Usage
 from manyheads.replies import ReplyModel
@@ -11,6 +13,9 @@ from support.fill import fill
 R = TypeVar("R", bound=ReplyModel)
 HOSTS = tuple(BUILT_IN)
 """Those of manyheads by name."""
+BOTH = HOSTS[:2]
+"""Those of the default suite; the third is in the slow one."""
+EACH: list[Any] = [*BOTH, *(pytest.param(host, marks=pytest.mark.slow) for host in HOSTS[2:])]
 
 
 class FilledHost:

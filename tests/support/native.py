@@ -1,20 +1,24 @@
-"""Any system as either host's own team, used alike."""
+"""Any system as each host's own team, used alike."""
 
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_framework import Message as AFMessage
+from agent_framework_openai import OpenAIChatCompletionClient
 from agentscope.console import ConsoleRenderer
 from agentscope.event import ModelCallEndEvent, ReplyEndEvent, ReplyStartEvent, UserInterruptEvent
 from agentscope.message import AssistantMsg, UserMsg
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
+from openai import AsyncOpenAI
 from rich.console import Console
 
 from manyheads.config import ModelConfig, RunConfig
@@ -22,6 +26,7 @@ from manyheads.config.files import merge
 from manyheads.core import Recall, recall_nothing
 from manyheads.engine.replying import StructuredHost
 from manyheads.hosts import host_factory
+from manyheads.hosts.agent_framework import agent_of
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
 from manyheads.replies import CRITERIA
@@ -82,6 +87,12 @@ def small(system: str, llm: LLM | None = None, **more: Any) -> RunConfig:
     return validate(merge(merge(data, SMALL[system]), more), "test", strict=False)
 
 
+CLASSES: dict[str, Callable[[str], type[Any]]] = {
+    "autogen": team_of,
+    "agentscope": pipeline_of,
+    "agent_framework": agent_of,
+}
+"""The class of a system on each host."""
 Said = str | Sequence[str] | Mapping[str, str] | None
 """A message, several, or those of speakers by name."""
 
@@ -103,16 +114,29 @@ class Native:
     """
 
     def __init__(self, host: str, config: RunConfig, out: Path, **more: Any) -> None:
-        kind = (team_of if host == "autogen" else pipeline_of)(config.system)
-        self._team: Any = kind(config, out=out, **more)
+        self._team: Any = CLASSES[host](config.system)(config, out=out, **more)
         self._host = host
-        self._token = CancellationToken()
+        self._token, self._running = CancellationToken(), asyncio.Future[None]()
         self.told, self.said, self.tokens = "", "", (0, 0)
 
     async def run(self, text: Said) -> Path:
         """One run of a message, or of several, to its end; gives its folder."""
-        await (self._run_autogen(text) if self._host == "autogen" else self._run_agentscope(text))
+        run = {
+            "autogen": self._run_autogen,
+            "agentscope": self._run_agentscope,
+            "agent_framework": self._run_agent_framework,
+        }
+        self._running = asyncio.ensure_future(run[self._host](text))
+        await self._running
         return await self.folder()
+
+    async def _run_agent_framework(self, text: Said) -> None:
+        messages = [AFMessage("user", [each], author_name=who) for who, each in by_speaker(text)]
+        response = await self._team.run(None if text is None else messages)
+        self.told = response.messages[-1].text
+        self.said = "\n".join(message.text for message in response.messages)
+        spent = response.usage_details or {}
+        self.tokens = spent.get("input_token_count", 0), spent.get("output_token_count", 0)
 
     async def _run_autogen(self, text: Said) -> None:
         self._token = CancellationToken()
@@ -151,6 +175,9 @@ class Native:
         """End the run that is under way, as the host's users do."""
         if self._host == "autogen":
             self._token.cancel()
+            return
+        if self._host == "agent_framework":
+            self._running.cancel()
             return
         async for _ in self._team.reply_stream(UserInterruptEvent(reply_id="any")):
             raise AssertionError("an interrupt is no reply")
@@ -221,6 +248,19 @@ def hosting(name: str) -> Hosting:
     return opened
 
 
+def can_ask(host: str, provider: str) -> bool:
+    """Whether the host's client of a provider is installed; one of Agent Framework's clashes with AutoGen's."""
+    return (host, provider) != ("agent_framework", "anthropic") or find_spec(
+        "agent_framework_anthropic"
+    ) is not None
+
+
+def plain_client(base_url: str, name: str = "m") -> Any:
+    """A client of Agent Framework's own, as its users make one."""
+    sdk = AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0)
+    return OpenAIChatCompletionClient(name, async_client=sdk)
+
+
 @asynccontextmanager
 async def role_of(
     name: str, role: str, *args: Any, **more: Any
@@ -231,9 +271,11 @@ async def role_of(
     async def ask(question: str) -> str:
         if name == "autogen":
             return (await agent.run(task=question)).messages[-1].to_text()
+        if name == "agent_framework":
+            return (await agent.run(question, session=agent.chat)).messages[-1].text
         return (await agent.reply(UserMsg("user", question))).get_text_content() or ""
 
     try:
         yield ask
     finally:
-        await (agent if name == "autogen" else agent.model).close()
+        await (agent.model if name == "agentscope" else agent).close()

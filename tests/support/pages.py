@@ -85,24 +85,18 @@ def script(block: Block) -> str:
     return "\n".join(lines)
 
 
-def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple[Block, str, str]]:
-    """Run a page; gives each block that shows an output, with the output of the block before it.
-
-    Raises:
-        AssertionError: a block fails.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    state, output = folder.parent / "state.sh", ""
+def environment(home: Path, server: str, cache: Path) -> dict[str, str]:
+    """What a reader's terminal has: an empty home, the fake server in place of providers, and no other network."""
     # Listed prices count for the providers' own servers, those of such a folder for any server.
-    shutil.copytree(ROOT / "models", folder.parent / "list" / "models")
-    env = {
+    shutil.copytree(ROOT / "configs/models", home / "list/configs/models")
+    return {
         **{name: value for name, value in os.environ.items() if not name.startswith(("MANYHEADS", "PYTHON"))},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(folder.parent),
+        "HOME": str(home),
         "COLUMNS": "100",
         "BROWSER": "true",
         "MANYHEADS_CACHE": str(cache),
-        "MANYHEADS_PATH": str(folder.parent / "list"),
+        "MANYHEADS_PATH": str(home / "list"),
         "FAKE_SERVER": server,
         "OPENAI_BASE_URL": f"{server}/v1",
         "ANTHROPIC_BASE_URL": server,
@@ -111,13 +105,24 @@ def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple
         "HTTP_PROXY": "http://127.0.0.1:9",
         "NO_PROXY": "127.0.0.1,localhost",
     }
+
+
+def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple[Block, str, str]]:
+    """Run a page; gives each block that shows an output, with the output of the block before it.
+
+    Raises:
+        AssertionError: a block fails.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    state, output = folder.parent / "state.sh", ""
+    env = environment(folder.parent, server, cache)
     state.write_text(f'cd "{folder}"\n')
     for number, block in enumerate(blocks(page)):
         if block.title:
             target = folder / block.title
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.text, encoding="utf-8")
-        if block.language == OUTPUT:
+        if block.language == OUTPUT and output:
             yield block, expected(block, output), output
         elif block.language == "bash" or (block.language == "python" and not block.title):
             source = folder.parent / f"block{number}.py"

@@ -18,7 +18,7 @@ from manyheads.systems.mamorx import MAMORX
 from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
 from support.figures import PIXELS, alone, manuscript
-from support.hosts import HOSTS
+from support.hosts import EACH
 from support.llm import LLM
 from support.pdfs import TITLE, Plot, body, figure, heading, raster, typeset
 from support.play import play
@@ -65,7 +65,7 @@ def size(png: bytes) -> tuple[int, int]:
         return image.size
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", EACH)
 async def test_each_picture_goes_out_in_the_set_size(
     paper: Manuscript, seeing: LLM, tmp_path: Path, host: str
 ) -> None:
@@ -98,7 +98,7 @@ async def test_figures_are_looked_at_all_at_once(paper: Manuscript, tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", EACH)
 @pytest.mark.parametrize("provider", ["ollama", "anthropic"])
 async def test_each_picture_goes_out_whatever_the_provider(
     paper: Manuscript, seeing: LLM, tmp_path: Path, host: str, provider: str, monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,7 @@ from manyheads.resources import Resources
 from manyheads.roles import Roles
 from manyheads.texts import read_subject
 from support.faults import Fault
-from support.hosts import HOSTS
+from support.hosts import BOTH
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
@@ -502,10 +502,10 @@ async def test_both_hosts_give_the_same_result(
         return len(request.asking) % 3 > 0
 
     llm.answers["improved"] = agree
-    for host in HOSTS:
+    for host in BOTH:
         given = ("system=rebuttal", f"background={works}", f"host={host}", *sets)
         await play(config_for(llm, *given), tmp_path / host, llm)
-    first, second = (but_for_the_host(tmp_path / host) for host in HOSTS)
+    first, second = (but_for_the_host(tmp_path / host) for host in BOTH)
     assert first == second
 
 

@@ -1,4 +1,4 @@
-"""Building a corpus: read, select, mask, profile, link, embed; then the folder appears, whole."""
+"""Building a corpus: read, select, mask, profile, link, embed. The folder appears when it is complete."""
 
 import hashlib
 import json
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
 
 class VectorFile:
-    """Vectors made elsewhere, read from the disk when they are asked for: a `.npy` file (n, dim) of any float type, and a text
-    file of the n ids, one a line. Raises `EmbeddingError` where they cannot be read, do not fit, or an id stands twice.
+    """Precomputed vectors, read from disk on demand: a `.npy` file (n, dim) of any float type, and a text file with the n ids,
+    one per line. Raises `EmbeddingError` if they cannot be read, do not fit, or an id is repeated.
     """
 
     def __init__(self, vectors: Path, ids: Path, *, dim: int) -> None:
@@ -69,7 +69,7 @@ class VectorFile:
         for row, name in enumerate(names):
             if (before := self._rows.setdefault(name, row)) != row:
                 raise EmbeddingError(
-                    f"{ids}, line {row + 1}: the id {name!r} stands in line {before + 1} already"
+                    f"{ids}, line {row + 1}: the id {name!r} is already in line {before + 1}"
                 )
         hint = "save it with numpy.save"
         try:
@@ -77,20 +77,20 @@ class VectorFile:
         except (OSError, ValueError, EOFError) as error:
             raise EmbeddingError(f"{vectors} cannot be read: {error}", hint=hint) from error
         if not isinstance(self._matrix, np.ndarray):
-            raise EmbeddingError(f"{vectors} holds several arrays, not one", hint=hint)
+            raise EmbeddingError(f"{vectors} contains several arrays, not one", hint=hint)
         if not np.issubdtype(self._matrix.dtype, np.floating):
-            raise EmbeddingError(f"{vectors} holds {self._matrix.dtype}, not floating point numbers")
+            raise EmbeddingError(f"{vectors} contains {self._matrix.dtype}, not floating point numbers")
         if self._matrix.shape != (len(names), dim):
             raise EmbeddingError(
                 f"{vectors} has the shape {self._matrix.shape}, expected ({len(names)}, {dim})",
-                tried=f"{len(names)} ids in {ids}, {dim} numbers a text by the embedding model",
+                tried=f"{len(names)} ids in {ids}, {dim} numbers per text by the embedding model",
             )
 
     def __contains__(self, one: object) -> bool:
         return one in self._rows
 
     def of(self, ids: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 of the n ids, in their order; raises EmbeddingError for a zero or not finite row."""
+        """(n, dim) float32 for n ids, in order; raises EmbeddingError for a zero or non-finite row."""
         import numpy as np
 
         rows = self._matrix[[self._rows[one] for one in ids]]
@@ -103,20 +103,20 @@ class VectorFile:
         return unit_rows(rows)
 
 
-# Filling a corpus's two banks: papers with their vectors, imported or made, and the scientists' profiles.
+# Filling a corpus's two banks: papers with imported or computed vectors, and scientists' profiles.
 
 _T = TypeVar("_T")
 
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
-"""Told the step, how much of it is done and, where known, of how many."""
+"""Receives the step, the number done and, if known, the total."""
 TOLD_EVERY, TOLD_AFTER = 1000, 1.0
-"""Papers, or seconds, after which progress is told: some are lines of a file, some are PDFs of forty pages."""
+"""Papers, or seconds, between reports of progress: some papers are lines of a file, some PDFs of forty pages."""
 BATCH = 64
-"""Texts embedded between two reports of progress; what a kill can cost."""
+"""Texts embedded between reports of progress; the most that a kill can lose."""
 COMPARED, LEAST_ALIKE = 8, 0.5
-"""Imported vectors that are held against the model's own, and the mean cosine below which they are another's: the
-texts may have been cut or joined otherwise, two models' vectors are at right angles."""
+"""Imported vectors to compare with the model's own, and the mean cosine below which they are another model's: texts may
+be cut or joined differently, but vectors of two models are at right angles."""
 
 
 def fill_papers(
@@ -127,7 +127,7 @@ def fill_papers(
     tell: Progress,
     index: bool = False,
 ) -> int:
-    """Write the knowledge bank of papers, batch by batch, on request with an index; the number whose vectors were imported. Raises `EmbeddingError`."""
+    """Write the knowledge bank of papers in batches, with an index on request; returns the number of imported vectors. Raises `EmbeddingError`."""
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
     if file is not None:
         _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
@@ -153,7 +153,7 @@ ASKED, NEAREST = 50, 8
 
 
 def recall(bank: KnowledgeBank) -> float:
-    """Share of the nearest papers that a search by the index finds, over some of the bank's own papers."""
+    """Recall of a search by the index, estimated on some of the bank's own papers."""
     import numpy as np
 
     papers = [record.vector for record in islice(bank.store.scroll(vectors=True), ASKED)]
@@ -165,11 +165,11 @@ def recall(bank: KnowledgeBank) -> float:
 
 
 SAMPLE, TIMED = 256, 24
-"""Texts of which it is seen how many were embedded before, and of those that were not, how many are timed."""
+"""Texts sampled to count those in the cache, and of the others, texts embedded to measure the time."""
 
 
 def forecast(spool: Spool, model: Embedder) -> str:
-    """How long embedding the papers will take, and with which model it is quicker; nothing where it is under a minute."""
+    """The estimated time of embedding, and faster models; empty if it is under a minute."""
     total = sum(years.total() for years in spool.years.values())
     every = max(1, total // SAMPLE)
     records = chain.from_iterable(spool.records("raw", period) for period in spool.years)
@@ -178,7 +178,7 @@ def forecast(spool: Spool, model: Embedder) -> str:
     new = [text for text, known in zip(texts, cached(model, texts), strict=True) if not known]
     if not new:
         return ""
-    model.embed([""])  # loads it
+    model.embed([""])  # load it first
     timed = new[:: math.ceil(len(new) / TIMED)]
     started = time.monotonic()
     model.embed(timed)
@@ -200,26 +200,26 @@ def _about(seconds: float) -> str:
 
 
 def _need_same_model(file: VectorFile, papers: Iterable[Paper], model: Embedder) -> None:
-    """Refuse vectors unlike those of the model in use for the first few papers: nothing could be compared with them."""
+    """Reject vectors that differ from the model's for the first few papers: queries could not be compared with them."""
     some = [*islice((one for one in papers if one.id in file), COMPARED)]
     if not some:
         raise EmbeddingError(
-            f"{file.ids}: none of its ids is that of a paper",
-            hint="name the ids of this corpus, or leave out --vectors",
+            f"{file.ids}: none of its ids belongs to a paper",
+            hint="use the ids of this corpus, or remove --vectors",
         )
     given, own = file.of([one.id for one in some]), model.embed([*map(paper_text, some)])
     if (alike := float((given * own).sum(axis=1).mean())) < LEAST_ALIKE:
         raise EmbeddingError(
             f"{file.path}: not the vectors of {model.name}: the mean cosine of {len(some)} papers' with its own is {alike:.2f}",
-            hint="name the model that made them: --set embedding=MODEL; or leave out --vectors",
+            hint="set the model that made them: --set embedding=MODEL; or remove --vectors",
         )
 
 
 def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tuple[GraphCounts, bytes]:
-    """Write the graph: the papers, their full texts, masked, and who cites whom; how much that is, and a digest of it, empty
-    where it is no more than the papers.
+    """Write the graph: papers, full texts (masked) and citations; returns its size and a digest, empty if there are only
+    papers.
 
-    A reference that means no paper of the corpus is left out.
+    References to papers outside the corpus are dropped.
     """
     digest, index, ids = hashlib.blake2b(digest_size=16), Index(), list[str]()
     with Graph(path) as graph:
@@ -265,7 +265,7 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
 
 
 def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
-    """Things of which nobody knows how many there are, told every `TOLD_EVERY`, or `TOLD_AFTER`, and when they end."""
+    """Report the progress of items whose number is unknown, every `TOLD_EVERY` items or `TOLD_AFTER` seconds, and at the end."""
     done, told = 0, time.monotonic()
     for done, one in enumerate(things, 1):
         if done % TOLD_EVERY == 0 or time.monotonic() - told > TOLD_AFTER:
@@ -276,13 +276,13 @@ def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]
 
 
 def _portions(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """All of them, so many at a time."""
+    """All items, in batches."""
     rest = iter(things)
     return iter(lambda: [*islice(rest, size)], [])
 
 
 def _counter(tell: Progress, step: str, total: int) -> Callable[[int], None]:
-    """Adds up what each batch reports."""
+    """Sums the reports of batches."""
     done = 0
 
     def count(more: int) -> None:
@@ -309,19 +309,19 @@ def build_corpus(
 ) -> Ecosystem:
     """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
 
-    Everything is written to `<target>.partial`, which is renamed at the end. What was embedded is remembered, so a build
-    that was killed goes on from there when run again.
+    Writes to `<target>.partial` and renames it at the end. Embeddings are cached, so a killed build continues when run
+    again.
 
     Args:
-        name: the corpus's name; the folder's if not given.
-        vectors: a `.npy` file (n, dim) and a file of its n ids, instead of embedding those papers.
-        interests: a model that condenses keywords into interests, for scientists of whom the dataset has none.
-        progress: told the step, how much of it is done and, where known, of how many.
-        note: told how long the embedding will take, where that is more than a minute, and what is quicker; of an index, its recall.
+        name: the corpus's name; the folder's if omitted.
+        vectors: a `.npy` file (n, dim) and a file with its n ids, used instead of embedding those papers.
+        interests: a model that summarises keywords as interests, for scientists without interests in the dataset.
+        progress: receives the step, the number done and, if known, the total.
+        note: receives the estimated time of embedding if over a minute, with faster models; for an index, its recall.
         index: build an index, for `manyheads measure --search approximate`.
 
     Raises:
-        CorpusError: the source is no corpus, it has no past papers, a filter left nothing, or `target` is there or unwritable.
+        CorpusError: the source is not a corpus, has no past papers, or none pass the filters, or `target` exists or is unwritable.
         EmbeddingError: texts cannot be embedded, or the vectors do not fit.
     """
     started = time.monotonic()
@@ -329,14 +329,14 @@ def build_corpus(
     reader = JsonLines(source) if isinstance(source, Path) else source
     if (target / META).is_file():
         raise CorpusError(
-            f"{target}: holds a built corpus already", hint="choose another --out, or remove it first"
+            f"{target}: already contains a built corpus", hint="choose another --out, or remove it first"
         )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise CorpusError(f"{target}: in the way, and no corpus", hint="choose another --out")
+        raise CorpusError(f"{target}: exists, but is not a corpus", hint="choose another --out")
     partial = target.with_name(target.name + ".partial")
     with _build_errors(partial), ExitStack() as held:
         held.enter_context(lock_folder(partial))
-        # What a killed build left goes; what it embedded is in the vector cache.
+        # Remove the remains of a killed build; its embeddings are in the vector cache.
         for folder in (PAPERS, AUTHORS):
             shutil.rmtree(partial / folder, ignore_errors=True)
         for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS, *GRAPH_FILES):
@@ -345,7 +345,7 @@ def build_corpus(
         selection = _read(reader, partial, options, rejects, spool, tell)
         model = embedder
         if not isinstance(embedder, CachedEmbedder) and not embedder.name.startswith(LEXICAL):
-            model = held.enter_context(CachedEmbedder(embedder))  # word hashing is quicker than looking up
+            model = held.enter_context(CachedEmbedder(embedder))  # word hashing is faster than the cache
         if note is not None and vectors is None and (advice := forecast(spool, model)):
             note(advice)
         profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
@@ -372,7 +372,7 @@ def build_corpus(
         )
         _write_json(partial / META, meta.model_dump(mode="json"))
         held.close()
-        with Ecosystem.open(partial, embedder) as made:  # the engine tidies up when it loads what was written
+        with Ecosystem.open(partial, embedder) as made:  # the engine tidies up when it loads the new files
             if index and note is not None:
                 note(
                     f"index: {recall(made.papers):.0%} of the {NEAREST} nearest papers as in an exact search"
@@ -393,7 +393,7 @@ def _build_errors(partial: Path) -> Generator[None]:
     except OSError as wrong:
         raise CorpusError(
             f"{partial}: the build stopped: {wrong.strerror or wrong}",
-            tried="what was embedded so far is kept",
+            tried="finished embeddings are kept",
             hint="make room, or choose another --out, and run the same command again",
         ) from wrong
 
@@ -401,7 +401,7 @@ def _build_errors(partial: Path) -> Generator[None]:
 def _read(
     reader: Reader, partial: Path, options: BuildOptions, rejects: Rejects, spool: Spool, tell: Progress
 ) -> Selection:
-    """Read and select; a source that cannot be used leaves nothing behind but what was rejected in it."""
+    """Read and select; if the source is unusable, only the file of rejects remains."""
     try:
         with (partial / REJECTS).open("w", encoding="utf-8") as rejects.log:
             papers = report_each(reader.papers(rejects), "reading papers", tell)
@@ -409,7 +409,7 @@ def _read(
     except UserError as wrong:
         spool.close()
         if rejects.total or rejects.faulty:
-            wrong.tried = wrong.tried or f"what was rejected or read in part is in {partial / REJECTS}"
+            wrong.tried = wrong.tried or f"rejected and partial records are in {partial / REJECTS}"
         else:
             shutil.rmtree(partial, ignore_errors=True)
         raise
@@ -418,7 +418,7 @@ def _read(
 def _mask_and_profile(
     selection: Selection, options: BuildOptions, condense: Condense | None, tell: Progress
 ) -> tuple[Profiles, dict[str, str], Masker]:
-    """The scientists, the real name behind each mask, and who masks texts; the spool holds the papers, masked."""
+    """The scientists, the real name behind each mask, and the masking function; the spool has the papers, masked."""
     tell("profiling scientists", 0, len(selection.authors))
     masks, spool = assign_masks(selection.authors, options.seed), selection.spool
     known = spellings(masks, chain.from_iterable(map(spool.raw, spool.years)), selection.known)
@@ -437,7 +437,7 @@ def _mask_and_profile(
 
 
 def _masked(period: Period, masker: Masker, spool: Spool) -> Iterator[RawPaper]:
-    """The papers with their wording masked, each kept as the corpus will hold it."""
+    """The papers with masked text, each as stored in the corpus."""
     for paper in spool.raw(period):
         worded = masker.wording(paper)
         spool.keep(masker.paper(worded), period)

@@ -1,4 +1,4 @@
-"""Papers that say much the same, together: one of them can stand for all (SciPIP, §3.2.2, Eq. 5)."""
+"""Clusters of similar papers, each with a representative (SciPIP, §3.2.2, Eq. 5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     Rows = NDArray[np.floating[Any]]
 
 MOST = 4000
-"""Papers that are compared with each other: 64 MB of similarities. Those that come after them stand alone."""
+"""Maximum papers to compare: 64 MB of similarities. Later papers form clusters of their own."""
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Ids of papers of which any two are at least as similar as the threshold asks; the representative is the first."""
+    """Ids of papers with pairwise similarities of at least the threshold; the representative is first."""
 
     members: tuple[str, ...]
 
@@ -27,8 +27,8 @@ class Cluster:
 
 
 def weighted(parts: "Sequence[tuple[float, Rows]]") -> "Rows":
-    """Σ weight · (n, dim) rows of unit length, made unit length (SciPIP, Eq. 5). A row of zeros in one part leaves it to the
-    others; with weights of zero alone, all count the same."""
+    """Σ weight · (n, dim) rows of unit length, normalised (SciPIP, Eq. 5). If one part has a row of zeros, only the others
+    count; if all remaining weights are zero, all parts count equally."""
     import numpy as np
 
     weights = [weight for weight, _ in parts]
@@ -36,7 +36,7 @@ def weighted(parts: "Sequence[tuple[float, Rows]]") -> "Rows":
     rows = np.zeros(parts[0][1].shape, dtype=np.float32)
     for weight, part in parts:
         rows += (1.0 if even else weight) * part
-    # where nothing is left that has a weight, what there is
+    # without any weighted part, use the others
     bare = ~rows.any(axis=1)
     rows[bare] = np.sum([part[bare] for _, part in parts], axis=0)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -44,14 +44,13 @@ def weighted(parts: "Sequence[tuple[float, Rows]]") -> "Rows":
 
 
 def clusters(ids: Sequence[str], vectors: "Rows", threshold: float) -> list[Cluster]:
-    """Each paper in one cluster, no two of a cluster with a cosine similarity under the threshold (complete linkage).
+    """Assign each paper to a cluster, with all cosine similarities within it at least the threshold (complete linkage).
 
-    Which papers are together does not hang on their order; their order says who stands for a cluster, and which cluster
-    comes first.
+    The clusters do not depend on the papers' order; the order determines the representatives and the order of clusters.
 
     Args:
-        ids: n ids, each once, the best paper first.
-        vectors: (n, dim) of length one; a paper with a row of zeros stands alone.
+        ids: n distinct ids, best paper first.
+        vectors: (n, dim) of unit length; a paper with a row of zeros gets its own cluster.
         threshold: cosine similarity, -1…1.
     """
     import numpy as np
@@ -59,7 +58,7 @@ def clusters(ids: Sequence[str], vectors: "Rows", threshold: float) -> list[Clus
     from scipy.spatial.distance import squareform
 
     compared = np.flatnonzero(np.any(vectors, axis=1))[:MOST]
-    # of equal distances the first two are joined: in an order of their own, whatever the papers' is
+    # of equal distances the first two are joined: sort, so that the papers' order does not matter
     compared = compared[np.argsort([ids[row] for row in compared], kind="stable")]
     together: dict[int, list[int]] = {}
     if len(compared) > 1:

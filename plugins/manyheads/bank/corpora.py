@@ -1,4 +1,4 @@
-"""Corpora by name: the sample that ships, built on first use, and folders that were built; each opened once a process."""
+"""Corpora by name: the shipped sample, built on first use, and built folders; each opened once per process."""
 
 import hashlib
 import logging
@@ -37,20 +37,20 @@ from manyheads.resources import data_file
 log = logging.getLogger("manyheads")
 
 SHIPPED = {"sample": BuildOptions(bound=2021), "planted": BuildOptions(bound=2020)}
-"""Corpora that ship as `configs/corpora/<name>.jsonl`, and how they are built."""
+"""Shipped corpora, as `configs/corpora/<name>.jsonl`, and how to build them."""
 
 NAMED = 20
-"""Damaged files that a message names."""
+"""Maximum damaged files in a message."""
 UNIT = 1e-3
-"""How far from one the length of a vector may be."""
+"""Tolerance for the length of a unit vector."""
 
 _open: Pool[Ecosystem] = Pool(Ecosystem.close)
 
 
 def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncContextManager[Ecosystem]:
-    """A corpus, warm, for the length of a block; all runs of the process that name the same one share it.
+    """An open corpus for a block; runs of this process that use the same one share it.
 
-    See `resolve_corpus`, for errors too; the `embedding` `auto` is the model that the corpus was built with.
+    See `resolve_corpus`, also for errors; the `embedding` `auto` is the model that built the corpus.
     """
     name = name_or_path if name_or_path in SHIPPED else str(folder_of(name_or_path).absolute())
 
@@ -74,16 +74,16 @@ def resolve_corpus(
     embedding: str | Embedder = "auto",
     progress: Progress | None = None,
 ) -> Path:
-    """The folder of a built corpus: a shipped one by name, built on first use, or a path.
+    """The folder of a built corpus: a path, or a shipped corpus by name, built on first use.
 
     Args:
-        cache_dir: where shipped corpora are built; the user's cache folder if not given.
-        embedding: what a shipped corpus is embedded with: an embedder, or a choice for `load_embedder`; where there is no
-            model, `auto` falls back to word hashing, with a warning.
+        cache_dir: folder for shipped corpora; the user's cache folder if omitted.
+        embedding: embedder of a shipped corpus: an embedder, or a choice for `load_embedder`; if there is no model, `auto`
+            falls back to word hashing, with a warning.
 
     Raises:
-        CorpusError: there is no such corpus, or the path is one of papers not yet built.
-        EmbeddingError: a shipped corpus needs building and there is no such embedding model.
+        CorpusError: there is no such corpus, or the path has papers that are not built yet.
+        EmbeddingError: a shipped corpus must be built and there is no such embedding model.
     """
     if name_or_path in SHIPPED:
         embedder = embedding
@@ -100,7 +100,7 @@ def resolve_corpus(
                 folder.parent.mkdir(parents=True, exist_ok=True)
                 one_builder = FileLock(folder.with_name(folder.name + ".lock"), wait=True)
                 if folder.exists() and not _is_sound(folder):
-                    set_aside(folder, "its files are not as they were built")
+                    set_aside(folder, "its files have changed since the build")
             except OSError as wrong:
                 raise unwritable(folder.parent, wrong) from wrong
             with one_builder:
@@ -116,8 +116,8 @@ def resolve_corpus(
         return path
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         raise CorpusError(
-            f"{path}: papers, not a built corpus",
-            hint=f"manyheads corpus build {path} --bound YEAR, then name its folder",
+            f"{path}: a file of papers, not a built corpus",
+            hint=f"manyheads corpus build {path} --bound YEAR, then use its folder",
         )
     raise CorpusError(
         f"corpus {name_or_path!r}: no such corpus",
@@ -125,13 +125,13 @@ def resolve_corpus(
         hint=did_you_mean(
             name_or_path,
             [*SHIPPED, *(path.parent.name for path in CORPORA.glob(f"*/{META}"))],
-            f"name one of {', '.join(SHIPPED)}, or build one: manyheads corpus build papers.jsonl.gz --bound YEAR",
+            f"use one of {', '.join(SHIPPED)}, or build one: manyheads corpus build papers.jsonl.gz --bound YEAR",
         ),
     )
 
 
 def folder_of(name_or_path: str) -> Path:
-    """The folder of a corpus that was built: the one named, or the one of this name among `corpora`."""
+    """The folder of a built corpus: a path, or a name in `corpora`."""
     places = _places(name_or_path)
     return next((folder for folder in places if (folder / META).is_file()), places[0])
 
@@ -142,11 +142,11 @@ def _places(name_or_path: str) -> list[Path]:
 
 
 def need_sound(folder: Path, *, whole: bool = False) -> None:
-    """Raises CorpusError where files are not as the corpus's build has left them; `whole`: every file is read, however large."""
+    """Raises CorpusError for files changed since the build; with `whole`, every file is read, however large."""
     if damaged := _damaged(folder, whole):
         more = f" and {len(damaged) - NAMED:,} more" if len(damaged) > NAMED else ""
         raise CorpusError(
-            f"{folder}: damaged since it was built: {', '.join(damaged[:NAMED])}{more}",
+            f"{folder}: damaged since the build: {', '.join(damaged[:NAMED])}{more}",
             hint="build the corpus again, or restore the files",
         )
 
@@ -157,22 +157,22 @@ def _is_sound(folder: Path) -> bool:
 
 def _damaged(folder: Path, whole: bool = False) -> list[str]:
     damaged = damaged_files(folder, whole=whole)
-    if damaged:  # a second look while nobody opens the banks: the engine writes its small files when it does
+    if damaged:  # check again while no bank is open: the engine writes small files on opening
         with suppress(OSError), ExitStack() as held:
             for bank in (PAPERS, AUTHORS):
                 held.enter_context(loading(folder / bank))
             damaged = damaged_files(folder, whole=whole)
-    # the names may be taken out of a corpus that is passed on
+    # the file of names may be removed before sharing a corpus
     damaged = [file for file in damaged if file != NAMES or (folder / file).exists()]
-    if not damaged and not (folder / GRAPH).exists():  # it has no checksum, as records come into it
+    if not damaged and not (folder / GRAPH).exists():  # no checksum, as records are added to it
         counts = read_meta(folder).counts
         return [GRAPH] if counts.full_texts or counts.with_references else []
     return damaged
 
 
 def verify_corpus(folder: Path) -> list[str]:
-    """Read every file of a built corpus and every record of its banks; what was looked at, a line each. Raises
-    `CorpusError` where the folder holds no built corpus, or something in it is damaged."""
+    """Read every file of a built corpus and every record of its banks; returns a report, a line each. Raises `CorpusError`
+    if the folder is not a built corpus, or anything is damaged."""
     import numpy as np
 
     meta = read_meta(folder)
@@ -181,10 +181,12 @@ def verify_corpus(folder: Path) -> list[str]:
         if damaged := damaged_files(copy.parent, whole=True):
             raise CorpusError(
                 f"{copy.parent}: damaged: {', '.join(damaged)}",
-                hint="remove the folder: it is made again when it is needed",
+                hint="remove the folder: it is rebuilt when needed",
             )
     sums = (
-        "each as it was built" if has_checksums(folder) else "built without checksums: no file was compared"
+        "all unchanged since the build"
+        if has_checksums(folder)
+        else "built without checksums: no file was checked"
     )
     lines = [f"files        {sums}"]
     counts, shapes = meta.counts, (Paper, Scientist)
@@ -194,7 +196,7 @@ def verify_corpus(folder: Path) -> list[str]:
         built = (totals[0], counts.full_texts, counts.with_references, counts.citations_within)
         if any(now < then for now, then in zip(graph, built, strict=False)):
             raise damaged_file(
-                folder / GRAPH, f"{graph[:4]} papers, texts, bibliographies and citations, not {built}"
+                folder / GRAPH, f"{graph[:4]} papers, texts, bibliographies and citations, expected {built}"
             )
         lines.append(f"graph        {graph.citations:,} citations, {graph.extractions:,} records")
         if graph.extractions:
@@ -202,7 +204,7 @@ def verify_corpus(folder: Path) -> list[str]:
                 ids = {one.paper for one in database.extractions()}
             if not (folder / RECORDS / VECTORS).is_dir():
                 raise CorpusError(
-                    f"{folder}: the vectors of its records are gone",
+                    f"{folder}: the vectors of its records are missing",
                     hint=f"manyheads corpus extract {folder}",
                 )
             with EdgeStore.open(folder / RECORDS / VECTORS, read_only=True) as store:
@@ -214,17 +216,17 @@ def verify_corpus(folder: Path) -> list[str]:
     for bank, shape, total in zip((PAPERS, AUTHORS), shapes, totals, strict=True):
         with EdgeStore.open(folder / bank, read_only=True) as store:
             if (store.model, store.dim) != (meta.embedding.name, meta.embedding.dim):
-                raise damaged_file(folder / bank, f"vectors of {store.model}, not of {meta.embedding.name}")
+                raise damaged_file(folder / bank, f"vectors of {store.model}, expected {meta.embedding.name}")
             found = 0
             for record in store.scroll(vectors=True):
                 found += 1
                 if record.vector is None or not abs(float(np.linalg.norm(record.vector)) - 1) < UNIT:
-                    raise damaged_file(folder / bank, f"the vector of {record.id} is not of length one")
+                    raise damaged_file(folder / bank, f"the vector of {record.id} does not have length one")
                 try:
                     shape.model_validate({k: v for k, v in record.payload.items() if k in shape.model_fields})
                 except ValidationError as wrong:
                     raise damaged_file(folder / bank, f"{record.id}: {describe(wrong)}") from wrong
         if found != total:
-            raise damaged_file(folder / bank, f"{found:,} records, not {total:,}")
+            raise damaged_file(folder / bank, f"{found:,} records, expected {total:,}")
         lines.append(f"{bank:<13}{found:,} records with a vector of {meta.embedding.name} each")
     return lines

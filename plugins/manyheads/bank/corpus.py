@@ -1,7 +1,7 @@
-"""What every corpus reader gives: papers and authors with real names, and the records that are neither.
+"""Records of corpus readers: papers and authors with real names, and rejected records.
 
-A record (a line, an XML element, a table's row) that cannot be read is a `Reject`: counted, named by file,
-record and field, written down; never silently dropped.
+A record (a line, an XML element, a table's row) that cannot be read is a `Reject`: counted, named by file, record and
+field, written to a file; never dropped silently.
 """
 
 import gzip
@@ -35,13 +35,13 @@ from manyheads.errors import CorpusError
 
 FIRST_YEAR, LAST_YEAR = 1500, 2100
 REFERENCE = ("id", "paperId", "corpusid", "doi", "title", "raw", "text")
-"""What a reference that is an object may be known by, surest first."""
+"""Keys that identify a reference given as an object, most reliable first."""
 LISTED, TOLD, LOGGED = 10, 3, 100_000
-"""Rejects listed by a build, told in an error, and written to `rejects.jsonl`; all of them are counted."""
+"""Number of rejects shown by a build, shown in an error, and written to `rejects.jsonl`; all are counted."""
 GIVE_UP_AFTER = 1000
-"""Records without a single paper among them after which the source is taken for something else."""
+"""Number of records without a single paper after which the source has another format."""
 MOST_BROKEN, MOST_UNDECODABLE = 0.5, 0.01
-"""Shares of broken, and of not UTF-8, records above which a corpus is refused."""
+"""Maximum shares of broken, and of non-UTF-8, records in a corpus."""
 
 _REASONS = {
     "missing": "missing",
@@ -57,15 +57,15 @@ _REASONS = {
     "model_type": "not an object",
     "json_invalid": "not valid JSON: {error}",
 }
-"""By pydantic's type of error; its own words speak of inputs and types, not of papers."""
+"""Messages by pydantic's type of error, in terms of papers."""
 
 
 def _told(given: object, texts: ValidatorFunctionWrapHandler) -> tuple[str, ...]:
-    """References, however a dataset writes them; what is none of these says nothing, and never spoils a paper."""
+    """References in any notation; an unusable one is dropped without rejecting the paper."""
     if not isinstance(given, list | tuple):
         return ()
     try:
-        return texts(given)  # the usual case, and the quick one
+        return texts(given)  # the usual case, and the fastest
     except ValidationError:
         listed = cast("Sequence[object]", given)
         return tuple(text for one in listed if (text := _reference(one)))
@@ -94,10 +94,10 @@ _Ids = Annotated[
 
 
 class RawPaper(BaseModel):
-    """One paper of a dataset, with real names. What is given as null is not given.
+    """One paper of a dataset, with real names. Null counts as missing.
 
-    `byline` (`authors` in a file) is the list of names as given, which in real data may hold a name twice;
-    `author_ids`, where the dataset has them, runs beside it, empty where an author has none.
+    `byline` (`authors` in a file) is the list of names as given, which may contain a name twice; `author_ids`, if the dataset
+    has them, has one entry per name, empty for an author without id.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
@@ -109,17 +109,17 @@ class RawPaper(BaseModel):
     author_ids: _Ids = ()
     year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR)]
     citations: Annotated[int | None, Field(ge=0)] = None
-    """None where the dataset does not say: never taken for 0."""
+    """None if unknown: never taken for 0."""
     venue: str | None = None
     keywords: _Terms = ()
     affiliations: _Terms = ()
     references: References = ()
-    """What it cites, where the dataset tells: ids of the same dataset, or entries of a bibliography as they stand."""
+    """Its references, if known: ids in the same dataset, or entries of a bibliography."""
     core_references: References = ()
-    """Those of them that its introduction or its method cites (SciPIP, §3.1); empty where nobody knows where it cites what."""
+    """The references cited in introduction or method (SciPIP, §3.1); empty if unknown."""
     introduction: Annotated[str, _OR_BLANK] = ""
     method: Annotated[str, _OR_BLANK] = ""
-    """Of the full text; empty where the dataset has none."""
+    """From the full text; empty if the dataset has none."""
 
     @field_validator("author_ids")
     @classmethod
@@ -131,20 +131,20 @@ class RawPaper(BaseModel):
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """Who each name of the byline is: the author's id in the dataset, or the name where there is none."""
+        """Identity of each name in the byline: the author's id in the dataset, or the name without an id."""
         if not self.author_ids:
             return self.byline
         return tuple(given or name for given, name in zip(self.author_ids, self.byline, strict=True))
 
     @cached_property
     def authors(self) -> tuple[str, ...]:
-        """The authors' keys, each once, in the order given."""
+        """The authors' keys in order, without duplicates."""
         return tuple(dict.fromkeys(self.keys))
 
     def affiliations_of(self, author: str) -> tuple[str, ...]:
-        """The affiliations here of an author (by key): a lone one is everyone's, as many as the byline go one by one.
+        """An author's affiliations (by key) here: a single one is everyone's, a list as long as the byline has one each.
 
-        A list of another length says not whose each is, so it is nobody's.
+        With any other length the assignment is unknown, and nobody has one.
         """
         if len(self.affiliations) == 1:
             return self.affiliations
@@ -156,7 +156,7 @@ class RawPaper(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class RawAuthor:
-    """What a dataset itself knows of an author, over all its papers; None is not known, and is then counted."""
+    """A dataset's own data on an author, over all papers; None is unknown, and is then counted."""
 
     key: str
     """As in `RawPaper.keys`."""
@@ -166,20 +166,20 @@ class RawAuthor:
     papers: int | None = None
     citations: int | None = None
     coauthors: Mapping[str, int] | None = None
-    """Key of each co-author, and how many papers they wrote together."""
+    """Key of each co-author, with the number of joint papers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A record that is no paper: its number in its file (from 1), the field at fault and why."""
+    """A record that is not a paper: its number in its file (from 1), the faulty field and the reason."""
 
     number: int
     field: str
     reason: str
     unit: str = "line"
-    """What the number counts: line, entry, row, paper."""
+    """Unit of the number: line, entry, row, paper."""
     file: str = ""
-    """Name of the file, in a corpus of several."""
+    """Name of the file, in a corpus of several files."""
 
     def __str__(self) -> str:
         return (
@@ -189,10 +189,10 @@ class Reject:
 
 @dataclass
 class Rejects:
-    """What was rejected: all counted, many written to `log`, the first few kept to be told.
+    """The rejected records: all counted, many written to `log`, the first few kept for messages.
 
-    A reader of several files, or of other records than lines, says in `file` and `unit` where it is, before it
-    gives a record of that place: whoever finds fault with a paper later names it by them.
+    A reader of several files, or of other units than lines, sets `file` and `unit` before it yields a record: later faults
+    of the paper are reported with them.
     """
 
     log: IO[str] | None = None
@@ -201,18 +201,18 @@ class Rejects:
     unit: str = "line"
     file: str = ""
     faulty: int = 0
-    """Records that were taken, of which not all could be read."""
+    """Accepted records that could be read only in part."""
 
     @property
     def total(self) -> int:
         return self.by_field.total()
 
     def place(self, number: int) -> str:
-        """Where the record of this number stands, in words."""
+        """The location of a record, in words."""
         return f"{self.file}, {self.unit} {number}" if self.file else f"{self.unit} {number}"
 
     def note(self, number: int, at_fault: str, reason: str) -> None:
-        """Add the record of this number, of the place where the reader is."""
+        """Add a record of the current file."""
         reject = Reject(number, at_fault, reason, self.unit, self.file)
         self.by_field[at_fault] += 1
         if len(self.first) < LISTED:
@@ -221,7 +221,7 @@ class Rejects:
             self._write(number, field=at_fault, reason=reason)
 
     def remark(self, number: int, faults: Sequence[str]) -> None:
-        """Tell what could not be read of the record of this number, which is taken all the same."""
+        """Add the unreadable part of an accepted record."""
         if faults:
             self.faulty += 1
             if self.faulty <= LOGGED:
@@ -233,13 +233,13 @@ class Rejects:
             self.log.write(json.dumps(where | {self.unit: number} | told, ensure_ascii=False) + "\n")
 
     def summary(self, most: int = TOLD) -> str:
-        """The first few in one sentence, and how many more there are."""
+        """The first few in one sentence, and the number of others."""
         more = self.total - len(self.first[:most])
         return "; ".join(map(str, self.first[:most])) + (f"; and {more:,} more" if more else "")
 
 
 def at_fault(wrong: ValidationError) -> tuple[str, str]:
-    """The first field that did not fit, and why."""
+    """The first invalid field, and the reason."""
     first = wrong.errors(include_url=False, include_input=False)[0]
     ours = _REASONS.get(first["type"])
     told = ours.format(**first.get("ctx", {})) if ours else first["msg"].removeprefix("Value error, ")
@@ -247,14 +247,14 @@ def at_fault(wrong: ValidationError) -> tuple[str, str]:
 
 
 Record = tuple[int, RawPaper | tuple[str, str]]
-"""A record's number in its file, and the paper in it or the field at fault and why."""
+"""A record's number in its file, with the paper in it, or the faulty field and the reason."""
 
 
-# Files of text as streams of lines: plain, gzip, or inside a zip; a clear word on what cannot be read.
+# Text files as streams of lines: plain, gzip, or inside a zip, with clear errors.
 
 
 LONGEST = 2**24
-"""Bytes of a line above which a file is taken for another kind of file, instead of filling the memory."""
+"""Maximum bytes of a line: a file with longer ones has another format and would fill the memory."""
 _SHORT, MOST_OBJECTS, MOST_VALUES = 2**20, 100_000, 500_000
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -262,17 +262,17 @@ UTF8_MARK = b"\xef\xbb\xbf"
 
 
 def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes], None, None]:
-    """The lines of a file (of a zip with several files, of one `member`) that are not blank, with their numbers from 1.
+    """The non-blank lines of a file (of a zip with several files, of one `member`), with their numbers from 1.
 
-    The byte order mark is left out. Raises `CorpusError` where it is missing, a folder, cut off, of another compression than
-    its name says, UTF-16, or binary.
+    Drops the byte order mark. Raises `CorpusError` if the file is missing, a folder, cut off, compressed differently than its
+    name says, UTF-16, or binary.
     """
     number = 0
     with open_file(source, member, where=lambda: f" after line {number}" if number else "") as stream:
         while line := stream.readline(LONGEST):
             if len(line) == LONGEST:
                 raise CorpusError(
-                    f"{source}: a line of more than {LONGEST >> 20} MB", hint="is it text at all?"
+                    f"{source}: a line of more than {LONGEST >> 20} MB", hint="check that it is a text file"
                 )
             number += 1
             if line.strip():
@@ -280,7 +280,7 @@ def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes
 
 
 def crowded(line: bytes) -> tuple[str, str] | None:
-    """Why a line of JSON is not read, as field and reason: its many small values would take a hundred times its room."""
+    """Why a line of JSON is not read, as field and reason: many small values would take a hundred times its size."""
     if len(line) > _SHORT:
         objects, values = line.count(b"[") + line.count(b"{"), line.count(b",")
         if objects > MOST_OBJECTS or values > MOST_VALUES:
@@ -292,14 +292,14 @@ def crowded(line: bytes) -> tuple[str, str] | None:
 def open_file(
     source: Path, member: str | None = None, *, where: Callable[[], str] = str
 ) -> Generator[IO[bytes]]:
-    """The file's bytes, unpacked; a file that plainly holds something else is refused here.
+    """The file's bytes, unpacked; a file that clearly has another format is rejected here.
 
-    Of a zip with several files, `member` is read. `where` says how far the reading came, for what goes wrong in the block.
+    For a zip with several files, `member` is read. `where` gives the position for errors within the block.
     """
     start = head(source)
     if source.suffix == ".gz" and not start.startswith(GZIP):
         raise CorpusError(
-            f"{source}: named .gz but not gzip", hint="rename it to what it is, or pack it with gzip"
+            f"{source}: has the ending .gz but is not gzip", hint="rename it, or compress it with gzip"
         )
     if start.startswith(UTF16):
         raise CorpusError(f"{source}: UTF-16, not UTF-8", hint=f"iconv -f utf-16 -t utf-8 {source.name}")
@@ -311,14 +311,16 @@ def open_file(
             archive = held.enter_context(zipfile.ZipFile(raw))
             names = [member] if member else _files_of(archive)
             if len(names) != 1:
-                raise CorpusError(f"{source}: holds {len(names)} files, not one", hint=f"unzip {source.name}")
+                raise CorpusError(
+                    f"{source}: contains {len(names)} files, not one", hint=f"unzip {source.name}"
+                )
             yield held.enter_context(archive.open(names[0]))
         else:
             yield raw
 
 
 def members(source: Path) -> list[str | None]:
-    """The files inside a zip; [None] for a file that is none."""
+    """The files inside a zip; [None] for any other file."""
     if not head(source).startswith(ZIP):
         return [None]
     with reading(source), zipfile.ZipFile(source) as archive:
@@ -326,7 +328,7 @@ def members(source: Path) -> list[str | None]:
 
 
 def head(source: Path, size: int = 4) -> bytes:
-    """The first bytes of a file as they lie on the disk; raises CorpusError when there is none to read."""
+    """The first bytes of a file on disk; raises CorpusError if it cannot be read."""
     if source.is_dir() or not source.exists():
         what = "a folder, not a file" if source.is_dir() else "no such file"
         raise CorpusError(f"{source}: {what}", hint="name a file of papers, such as papers.jsonl.gz")
@@ -339,11 +341,11 @@ def head(source: Path, size: int = 4) -> bytes:
 
 @contextmanager
 def reading(source: Path, where: Callable[[], str] = str) -> Generator[None]:
-    """Say of any trouble with a file's bytes which file it was, and how far the reading came."""
+    """Add file and position to errors in reading a file's bytes."""
     try:
         yield
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError) as wrong:
-        hint = "fetch the file again"
+        hint = "download the file again"
         raise CorpusError(f"{source}: cannot be read{where()}: {wrong}", hint=hint) from wrong
 
 
@@ -355,31 +357,31 @@ def _files_of(archive: zipfile.ZipFile) -> list[str]:
     ]
 
 
-# Datasets: records in a file, or in all such files of a folder.
+# Datasets: records in a file, or in all matching files of a folder.
 
 
 class Reader:
-    """A dataset of papers: a file, or all files of a format in a folder; the format says what their `records` are.
+    """A dataset of papers: a file, or all files of a format in a folder; subclasses yield `records`.
 
-    Reads as a stream: memory does not grow with the dataset. `papers` and `authors` may be called more than once, and raise
-    `CorpusError` when the dataset cannot be read.
+    Reads as a stream: memory does not grow with the dataset. `papers` and `authors` may be called repeatedly, and raise
+    `CorpusError` if the dataset cannot be read.
     """
 
     kind: ClassVar[str] = ""
     endings: ClassVar[tuple[str, ...]] = ()
     unit: ClassVar[str] = "line"
-    """What the numbers of records count."""
+    """Unit of the records' numbers."""
     example: ClassVar[str] = ""
-    """What a record should look like, or what to do where there are none."""
+    """Expected form of a record, or what to do if there are none."""
     most_broken: ClassVar[float] = MOST_BROKEN
 
     def __init__(self, path: Path) -> None:
         self.name, self.path = path.resolve().name, path
-        """`name` is what a corpus says it was built from."""
+        """`name` is the source named in the corpus."""
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """Each paper with its record's number in its file; what is no paper goes to `rejects`. Raises
-        `CorpusError` where there is no record, too many are not UTF-8 (field `encoding`), or most are broken."""
+        """Each paper with its record's number in its file; other records go to `rejects`. Raises `CorpusError` if there is no
+        record, too many are not UTF-8 (field `encoding`), or most are broken."""
         rejects.unit, good = self.unit, 0
         for number, record in self.records(rejects):
             if isinstance(record, RawPaper):
@@ -391,18 +393,18 @@ class Reader:
                 break
         total, units, hint = good + rejects.total, f"{rejects.unit}s", self.example
         if not total:
-            raise CorpusError(f"{self.path}: no {rejects.unit} in it", hint=hint)
+            raise CorpusError(f"{self.path}: contains no {rejects.unit}", hint=hint)
         if (undecodable := rejects.by_field["encoding"]) > MOST_UNDECODABLE * total:
             raise CorpusError(
                 f"{self.path}: {undecodable:,} of {total:,} {units} are not UTF-8: {rejects.summary()}",
                 hint="convert it first, for example: iconv -f latin1 -t utf-8 FILE",
             )
         if not good or rejects.total > self.most_broken * total:
-            problem = f"{rejects.total:,} of {total:,} {units} are no papers"
+            problem = f"{rejects.total:,} of {total:,} {units} are not papers"
             raise CorpusError(f"{self.path}: {problem}: {rejects.summary()}", hint=hint)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """What the dataset itself knows of these authors, by key; {} where it knows nothing but what its papers say."""
+        """The dataset's own data on these authors, by key; {} if it has only papers."""
         return {}
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
@@ -413,7 +415,7 @@ class Reader:
         raise NotImplementedError
 
     def each(self, files: Iterable[Path], rejects: Rejects) -> Generator[Path]:
-        """Each file in turn; from then on rejects are of that file, named where the dataset is a folder."""
+        """Each file in turn; rejects then belong to that file, named if the dataset is a folder."""
         for file in files:
             if file != self.path:
                 rejects.file = str(file.relative_to(self.path))
@@ -421,27 +423,27 @@ class Reader:
 
 
 def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
-    """The files of a dataset: the path itself, or those in the folder with one of these endings, by name. Raises
-    `CorpusError` where nothing is there."""
+    """The files of a dataset: the path itself, or the files in the folder with one of these endings, by name. Raises
+    `CorpusError` if there is none."""
     if not path.exists():
         raise CorpusError(
-            f"{path}: no such file or folder", hint=f"name a file of {kind}, or a folder of them"
+            f"{path}: no such file or folder", hint=f"use a file of {kind}, or a folder of them"
         )
     if path.is_file():
         return [path]
     files = sorted(file for file in path.rglob("*") if file.name.lower().endswith(tuple(endings)))
     if not files:
         raise CorpusError(
-            f"{path}: no file of {kind} in it", hint=f"their names end in {' or '.join(endings)}"
+            f"{path}: contains no file of {kind}", hint=f"their names end in {' or '.join(endings)}"
         )
     return files
 
 
 class JsonLines(Reader):
-    """A `Reader` of objects with `id, title, abstract, authors, year`, for corpora that are not a dataset's own.
+    """A `Reader` of objects with `id, title, abstract, authors, year`, our own format.
 
-    Where known, they have `citations, venue, keywords, affiliations, author_ids, references` too, and of the full text either
-    `introduction, method, core_references` or `sections`, each with `title, text, citations`, see `core_of`.
+    Optional: `citations, venue, keywords, affiliations, author_ids, references`, and for the full text either `introduction,
+    method, core_references` or `sections`, each with `title, text, citations`, see `core_of`.
     """
 
     kind = "JSON Lines"
@@ -463,7 +465,7 @@ class JsonLines(Reader):
 
 
 class _Section(BaseModel):
-    """A section of a full text; `citations` are some of the references, as they are given or by their places from 0."""
+    """A section of a full text; `citations` are some of the references, as given or by position from 0."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -473,7 +475,7 @@ class _Section(BaseModel):
 
 
 class _FullText(BaseModel):
-    """What a line has beside a paper's own fields."""
+    """Fields of a line besides a paper's own."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -498,7 +500,7 @@ class _FullText(BaseModel):
 
 
 def _paper(line: str) -> RawPaper:
-    """Raises `ValidationError` for what is none."""
+    """Raises `ValidationError` for invalid data."""
     paper = RawPaper.model_validate_json(line)
     if '"sections"' not in line:
         return paper

@@ -1,4 +1,4 @@
-"""The literature database of a corpus: records of its papers in, what helps with a background out (SciPIP, §3.1, §3.2).
+"""The literature database of a corpus: stores records of its papers, finds inspiring ones (SciPIP, §3.1, §3.2).
 
 with Ecosystem.open(Path("corpora/mine")) as ecosystem:
     database = LiteratureDatabase.of(ecosystem)
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
     from manyheads.bank.network import Mask, Numbers
 
 MOST_REASONS = 5
-"""Reasons of one channel that a paper is told with, the strongest."""
+"""Maximum reasons shown per paper and channel, strongest first."""
 _WORD = re.compile(r"[^\W_]+")
 _PHRASE = 5
-"""Words of the longest phrase of a background that is looked up as an entity."""
+"""Maximum words of a background's phrase that is looked up as an entity."""
 _FOREIGN = (20, 0.12)
-"""From so many words on, a smaller share of English stop words than this says that a text is not English: such texts have
-a third and more."""
+"""Minimum words, and minimum share of English stop words, for a text to count as English: English texts have a third and
+more."""
 
 
 @dataclass(frozen=True)
 class Scope:
     """Which papers may be found.
 
-    What is outside the period, of the second of the years or later, or excluded is as if it were not there: its citations and its
-    entities do not count either, so that no later paper tells which earlier ones belong together.
+    Papers outside the period, from the second year on, or excluded are treated as absent: their citations and entities do not
+    count either, so that no later paper influences which earlier ones are related.
 
     Args:
-        years: from the first to before the second.
+        years: from the first year to before the second.
         period: None for all papers.
         exclude: ids.
     """
@@ -63,31 +63,31 @@ PAST = Scope()
 
 
 class _View:
-    """What one look-up sees; what comes into the graph meanwhile, it does not."""
+    """Snapshot of the graph for one look-up."""
 
     def __init__(self, network: Network, visible: "Mask", candidates: "Mask") -> None:
         self.network, self.visible, self.candidates = network, visible, candidates
-        """`visible` has the papers whose citations and entities count, `candidates` those that may be found."""
+        """`visible` are papers whose citations and entities count, `candidates` those that may be found."""
 
     @cached_property
     def frequencies(self) -> "Numbers":
-        """How many papers hold each entity."""
+        """Number of papers with each entity."""
         return self.network.frequencies(self.visible)
 
     @cached_property
     def unrecorded(self) -> int:
-        """Papers that may be found and have no record."""
+        """Candidates without a record."""
         return int((self.candidates & ~self.network.has_record).sum())
 
     def entities(self, numbers: Iterable[int]) -> "Numbers":
-        """Those of which the network knows."""
+        """Papers in the network."""
         import numpy as np
 
         return np.fromiter((one for one in numbers if one < self.network.entities), dtype=np.int64)
 
 
 class LiteratureDatabase(RecordBook):
-    """Records, graph and vectors of a corpus, and what they find. Made by `of`; threads may share it."""
+    """Records, graph and vectors of a corpus, and retrieval. Created by `of`; threads may share it."""
 
     def __init__(self, ecosystem: Ecosystem) -> None:
         super().__init__(ecosystem)
@@ -96,7 +96,7 @@ class LiteratureDatabase(RecordBook):
 
     @classmethod
     def of(cls, ecosystem: Ecosystem) -> "LiteratureDatabase":
-        """The database of a corpus, the same for all who ask; it is closed with the corpus."""
+        """The database of a corpus, shared by all callers; closed with the corpus."""
         return ecosystem.parts.setdefault(RECORDS, cls(ecosystem))  # pyright: ignore[reportReturnType]
 
     def close(self) -> None:
@@ -104,13 +104,13 @@ class LiteratureDatabase(RecordBook):
             super().close()
             self._words = self._last_view = None
 
-    # Three ways to find papers, each by itself (SciPIP, §3.2.1).
+    # The three retrieval strategies (SciPIP, §3.2.1).
 
     async def semantic(
         self, queries: Sequence[str], k: int, scope: Scope = PAST, using: str = BACKGROUND
     ) -> list[list[Hit]]:
-        """The k papers whose backgrounds, or the text of another of the names of `Records`, are nearest to each query, best
-        first (Eq. 2)."""
+        """The k papers with the most similar backgrounds, or another text among the names of `Records`, for each query, best first
+        (Eq. 2)."""
 
         def look_up() -> list[list[Hit]]:
             hits = self._semantic(queries, k, scope, using)
@@ -122,15 +122,15 @@ class LiteratureDatabase(RecordBook):
     def entities_near(
         self, entities: Iterable[str], together: int, rarest: int, scope: Scope = PAST
     ) -> list[str]:
-        """These entities and those that stand beside one of them in at least `together` papers; of all, the `rarest` that
-        the fewest papers hold, the rarest first."""
+        """These entities and those that occur with one of them in at least `together` papers; only the `rarest` of all, rarest
+        first."""
         view = self._view(scope)
         numbers = view.entities(self.graph.entity_numbers(entities).values())
         options = RetrievalConfig(together=together, rarest=rarest, held=1)
         return [*self._rarest(numbers, numbers, {}, options, view).values()]
 
     def with_entities(self, entities: Iterable[str], scope: Scope = PAST) -> dict[str, list[str]]:
-        """The papers that hold one of the entities, by entity as it is written here (Eq. 3)."""
+        """The papers with one of the entities, by entity as spelled here (Eq. 3)."""
         view, numbers = self._view(scope), self.graph.entity_numbers(entities)
         numbers = {name: number for name, number in numbers.items() if number < view.network.entities}
         places, papers = view.network.with_entities(view.entities(numbers.values()), view.candidates)
@@ -143,7 +143,7 @@ class LiteratureDatabase(RecordBook):
     def cited_with(
         self, papers: Collection[str], count: int, scope: Scope = PAST
     ) -> dict[str, dict[str, int]]:
-        """For each paper the `count` papers that are cited together with it most often, and how often (Eq. 4)."""
+        """For each paper the `count` papers most often cited together with it, with the number of times (Eq. 4)."""
         view = self._view(scope)
         ids = view.network.ids
         together = view.network.cited_with(view.network.numbers(papers), count, view.visible, view.candidates)
@@ -157,8 +157,8 @@ class LiteratureDatabase(RecordBook):
     def clusters(
         self, papers: Sequence[str], weights: tuple[float, float], threshold: float
     ) -> list[Cluster]:
-        """These papers, no two of a cluster less similar than the threshold (Eq. 5); the best paper, that of the lowest
-        place in `papers`, stands for its cluster. One without a vector of either text is compared by its background."""
+        """Clusters of these papers, with similarities of at least the threshold (Eq. 5). The first paper in `papers` represents
+        its cluster. A paper without a vector of either text is compared by its background."""
         import numpy as np
 
         with self._open_records() as bank:
@@ -172,7 +172,7 @@ class LiteratureDatabase(RecordBook):
         parts = [(weights[0], rows[SUMMARY]), (weights[1], rows[IDEAS]), (0.0, rows[BACKGROUND])]
         return clustering.clusters(papers, clustering.weighted(parts), threshold)
 
-    # All of them at once.
+    # All strategies together.
 
     async def retrieve(
         self,
@@ -183,12 +183,12 @@ class LiteratureDatabase(RecordBook):
         synonyms: Sequence[str] = (),
         scope: Scope = PAST,
     ) -> Inspirations:
-        """Papers that may help with a background, each with its reasons; their order is told at `Inspirations`.
+        """Papers that may help with a background, each with its reasons; `Inspirations` describes the order.
 
         Args:
-            background: of any length; one that is longer than the model reads at once is read in parts.
-            entities: those of the background. If not given, the entities of the database that stand in it.
-            synonyms: more entities, such as other words for them.
+            background: of any length; beyond the model's limit it is embedded in parts.
+            entities: those of the background. If omitted, the database's entities that occur in it.
+            synonyms: more entities, such as synonyms.
         """
         return await asyncio.to_thread(
             self._retrieve, background, options or RetrievalConfig(), entities, synonyms, scope
@@ -203,9 +203,7 @@ class LiteratureDatabase(RecordBook):
         scope: Scope,
     ) -> Inspirations:
         if not background.strip():
-            raise CorpusError(
-                "the background is empty", hint="say in a sentence or more what is to be worked on"
-            )
+            raise CorpusError("the background is empty", hint="describe the subject in a sentence or more")
         view = self._view(scope)
         notes = [*self._notes(background, options, view)]
         channels: dict[str, list[Channel]] = {}
@@ -231,7 +229,7 @@ class LiteratureDatabase(RecordBook):
             )
             if not own:
                 notes.append(
-                    "no entity of the database stands in the background: entities are those of similar papers alone"
+                    "the background contains no entity of the database: only entities of similar papers are used"
                 )
             add(holders)
         if "cocitation" in options.how and view.network.citations:
@@ -239,7 +237,7 @@ class LiteratureDatabase(RecordBook):
         scores = fused(rankings, options.fusion)
         order = sorted(channels, key=lambda one: (-scores[one], -similar.get(one, -2.0), one))
         best = order[: options.papers]
-        # the papers that these are cited with were found too, but may come after the last of them
+        # co-cited papers were found too, but may come after the last of these
         beside = {each.cited_with: None for one in best for each in channels[one] if each.cited_with}
         papers = self.papers([*dict.fromkeys((*best, *beside))])
         return Inspirations(
@@ -254,14 +252,14 @@ class LiteratureDatabase(RecordBook):
         )
 
     def entities_in(self, text: str) -> dict[str, int]:
-        """The entities of the database that stand in a text, with how many papers hold each; of one within another, both."""
+        """The database's entities that occur in a text, with their numbers of papers; nested entities count both."""
         return self.graph.entity_counts(_phrases(text))
 
     def papers(self, ids: Collection[str]) -> dict[str, Paper]:
         """Papers of the corpus by id."""
         return self.ecosystem.papers.get([*ids])
 
-    # The ways, by number.
+    # The strategies, by number.
 
     def _semantic(
         self, queries: Sequence[str], k: int, scope: Scope, using: str = BACKGROUND
@@ -283,7 +281,7 @@ class LiteratureDatabase(RecordBook):
         return index.nearest(query, k, view.candidates[rows])
 
     def _entity_numbers(self, background: str, entities: Sequence[str] | None) -> set[int]:
-        """The numbers of entities; where none are given, of those that stand in the background."""
+        """The numbers of entities; by default of those that occur in the background."""
         return {*self.graph.entity_numbers(_phrases(background) if entities is None else entities).values()}
 
     def _by_entity(
@@ -317,15 +315,15 @@ class LiteratureDatabase(RecordBook):
         options: RetrievalConfig,
         view: _View,
     ) -> dict[int, str]:
-        """Of entities and their neighbours those to keep by number, the rarest first. Of equals, the background's own come
-        first, then those of most similar papers, then the first by name."""
+        """The numbers of the entities and neighbours to keep, rarest first; ties: the background's own, then those of the most
+        similar papers, then by name."""
         import numpy as np
 
         papers = view.frequencies
         common = entities[papers[entities] >= options.held]
         rare = papers >= options.held
         if len(common) >= options.rarest:
-            # neighbours that more papers hold than any of these few do come too late
+            # neighbours in more papers than any of these few would come too late
             rare &= papers <= np.partition(papers[common], options.rarest - 1)[options.rarest - 1]
         rare[entities] = False
         near = view.network.near(entities, options.together, view.visible, rare)
@@ -343,7 +341,7 @@ class LiteratureDatabase(RecordBook):
             return {}
         last = sorted(keys)[: options.rarest][-1]
         best = {one: key for one, key in zip(candidates.tolist(), keys, strict=True) if key <= last}
-        # one that has gone out of the graph meanwhile has no name
+        # removed from the graph meanwhile: no name
         names = self.graph.entity_names(best)
         ranking = sorted(names, key=lambda one: (best[one], fold(names[one])))[: options.rarest]
         return {one: names[one] for one in ranking}
@@ -368,22 +366,22 @@ class LiteratureDatabase(RecordBook):
         if view.unrecorded:
             yield (
                 f"{view.unrecorded:,} of {int(view.candidates.sum()):,} papers have no record yet: only citations and BM25 can find them; "
-                f"manyheads corpus extract {self.ecosystem.folder} makes them"
+                f"manyheads corpus extract {self.ecosystem.folder} creates them"
             )
         if len(self._recipes) > 1:
             made = ", ".join(f"{count:,} by {one}" for one, count in self._recipes.items())
-            yield f"records are of {len(self._recipes)} recipes, and all are used: {made}"
+            yield f"records come from {len(self._recipes)} recipes, all are used: {made}"
         if "cocitation" in options.how and not view.network.citations:
             citing = self.graph.counts().citing
             yield (
-                f"co-citation is off: {citing:,} papers tell what they cite, and none of it is in this corpus"
+                f"co-citation is off: {citing:,} papers have references, but none of them is in this corpus"
                 if citing
-                else "co-citation is off: nobody has said what the papers of this corpus cite"
+                else "co-citation is off: the papers of this corpus have no references"
             )
         elif {*options.how} == {"cocitation"}:
-            yield "co-citation starts from papers that another way has found: add one, such as semantic"
+            yield "co-citation needs papers from another strategy: add one, such as semantic"
         if rest := next(iter(self._unread(background))):
-            yield f"the background is {rest:,} tokens longer than the embedding model reads at once: it is read in parts"
+            yield f"the background exceeds the embedding model's limit by {rest:,} tokens: it is embedded in parts"
         words = _WORD.findall(background.lower())
         least, share = _FOREIGN
         if len(words) >= least and sum(word in STOP_WORDS for word in words) < share * len(words):
@@ -394,7 +392,7 @@ class LiteratureDatabase(RecordBook):
 
         return unread(self.ecosystem.embedder, [background])
 
-    # What is looked at.
+    # Helpers.
 
     def _view(self, scope: Scope) -> _View:
         network, last = self.network, self._last_view
@@ -418,7 +416,7 @@ class LiteratureDatabase(RecordBook):
 
 
 def _phrases(text: str) -> list[str]:
-    """What may be an entity in a text."""
+    """Possible entities in a text."""
     words = _WORD.findall(text)
     every = {
         " ".join(words[start : start + length])
@@ -429,7 +427,7 @@ def _phrases(text: str) -> list[str]:
 
 
 def _titled(channels: Iterable[Channel], papers: Mapping[str, Paper]) -> Generator[Channel]:
-    """Reasons with the titles of the papers that they speak of."""
+    """Reasons with the titles of their papers."""
     for one in channels:
         paper = papers.get(one.cited_with) if one.cited_with else None
         yield one._replace(title=paper.title) if paper else one

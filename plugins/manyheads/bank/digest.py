@@ -1,7 +1,6 @@
-"""Records of papers without a model: key phrases as entities, sentences of the abstract as background, summary and main ideas.
+"""Records of papers without a model: key phrases as entities, sentences of the abstract for all other fields.
 
-It stands in for the model of SciPIP (§3.1, Tables 7–9) where there is none, and says so: `made_by` is `lexical`. It copies,
-and adds nothing.
+Replaces SciPIP's model (§3.1, Tables 7–9) and is labelled as such: `made_by` is `lexical`. It only copies sentences.
 """
 
 import re
@@ -25,13 +24,13 @@ from manyheads.errors import CorpusError
 from manyheads.papers import Paper
 
 RECIPE = "2"
-"""Of its records: the number of the rules below."""
+"""Version of the rules below."""
 MOST_BACKGROUND, MOST_IDEAS = 2, 3
-"""Sentences of the background, and main ideas, at most (SciPIP, Table 8)."""
+"""Maximum sentences of the background, and main ideas (SciPIP, Table 8)."""
 MOST_LETTERS, MOST_SENTENCES = 800, 40
-"""Of a sentence, and of a text, that are looked at: what is longer has no sentences, or is no abstract."""
+"""Maximum length of a sentence, and of a text: longer ones are not made of sentences, or not an abstract."""
 SAMPLE = 5_000
-"""Papers that tell which phrases are common."""
+"""Number of papers that determine which phrases are common."""
 
 _END = re.compile(r"(?<=[.!?])[\"'”’)\]]?\s+(?=[^a-z\s])|(?<=[。！？])\s*")
 _ABBREVIATION = re.compile(
@@ -44,7 +43,7 @@ _HEADING = re.compile(
 )
 _WORD = re.compile(r"[a-z]+")
 
-# What the sentences of an abstract do, by their words.
+# The role of an abstract's sentences, by their words.
 
 
 def _words(text: str) -> frozenset[str]:
@@ -85,21 +84,21 @@ _RESULT = _words(
 
 
 class Reading(NamedTuple):
-    """What there is to read of a paper."""
+    """The texts of a paper."""
 
     paper: Paper
     text: Text = Text("", "")
 
     @property
     def basis(self) -> Basis:
-        """The best that there is."""
+        """The best available text."""
         if self.text.introduction or self.text.method:
             return "full text"
         return "abstract" if self.paper.abstract.strip() else "title"
 
 
 class Digest(NamedTuple):
-    """What a text says, in its own sentences."""
+    """A text's content, in its own sentences."""
 
     background: str
     summary: str
@@ -109,12 +108,12 @@ class Digest(NamedTuple):
 def digest(title: str, text: str) -> Digest:
     """The background, the summary and the main ideas among an abstract's sentences.
 
-    The summary is the first sentence that says what is proposed or presented, not in passing; else the first that says what
-    the authors do; else the one that shares the most words with the title. The background is, of the sentences before it,
-    the first one and the next that names a problem; where none stands before it, the first later one that names a problem
-    and speaks neither of the authors nor of results, else the summary again. The main ideas are, of the other sentences behind the
-    summary (of all others where none is), those that speak of the method, then those of results, then the rest; in their
-    order in the text. One sentence alone is background and summary; where there is none, the title is both.
+    Summary: the first sentence about what is proposed or presented, not in passing; else the first about the authors' work;
+    else the one with the most words in common with the title. Background: of the sentences before it, the first and the next
+    that names a problem; if there are none, the first later one that names a problem without authors or results, else the
+    summary again. Main ideas: of the sentences after the summary (of all others if none follow), those about the method, then
+    about results, then the rest, in their order in the text. A single sentence is background and summary; without any, the
+    title is both.
     """
     found = sentences(text)
     if not found:
@@ -141,7 +140,7 @@ def digest(title: str, text: str) -> Digest:
 
 
 def _summary(title: str, words: list[set[str]]) -> int:
-    """The place of the summary, from the words of each sentence."""
+    """The position of the summary, from the words of each sentence."""
     done = [place for place, said in enumerate(words) if _is_own(said)]
     if not done:
         own = {*stems(title)}
@@ -154,13 +153,13 @@ def _summary(title: str, words: list[set[str]]) -> int:
 
 
 def _is_own(words: set[str]) -> bool:
-    """Whether a sentence says what its authors do."""
+    """Whether a sentence describes the authors' work."""
     theirs = words & _AUTHORS or (words & _WORK and words & _THIS) or (words & _IS and words & _PROPOSES)
     return bool(theirs and words & _DOES)
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, headings such as `Results:` left out; one that is too long is cut at a word."""
+    """The sentences of a text, without headings such as `Results:`; a long one is cut at a word."""
     found, open_ = list[str](), ""
     for part in _END.split(" ".join(text.split())):
         open_ = f"{open_} {part}" if open_ else part
@@ -208,15 +207,15 @@ def extract(readings: Iterable[Reading], phrases: Phrases) -> Iterator[Extractio
 
 
 STEP = "extracting"
-"""What bars of progress call it."""
+"""Name in progress bars."""
 _complete: WeakSet[LiteratureDatabase] = WeakSet()
-"""Databases that need not be looked at again."""
+"""Databases already checked."""
 LOCK = "records.lock"
-"""Held in a corpus's folder by who puts records into its database."""
+"""Lock file in a corpus's folder for adding records to its database."""
 
 
 def readings(database: LiteratureDatabase, papers: Sequence[str]) -> Iterator[Reading]:
-    """What there is to read of papers, by id and in their order; a few hundred are in memory at once."""
+    """The texts of papers, by id and in order; a few hundred are in memory at once."""
     for start in range(0, len(papers), CHUNK):
         chunk = papers[start : start + CHUNK]
         known, texts = database.papers(chunk), database.graph.texts(chunk)
@@ -229,7 +228,7 @@ def extract_papers(
     tell: Progress = lambda step, done, total: None,
     vectors: Source = "abstract",
 ) -> int:
-    """Put lexical records of papers into a database, some hundreds at a time; how many there were.
+    """Add lexical records of papers to a database in batches; returns their number.
 
     Raises:
         CorpusError: the database cannot be written.
@@ -247,35 +246,35 @@ def extract_papers(
 
 @contextmanager
 def extracting(ecosystem: Ecosystem, *, wait: bool = False) -> Generator[None]:
-    """Around what puts records into a corpus's database: one process does at a time.
+    """Lock for adding records to a corpus's database.
 
     Args:
-        wait: until another has done with it.
+        wait: block until it is free.
 
     Raises:
-        CorpusError: the folder cannot be written, or another process is at it.
+        CorpusError: the folder cannot be written, or another process has the lock.
     """
     folder = ecosystem.folder
     try:
         lock = FileLock(folder / LOCK, wait=wait)
     except LockedError as error:
         raise CorpusError(
-            f"{folder}: another process extracts its papers", hint="wait for it or end it"
+            f"{folder}: another process is extracting its papers", hint="wait for it or stop it"
         ) from error
     except OSError as error:
         raise CorpusError(
             f"{folder} cannot be written: {error.strerror}",
-            hint="its papers have no records; copy the corpus to where you may write",
+            hint="its papers have no records; copy the corpus to a writable folder",
         ) from error
     with lock:
         yield
 
 
 def open_database(ecosystem: Ecosystem, say: Callable[[str], None] = lambda line: None) -> LiteratureDatabase:
-    """The literature database of a corpus; where no model has made a record, each paper without one gets a lexical record first.
+    """The literature database of a corpus; if no record is by a model, papers without a record first get a lexical one.
 
     Args:
-        say: told once, in a line, that this is done.
+        say: receives one line about this.
 
     Raises:
         CorpusError: there are no records, and none can be written.
@@ -287,10 +286,10 @@ def open_database(ecosystem: Ecosystem, say: Callable[[str], None] = lambda line
 
     if database not in _complete and missing():
         with extracting(ecosystem, wait=True):
-            if papers := missing():  # and no other process has extracted them meanwhile
+            if papers := missing():  # unless another process was first
                 say(
                     f"corpus {ecosystem.meta.name}: {len(papers):,} papers have no records yet: they are extracted without a "
-                    f"model; one does it better: manyheads corpus extract {ecosystem.folder} --model PROVIDER/NAME"
+                    f"model; a model gives better ones: manyheads corpus extract {ecosystem.folder} --model PROVIDER/NAME"
                 )
                 extract_papers(database, papers)
     _complete.add(database)

@@ -34,14 +34,14 @@ _SCIENTISTS = TypeAdapter(list[Scientist])
 
 
 class Ecosystem(Closing):
-    """A built corpus, open for reading; any number of processes may have it open. Made by `open`, or by `building.build_corpus`."""
+    """A built corpus, open for reading by any number of processes. Created by `open`, or by `building.build_corpus`."""
 
     def __init__(self, folder: Path, meta: Meta, papers: KnowledgeBank, authors: Collection) -> None:
         self.folder, self.meta, self.papers = folder, meta, papers
-        """`papers` has B_past and B_con, told apart by `where={"period": "past"}`."""
+        """`papers` contains B_past and B_con, separated by `where={"period": "past"}`."""
         self._authors = authors
         self.parts: dict[str, Closing] = {}
-        """What was opened beside the banks, by name; closed with them."""
+        """Other resources of the corpus, by name; closed with it."""
         self._queries = QueryEmbedder(papers.embedder)
         papers.queries = authors.queries = self._queries
         try:
@@ -52,11 +52,11 @@ class Ecosystem(Closing):
 
     @classmethod
     def open(cls, folder: Path, embedder: Embedder | None = None) -> Self:
-        """Open a built corpus; without an embedder, the model that it was built with is looked for.
+        """Open a built corpus; by default with the model that built it.
 
         Raises:
-            CorpusError: the folder holds no built corpus, or another process is writing to it.
-            EmbeddingError: `embedder` is not its model, or its model is not to be had here.
+            CorpusError: the folder is not a built corpus, or another process is writing to it.
+            EmbeddingError: `embedder` is not its model, or its model is not available.
         """
         need_extra("corpus", "a corpus")
         meta = read_meta(folder)
@@ -71,7 +71,7 @@ class Ecosystem(Closing):
 
     @property
     def embedder(self) -> Embedder:
-        """The model of all its vectors."""
+        """The model of its vectors."""
         return self.papers.embedder
 
     @property
@@ -80,7 +80,7 @@ class Ecosystem(Closing):
         return list(self._scientists.values())
 
     def scientist(self, name: str) -> Scientist:
-        """A scientist by masked name; raises CorpusError when there is no such one."""
+        """A scientist by masked name; raises CorpusError if unknown."""
         try:
             return self._scientists[name]
         except KeyError as unknown:
@@ -90,11 +90,11 @@ class Ecosystem(Closing):
             raise CorpusError(f"{name!r}: no such scientist in {self.folder}", tried=known) from unknown
 
     def names(self) -> dict[str, str]:
-        """Masked name to real name, for a person who asks; never for an agent."""
+        """Masked name to real name, for people; never for agents."""
         return read_names(self.folder)
 
     def works(self, name: str, k: int) -> list[Paper]:
-        """The `k` past papers by a scientist that are cited most; of equals the latest."""
+        """A scientist's `k` most cited past papers; ties by latest."""
         own = self.papers.papers(where={"period": "past", "authors": name})
         return sorted(own, key=lambda paper: (-(paper.citations or 0), -(paper.year or 0), paper.id))[:k]
 
@@ -104,33 +104,33 @@ class Ecosystem(Closing):
         return self.meta.options.bound - 1
 
     async def past(self, queries: Sequence[str], k: int, *, before: int | None = None) -> list[list[Hit]]:
-        """B_past(q): the k past papers nearest to each query, only those before a year if one is given."""
+        """B_past(q): the k most similar past papers for each query, optionally only before a year."""
         years = None if before is None else (None, before)
         return await self.papers.search(queries, k, years=years, where={"period": "past"})
 
     async def contemporary(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """B_con(q): the k contemporary papers nearest to each query."""
+        """B_con(q): the k most similar contemporary papers for each query."""
         return await self.papers.search(queries, k, where={"period": "contemporary"})
 
     async def find_scientists(self, query: str, k: int, *, exclude: Names[str] = ()) -> list[Scientist]:
-        """The k scientists whose profiles are nearest to the query, best first."""
+        """The k scientists with the most similar profiles, best first."""
         [found] = await self._authors.find([query], k, Filter(exclude=frozenset(exclude)))
         return [self.scientist(one.id) for one in found]
 
     async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
-        """Tokens of each query beyond those that the model reads at once, see `bank.vectors.unread`."""
+        """Tokens by which each query exceeds the model's limit, see `bank.vectors.unread`."""
         return await asyncio.to_thread(unread, self.embedder, queries)
 
     def expect(self, *queries: str) -> None:
-        """Queries that will be looked up soon: their embedding begins at once, in a thread."""
+        """Start embedding upcoming queries in a thread."""
         self._queries.begin(queries)
 
     def warm_up(self) -> None:
-        """Load the embedding model now, so that the first look-up does not wait for it."""
+        """Load the embedding model now instead of at the first look-up."""
         self._queries.embed(["warm"])
 
     def close(self) -> None:
-        """Free the folder."""
+        """Close the banks."""
         for part in self.parts.values():
             part.close()
         self.papers.close()

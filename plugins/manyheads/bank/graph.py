@@ -1,4 +1,4 @@
-"""The graph of a corpus: who cites whom, which papers are cited together, which entity stands in which paper (SciPIP, §3.1)."""
+"""The graph of a corpus: citations, co-citations, entities of papers (SciPIP, §3.1)."""
 
 import json
 import sqlite3
@@ -19,14 +19,14 @@ from manyheads.papers import fold
 GRAPH = "graph.sqlite"
 """The graph's file in a corpus's folder."""
 GRAPH_FILES = (GRAPH, f"{GRAPH}-wal", f"{GRAPH}-shm")
-"""With those that SQLite keeps beside it. Records come in after a corpus is built: it has no checksum."""
+"""With SQLite's files beside it. No checksums, as records are added after a build."""
 _SCHEMA = (
-    # `held` is 0 for a paper that others cite and that is not in the corpus (yet); `cites` is NULL while nobody has said what
-    # the paper cites.
+    # `held` is 0 for a cited paper that is not in the corpus (yet); `cites` is NULL while the paper's references are
+    # unknown.
     "CREATE TABLE IF NOT EXISTS paper (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, year INTEGER,"
     " held INTEGER NOT NULL, cites INTEGER)",
     "CREATE TABLE IF NOT EXISTS text (paper INTEGER PRIMARY KEY, introduction TEXT NOT NULL, method TEXT NOT NULL)",
-    # `counts` where the citation makes papers cited together: all of them, or those of introduction and method where known
+    # `counts`: whether the citation counts for co-citation: all do, or those in introduction and method if known
     "CREATE TABLE IF NOT EXISTS cites (citing INTEGER, cited INTEGER, core INTEGER, counts INTEGER,"
     " PRIMARY KEY (citing, cited)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS entity (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL,"
@@ -35,7 +35,7 @@ _SCHEMA = (
     "CREATE INDEX IF NOT EXISTS mentioned ON mention (entity, paper)",
     "CREATE TABLE IF NOT EXISTS extraction (paper INTEGER PRIMARY KEY, recipe TEXT NOT NULL, record TEXT NOT NULL)",
     "CREATE INDEX IF NOT EXISTS made ON extraction (recipe)",
-    # How many papers hold an entity is kept with each mention that comes or goes; one that no paper holds goes.
+    # Triggers count the papers of each entity; an entity without papers is deleted.
     "CREATE TRIGGER IF NOT EXISTS mention_comes AFTER INSERT ON mention BEGIN"
     " UPDATE entity SET papers = papers + 1 WHERE number = new.entity; END",
     "CREATE TRIGGER IF NOT EXISTS mention_goes AFTER DELETE ON mention BEGIN"
@@ -52,26 +52,26 @@ _GIVEN = "(SELECT value FROM json_each(?))"
 
 
 class Text(NamedTuple):
-    """What an extraction reads of a paper's full text."""
+    """Parts of a paper's full text for extraction."""
 
     introduction: str
     method: str
 
 
 class Citations(NamedTuple):
-    """What a paper cites within its corpus: ids, and those of them that its introduction or method cites."""
+    """A paper's citations within the corpus: ids, and those cited in introduction or method."""
 
     all: tuple[str, ...]
     core: tuple[str, ...] = ()
 
 
 class Counts(NamedTuple):
-    """How much a graph holds."""
+    """Size of a graph."""
 
     papers: int
     texts: int
     citing: int
-    """Papers of which is known what they cite."""
+    """Papers with known references."""
     citations: int
     """Within the corpus."""
     extractions: int
@@ -79,15 +79,15 @@ class Counts(NamedTuple):
 
 
 class Graph(Closing):
-    """One SQLite file in a corpus's folder; counts change as papers, citations and records come in.
+    """One SQLite file in a corpus's folder; counts follow papers, citations and records.
 
-    How often papers are cited together is counted from the citations when it is asked for: kept as a table of pairs, a survey
-    of 300 references would alone write 90,000 rows, and what later papers cite could not be left out.
+    Co-citations are counted on demand: as a stored table of pairs, a survey of 300 references would alone write 90,000 rows,
+    and citations of later papers could not be excluded.
 
-    Papers are named by their ids in the corpus. An entity is the same however it is written: case, spaces and punctuation
-    do not count. In whatever order and portions things come in, the graph is the same.
+    Papers have their ids in the corpus. Entities ignore case, spaces and punctuation. The graph does not depend on the order
+    or batches of additions.
 
-    Raises `CorpusError` from each call where the file cannot be read or written.
+    Each call raises `CorpusError` if the file cannot be read or written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -96,13 +96,13 @@ class Graph(Closing):
             self._db = Database(path, *_SCHEMA)
 
     def close(self) -> None:
-        """Free the file."""
+        """Close the file."""
         self._db.close()
 
-    # Papers and citations, as a corpus is built.
+    # Papers and citations, while a corpus is built.
 
     def add_papers(self, papers: Iterable[tuple[str, int | None]]) -> None:
-        """Ids with their years; those that are there already stay as they are."""
+        """Add ids with their years; existing ones stay unchanged."""
         with self._errors():
             self._db.change_all(
                 "INSERT INTO paper (id, year, held) VALUES (?, ?, 1)"
@@ -111,7 +111,7 @@ class Graph(Closing):
             )
 
     def add_texts(self, texts: Mapping[str, Text]) -> None:
-        """The introduction and the method of papers that are there; of others, nothing is kept."""
+        """Add introduction and method of existing papers; ignores unknown papers."""
         rows = [(text.introduction, text.method, paper) for paper, text in texts.items()]
         with self._errors():
             self._db.change_all(
@@ -121,7 +121,7 @@ class Graph(Closing):
             )
 
     def texts(self, papers: Collection[str]) -> dict[str, Text]:
-        """The introduction and the method of these papers; those without are not in the result."""
+        """Introduction and method of these papers; papers without them are omitted."""
         rows = self._rows(
             f"SELECT id, introduction, method FROM text JOIN paper ON number = paper WHERE id IN {_GIVEN}",
             papers,
@@ -129,11 +129,11 @@ class Graph(Closing):
         return {paper: Text(*parts) for paper, *parts in rows}
 
     def add_citations(self, citations: Mapping[str, Citations]) -> None:
-        """What papers cite, of those that are in the corpus. Of a paper whose citations are known already, nothing changes.
+        """Add citations between papers of the corpus. Papers with known citations stay unchanged.
 
-        Two papers count as cited together once for each paper that cites both; where it is known what a paper's introduction
-        and method cite, these alone count (SciPIP, §3.1: core references). A paper does not cite itself. One that is cited
-        may come into the corpus later.
+        Two papers are co-cited once by each paper that cites both; if a paper's citations in introduction and method are known,
+        only these count (SciPIP, §3.1: core references). A paper does not cite itself. A cited paper may be added to the corpus
+        later.
         """
         cited = {one for each in citations.values() for one in (*each.all, *each.core)}
         with self._errors():
@@ -156,7 +156,7 @@ class Graph(Closing):
             )
 
     def citations(self, papers: Collection[str]) -> dict[str, Citations]:
-        """What these papers cite in the corpus; those of which nobody has said what they cite are not in the result."""
+        """Citations of these papers within the corpus; papers with unknown references are omitted."""
         known = self._rows(f"SELECT id FROM paper WHERE cites IS NOT NULL AND id IN {_GIVEN}", papers)
         every: dict[str, list[tuple[str, int]]] = {paper: [] for (paper,) in known}
         rows = self._rows(
@@ -172,7 +172,7 @@ class Graph(Closing):
         }
 
     def cited_with(self, paper: str) -> dict[str, int]:
-        """Papers of the corpus that others cite together with one, with how many do; the most often first."""
+        """Papers of the corpus co-cited with one, with the number of times, most often first."""
         rows = self._rows(
             "SELECT other.id, COUNT(*) AS times FROM paper JOIN cites a ON a.cited = paper.number AND a.counts"
             " JOIN cites b ON b.citing = a.citing AND b.cited <> a.cited AND b.counts"
@@ -185,10 +185,10 @@ class Graph(Closing):
     # Records.
 
     def add_extractions(self, extractions: Iterable[Extraction]) -> None:
-        """Keep records, each in the place of the one that its paper had; how many papers hold an entity changes with them.
+        """Store records, replacing earlier ones of the same papers, and update the entities' counts.
 
         Raises:
-            CorpusError: a paper is not in the corpus; none of them is kept.
+            CorpusError: a paper is not in the corpus; nothing is stored.
         """
         records = {one.paper: one for one in extractions}
         with self._errors():
@@ -213,7 +213,7 @@ class Graph(Closing):
             )
 
     def extraction(self, papers: Collection[str]) -> dict[str, Extraction]:
-        """The records of these papers, in their order; those without one are not in the result."""
+        """The records of these papers, in order; papers without one are omitted."""
         rows = self._rows(
             f"SELECT id, record FROM extraction JOIN paper ON number = paper WHERE id IN {_GIVEN}", papers
         )
@@ -221,13 +221,13 @@ class Graph(Closing):
         return {paper: records[paper] for paper in papers if paper in records}
 
     def extractions(self) -> Iterator[Extraction]:
-        """All records, by paper as they came into the corpus; of a graph that nobody changes meanwhile."""
+        """All records, in the order of papers; the graph must not change meanwhile."""
         with self._errors():
             for (record,) in self._db.each("SELECT record FROM extraction ORDER BY paper"):
                 yield self._record(record)
 
     def missing(self, recipe: str | None = None) -> list[str]:
-        """Ids of the papers without a record of this recipe, or without any; as they came into the corpus."""
+        """Ids of papers without a record of this recipe, or without any record, in the order of papers."""
         same = "" if recipe is None else " AND recipe = ?"
         values = () if recipe is None else (recipe,)
         with self._errors():
@@ -239,7 +239,7 @@ class Graph(Closing):
         return [paper for (paper,) in rows]
 
     def recipes(self) -> dict[str, int]:
-        """What records were made with, and how many papers have one of each; the commonest first."""
+        """Recipes with their numbers of records, most common first."""
         with self._errors():
             return dict(
                 self._db.rows(
@@ -248,7 +248,7 @@ class Graph(Closing):
             )
 
     def makers(self) -> dict[str, str]:
-        """Who has made the records of each recipe."""
+        """The maker of each recipe's records."""
         with self._errors():
             rows = self._db.rows(
                 "SELECT recipe, json_extract(record, '$.made_by') FROM extraction"
@@ -257,20 +257,20 @@ class Graph(Closing):
         return dict(rows)
 
     def counts(self) -> Counts:
-        """How much there is."""
+        """Size of the graph."""
         with self._errors():
             return Counts(*self._db.rows(_COUNTS)[0])
 
     # Entities.
 
     def entity_counts(self, names: Iterable[str]) -> dict[str, int]:
-        """How many papers hold each of these entities, as it is written here; those of none are not in the result."""
+        """Number of papers of each entity, as spelled here; unknown entities are omitted."""
         given = {key: name for name in names if (key := fold(name))}
         rows = self._rows(f"SELECT key, papers FROM entity WHERE key IN {_GIVEN}", given)
         return {given[key]: papers for key, papers in rows}
 
     def holding(self, entity: str) -> list[str]:
-        """Ids of the papers that hold an entity, as they came into the corpus."""
+        """Ids of the papers with an entity, in the order of papers."""
         rows = self._rows(
             "SELECT paper.id FROM entity JOIN mention ON mention.entity = entity.number"
             f" JOIN paper ON paper.number = mention.paper WHERE key IN {_GIVEN} ORDER BY paper.number",
@@ -278,20 +278,20 @@ class Graph(Closing):
         )
         return [paper for (paper,) in rows]
 
-    # The same by numbers, for what is held in memory of it (`bank.network`).
+    # The same by number, for the copy in memory (`bank.network`).
 
     def paper_rows(self) -> Iterator[tuple[Any, ...]]:
-        """Number, year, whether it is in the corpus, and whether it has a record, of each paper."""
+        """Number, year, whether in the corpus, and whether recorded, for each paper."""
         return self._each(
             "SELECT number, year, held, number IN (SELECT paper FROM extraction) FROM paper ORDER BY number"
         )
 
     def citation_rows(self) -> Iterator[tuple[Any, ...]]:
-        """Numbers of the citing and the cited paper, of each citation that counts for co-citation."""
+        """Numbers of the citing and the cited paper, for each citation that counts for co-citation."""
         return self._each("SELECT citing, cited FROM cites WHERE counts ORDER BY citing, cited")
 
     def mention_rows(self) -> Iterator[tuple[Any, ...]]:
-        """Numbers of the paper and of the entity, of each mention."""
+        """Numbers of the paper and of the entity, for each mention."""
         return self._each("SELECT paper, entity FROM mention ORDER BY paper, entity")
 
     def paper_ids(self) -> Iterator[tuple[Any, ...]]:
@@ -299,13 +299,13 @@ class Graph(Closing):
         return self._each("SELECT number, id FROM paper")
 
     def entity_numbers(self, names: Iterable[str]) -> dict[str, int]:
-        """The numbers of entities, however they are written; those of no paper are not in the result."""
+        """The numbers of entities, in any spelling; unknown entities are omitted."""
         given = {name: key for name in names if (key := fold(name))}
         known = dict(self._rows(f"SELECT key, number FROM entity WHERE key IN {_GIVEN}", given.values()))
         return {name: known[key] for name, key in given.items() if key in known}
 
     def entity_names(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Entities by number, as one of their papers writes them."""
+        """Entities by number, in the spelling of one of their papers."""
         return dict(self._rows(f"SELECT number, name FROM entity WHERE number IN {_GIVEN}", numbers))
 
     def _record(self, text: str) -> Extraction:
@@ -338,7 +338,7 @@ class Graph(Closing):
 
 
 def verified_counts(path: Path) -> Counts:
-    """How much a graph's file holds, of which every page is read, and nothing changed. Raises `CorpusError` where it is damaged."""
+    """Size of a graph's file, after reading every page, read-only. Raises `CorpusError` if it is damaged."""
     try:
         with reading(path) as database:
             [[told]] = database.execute("PRAGMA integrity_check(1)").fetchall()

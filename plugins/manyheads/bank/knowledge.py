@@ -1,4 +1,4 @@
-"""The knowledge bank of papers: what a team retrieves from (VirSci 2025, §3.1, B_past and B_con)."""
+"""The knowledge bank of papers for a team's retrieval (VirSci 2025, §3.1, B_past and B_con)."""
 
 import asyncio
 import itertools
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from manyheads.bank.vectors import Vectors
 
 
-# Texts that can be found by meaning: an embedder over a store, whatever the texts are of.
+# Texts found by meaning: an embedder over a store, for any kind of text.
 
 PAPERS = "papers"
 CHUNK = 256
@@ -26,7 +26,7 @@ CHUNK = 256
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a collection keeps: `text` is embedded, `payload` (JSON values) is stored and filtered by."""
+    """An entry of a collection: `text` is embedded, `payload` (JSON values) is stored and used by filters."""
 
     id: str
     text: str
@@ -34,37 +34,37 @@ class Item:
 
 
 class Collection(Closing):
-    """One named collection at a place: a folder (the default engine), a Qdrant server's URL, or `:memory:`.
+    """One named collection: in a folder (the default engine), at a Qdrant server's URL, or in `:memory:`.
 
         authors = Collection.create("my-bank", embedder, name="authors")
         authors.put(Item(one.name, profile, one.model_dump(mode="json")) for one, profile in scientists)
         [found] = await authors.find(["robust retrieval"], k=5)
 
-    Raises EmbeddingError when the embedder is not the model of the vectors that are there already.
+    Raises EmbeddingError if the embedder is not the model of the existing vectors.
     """
 
     integers: ClassVar[tuple[str, ...]] = ()
     keywords: ClassVar[tuple[str, ...]] = ()
-    """The payload fields that filters use, indexed for speed."""
+    """Payload fields for filters, which get an index."""
     names: ClassVar[tuple[str, ...]] = ()
-    """The names of its vectors, where an item has several."""
+    """Names of its vectors, for items with several."""
 
     def __init__(self, store: VectorStore, embedder: Embedder) -> None:
         self.store, self.embedder = store, embedder
         self.queries: Embedder = embedder
-        """What queries are embedded with: the same model, with a memory where there is one."""
+        """The embedder of queries: the same model, with a cache if available."""
         if (store.model, store.dim) != (embedder.name, embedder.dim):
             store.close()
             raise EmbeddingError(
-                f"the bank was built with {store.model} ({store.dim} numbers a text), "
+                f"the bank was built with {store.model} ({store.dim} numbers per text), "
                 f"not with {embedder.name} ({embedder.dim})",
-                hint=f"choose its model: --set embedding={store.model}, or build the bank again",
+                hint=f"use its model: --set embedding={store.model}, or build the bank again",
             )
 
     @classmethod
     def create(cls, place: str | Path, embedder: Embedder, *, name: str = PAPERS) -> Self:
-        """A new collection in a folder, on a Qdrant server (URL) or in `:memory:`. Raises `CorpusError` where there
-        is one already, or the place cannot be written or reached."""
+        """A new collection in a folder, on a Qdrant server (URL) or in `:memory:`. Raises `CorpusError` if it exists, or the place
+        cannot be written or reached."""
         need_extra("corpus", "a knowledge bank")
         schema = Schema(embedder.name, embedder.dim, cls.integers, cls.keywords, cls.names)
         if address := _address(place):
@@ -75,16 +75,16 @@ class Collection(Closing):
     def open(
         cls, place: str | Path, embedder: Embedder, *, name: str = PAPERS, read_only: bool = False
     ) -> Self:
-        """An existing collection; `read_only` lets several processes read one folder at the same time.
+        """An existing collection; `read_only` allows several processes to read one folder.
 
         Raises:
-            CorpusError: there is none, or another process has it.
+            CorpusError: it does not exist, or another process has it.
             EmbeddingError: it was built with another model.
         """
         need_extra("corpus", "a knowledge bank")
         if place == MEMORY:
             raise CorpusError(
-                "a bank in memory cannot be opened again", hint="create it, or keep it in a folder"
+                "a bank in memory cannot be opened again", hint="create a new one, or use a folder"
             )
         if address := _address(place):
             return cls(ClientStore.open(address, name), embedder)
@@ -96,11 +96,11 @@ class Collection(Closing):
         vectors: "Vectors | None" = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:
-        """Embed and store items, replacing those of the same id; the number of items.
+        """Embed and store items, replacing those with the same id; returns their number.
 
         Args:
-            vectors: (n, dim) of the n items in their order, to embed nothing.
-            progress: told how many more are safely stored, after each chunk of 256.
+            vectors: (n, dim) for the n items in order, instead of embedding them.
+            progress: receives the number of newly stored items, after each chunk of 256.
         """
         stream, done = iter(items), 0
         while chunk := list(itertools.islice(stream, CHUNK)):
@@ -118,7 +118,7 @@ class Collection(Closing):
     async def find(
         self, queries: Sequence[str], k: int = 5, where: Filter = EVERYTHING
     ) -> list[list[Record]]:
-        """The k nearest of each query, best first, off the event loop: one embedding, one look-up for all."""
+        """The k most similar items for each query, best first, off the event loop: one embedding, one look-up."""
 
         def look_up() -> list[list[Record]]:
             return self.store.query(self.queries.embed(queries), k, where)
@@ -126,12 +126,12 @@ class Collection(Closing):
         return await asyncio.to_thread(look_up) if queries else []
 
     def close(self) -> None:
-        """Free the place for others."""
+        """Close the collection."""
         self.store.close()
 
 
 def _address(place: str | Path) -> str | None:
-    """The place, where it is a server's or memory."""
+    """The place, if it is a server or memory."""
     url = isinstance(place, str) and place.startswith(("http://", "https://"))
     return str(place) if url or place == MEMORY else None
 
@@ -140,11 +140,11 @@ Years: TypeAlias = tuple[int | None, int | None]
 Where: TypeAlias = Mapping[str, str | int]
 
 STORED = {"id", "title", "abstract", "year", "citations", "authors", "venue", "keywords", "affiliations"}
-"""What a bank keeps of a paper; a corpus' fingerprint is taken of it."""
+"""The stored fields of a paper; a corpus's fingerprint is computed from them."""
 
 
 class KnowledgeBank(Collection):
-    """Papers found by meaning, year and any other of their fields.
+    """Papers, found by meaning, year and other fields.
 
         from manyheads.bank.embedding import load_embedder
         with KnowledgeBank.create("my-bank", load_embedder()) as bank:
@@ -152,8 +152,8 @@ class KnowledgeBank(Collection):
             [hits] = await bank.search(["retrieval for robots"], k=5, years=(2010, 2015))
             print([(hit.paper.title, hit.score) for hit in hits])
 
-    `years` is half open: `(2010, 2015)` means 2010 to 2014; None leaves an end open. What is embedded of a
-    paper is its abstract, or its title where the abstract is empty.
+    `years` is half open: `(2010, 2015)` means 2010 to 2014; None leaves an end open. A paper is embedded by its abstract, or
+    its title if the abstract is empty.
     """
 
     integers = ("year",)
@@ -167,7 +167,7 @@ class KnowledgeBank(Collection):
         *,
         period: Period | None = None,
     ) -> int:
-        """Embed and store papers as `put` does; the `period` is kept beside them, for `where={"period": "past"}`."""
+        """Embed and store papers as in `put`; the `period` is stored with them, for `where={"period": "past"}`."""
         also = {} if period is None else {"period": period}
         items = (
             Item(one.id, paper_text(one), {**one.model_dump(mode="json", include=STORED), **also})
@@ -184,25 +184,25 @@ class KnowledgeBank(Collection):
         where: Where | None = None,
         exclude: Ids[str] = (),
     ) -> list[list[Hit]]:
-        """The k papers nearest to each query, best first; one embedding and one look-up for all queries."""
+        """The k most similar papers for each query, best first; one embedding and one look-up for all queries."""
         found = await self.find(queries, k, _filter(years, where, exclude))
         return [[Hit(_paper(one), one.score) for one in some] for some in found]
 
     def get(self, ids: Sequence[str]) -> dict[str, Paper]:
-        """Papers by id; unknown ids are not in the result."""
+        """Papers by id; unknown ids are omitted."""
         return {one: _paper(record) for one, record in self.store.get(ids).items()}
 
     def papers(self, *, years: Years | None = None, where: Where | None = None) -> Iterator[Paper]:
-        """All papers, or those of the years and fields given."""
+        """All papers, or those with these years and fields."""
         return map(_paper, self.store.scroll(_filter(years, where)))
 
     def count(self, *, years: Years | None = None, where: Where | None = None) -> int:
-        """How many papers there are, of the years and fields given."""
+        """Number of papers, or of those with these years and fields."""
         return self.store.count(_filter(years, where))
 
 
 def paper_text(paper: Paper) -> str:
-    """What stands for a paper when it is embedded."""
+    """The text that is embedded for a paper."""
     return paper.abstract.strip() or paper.title
 
 

@@ -1,6 +1,6 @@
-"""Word hashing: a vector for every text without any model, for machines that have none.
+"""Word hashing: vectors without a model.
 
-It matches words, not meanings. Nothing chooses it but the user, and its name says what it is.
+It matches words, not meanings, and is used only if the user chooses it or is warned.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ LEXICAL = "lexical"
 _WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "s")
 _SHORTEST_STEM = 4
-_SLOTS = 4  # each word sets four places, so that one collision costs a quarter of it
+_SLOTS = 4  # each word sets four slots, so that one collision costs a quarter of it
 _STOP_TEXT = (
     "a also an and are as at be been both but by can do each for from had has have how if in into is it its "
     "may more most not of on or other our over some such than that the their then there these they this to "
@@ -33,7 +33,7 @@ STOP_WORDS = frozenset(_STOP_TEXT.split())
 class LexicalEmbedder:
     """Signed feature hashing of word stems, damped by log frequency (Weinberger et al., ICML 2009).
 
-    Deterministic over processes and machines. A text without words becomes the first unit vector.
+    Deterministic across processes and machines. A text without words becomes the first unit vector.
     """
 
     def __init__(self, dim: int = 384) -> None:
@@ -42,22 +42,22 @@ class LexicalEmbedder:
 
     @classmethod
     def from_name(cls, name: str) -> "LexicalEmbedder":
-        """`lexical` or `lexical-hash-<dim>`; raises EmbeddingError for another form."""
+        """`lexical` or `lexical-hash-<dim>`; raises EmbeddingError for anything else."""
         dim = "384" if name == LEXICAL else name.removeprefix("lexical-hash-")
         if not dim.isdecimal() or not 1 <= int(dim) <= 65_536:
             raise EmbeddingError(
-                f"no embedding is called {name}", hint="use lexical, or lexical-hash-384 with another size"
+                f"unknown embedding {name}", hint="use lexical, or lexical-hash-384 with another size"
             )
         return cls(int(dim))
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 with rows of length one."""
+        """(n, dim) float32 with rows of unit length."""
         import numpy as np
 
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             for stem, count in Counter(stems(text)).items():
-                # long words tell topics apart better than short ones
+                # long words discriminate topics better than short ones
                 weight = (1 + math.log(count)) * math.sqrt(min(len(stem), 10))
                 for place, sign in _places(stem, self.dim):
                     row[place] += sign * weight
@@ -67,7 +67,7 @@ class LexicalEmbedder:
 
 
 def stems(text: str) -> Iterator[str]:
-    """A text's words in lower case without their endings, stop words left out."""
+    """A text's words in lower case without endings and stop words."""
     for word in _WORD.findall(text.lower()):
         if len(word) > 1 and word not in STOP_WORDS:
             endings = (end for end in _SUFFIXES if word[_SHORTEST_STEM:].endswith(end))
@@ -82,9 +82,9 @@ def _places(stem: str, dim: int) -> tuple[tuple[int, float], ...]:
 
 
 SEVERAL = 4
-"""From this many papers on, a phrase that only one of an author's papers has says little of the author."""
+"""From this many papers on, a phrase in only one of an author's papers is not typical of the author."""
 MOST_TEXTS = 20_000
-"""Texts that are weighed at once, at about 15 kB each; of more, some are taken."""
+"""Maximum texts weighted together, at about 15 kB each; of more, a sample is used."""
 EVERYWHERE = (
     "able achieve achieved achieves address algorithm algorithms allow allowing allows analysis apply applied "
     "approach approaches available based best better case challenging class common compare compared comparison "
@@ -102,16 +102,16 @@ EVERYWHERE = (
     "studied study studies system systems task tasks technique techniques term terms test tested time times type "
     "types unknown use used useful user using various way ways widely work works world"
 )
-"""Words that abstracts of any field share."""
+"""Words common in abstracts of any field."""
 
 
 def some_texts(
     texts: Iterable[str], total: int, by_author: Mapping[str, Sequence[int]]
 ) -> tuple[list[str], dict[str, list[int]]]:
-    """About MOST_TEXTS of `total` texts, and where each author's own stand among them; all, where there are no more.
+    """A sample of about MOST_TEXTS of `total` texts, with the positions of each author's own; all if there are no more.
 
-    Half are the authors' own, of each as many (SEVERAL at least) and spread over their papers; the other half are
-    spread over all, to tell what is common.
+    Half are the authors' own, equally many of each (at least SEVERAL), spread over their papers; the other half are spread
+    over all, to determine common words.
     """
     own, others = by_author, range(total)
     if total > MOST_TEXTS:
@@ -125,5 +125,5 @@ def some_texts(
 
 
 def _spread(rows: Sequence[int], most: int) -> Sequence[int]:
-    """At most so many of the rows, evenly spread."""
+    """A maximum number of the rows, evenly spread."""
     return rows if len(rows) <= most else [rows[number * len(rows) // most] for number in range(most)]

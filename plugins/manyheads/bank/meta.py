@@ -1,4 +1,4 @@
-"""What a built corpus says of itself: the folder's files and its `meta.json`."""
+"""The files of a built corpus, and its description, `meta.json`."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from manyheads.errors import CorpusError, describe
 
-# What goes into an ecosystem: years, filters and the two datasets of the paper as presets.
+# Options of an ecosystem: years, filters and presets for the paper's two datasets.
 
 PRESETS: dict[str, dict[str, int]] = {
     "aminer-cs": {
@@ -29,12 +29,12 @@ PUBLISHED: dict[str, dict[str, int]] = {
     "aminer-cs": {"past": 85_217, "contemporary": 92_980, "scientists": 156},
     "oag-3.1": {"past": 139_646, "contemporary": 61_485, "scientists": 3_169},
 }
-"""What the papers' own filtering left of each dataset (VirSci 2025, App. C.2)."""
+"""Sizes of the papers' own corpora after filtering (VirSci 2025, App. C.2)."""
 PUBLISHED_MODEL = "mixedbread-ai/mxbai-embed-large-v1"
-"""With which the papers embed both (VirSci 2025, App. C.2)."""
+"""The papers' embedding model for both (VirSci 2025, App. C.2)."""
 
 PRESET_FORMATS = {"aminer-cs": "aminer", "oag-3.1": "oag"}
-"""The format of the dataset that each preset is of."""
+"""The dataset format of each preset."""
 
 
 class Frozen(BaseModel):
@@ -45,28 +45,28 @@ class BuildOptions(Frozen):
     """Years and filters of an ecosystem (VirSci 2025, §3.1, §4.1, App. C.2)."""
 
     preset: str | None = None
-    """The preset that the options began with, whatever was changed in it."""
+    """The initial preset, even if options were changed."""
     bound: int
     """The first contemporary year, the paper's y_bound + 1: past is start ≤ year < bound, contemporary is
     bound ≤ year ≤ end."""
     start: int | None = None
-    """y_start; without it, all years before the bound."""
+    """y_start; by default all years before the bound."""
     end: int | None = None
-    """y_end; without it, all years from the bound on."""
+    """y_end; by default all years from the bound on."""
     require_abstract: bool = True
     min_past_citations: int = Field(default=0, ge=0)
     min_contemporary_citations: int = Field(default=0, ge=0)
     min_papers: int = Field(default=1, ge=1)
-    """Papers that an author needs to become a scientist."""
+    """Minimum papers of a scientist."""
     min_coauthors: int = Field(default=0, ge=0)
-    """Distinct co-authors that an author needs to become a scientist."""
+    """Minimum distinct co-authors of a scientist."""
     author_counts: Literal["past", "dataset"] = "past"
-    """Where an author's papers, citations and co-authors are counted, for the filters and for the profile: in B_past,
-    or by the dataset itself, over a whole life and so past the bound; where it has no number, in B_past."""
+    """Source of an author's papers, citations and co-authors, for filters and profiles: B_past, or the dataset's own numbers
+    over a whole career, and so past the bound; B_past if the dataset has none."""
     max_scientists: int | None = Field(default=None, ge=1)
     """Keep only this many scientists, those with the most papers."""
     seed: int = 0
-    """Shuffles who is Scientist0, Scientist1, …, so that numbers do not follow the alphabet."""
+    """Seed of the order Scientist0, Scientist1, …, which is not alphabetical."""
 
     @model_validator(mode="after")
     def _years_in_order(self) -> Self:
@@ -78,19 +78,17 @@ class BuildOptions(Frozen):
 
     @classmethod
     def of(cls, preset: str | None = None, **given: int | str | None) -> "BuildOptions":
-        """A preset's options, overridden by those given (None is not given). Raises `CorpusError` for no such
-        preset, no bound, or an option out of range."""
+        """A preset's options, overridden by those that are not None. Raises `CorpusError` for an unknown preset, a missing bound,
+        or an option out of range."""
         if preset is not None and preset not in PRESETS:
-            raise CorpusError(f"preset {preset!r}: no such preset", hint=f"there are: {', '.join(PRESETS)}")
+            raise CorpusError(f"unknown preset {preset!r}", hint=f"presets: {', '.join(PRESETS)}")
         chosen = {
             "preset": preset,
             **PRESETS.get(preset or "", {}),
             **{key: v for key, v in given.items() if v is not None},
         }
         if "bound" not in chosen:
-            raise CorpusError(
-                "bound: the year that parts past from contemporary is missing", hint="--bound 2015"
-            )
+            raise CorpusError("bound is missing: the first contemporary year", hint="--bound 2015")
         try:
             return cls.model_validate(chosen)
         except ValidationError as wrong:
@@ -103,51 +101,51 @@ META, SCIENTISTS, NAMES, REJECTS = "meta.json", "scientists.json", "names.json",
 AUTHORS = "authors"
 """The folder of the author knowledge bank, beside that of the papers."""
 FORMAT = "manyheads-corpus-1"
-NO_SCIENTISTS = "its past papers name no authors"
+NO_SCIENTISTS = "its past papers have no authors"
 """Why a corpus has no scientists."""
 TOLD_FIELDS = 8
-"""Fields at fault that the summary names; `rejected_by_field` has them all."""
+"""Maximum fields of rejects in the summary; `rejected_by_field` has all."""
 
 
 class EmbeddingMeta(Frozen):
-    """The model of all vectors in the corpus."""
+    """The embedding model of the corpus."""
 
     name: str
     dim: int
 
 
 class Counts(Frozen):
-    """What was read, what was left out and why, what is there."""
+    """Numbers of papers, authors and rejects."""
 
     read: int
-    """Papers read, before any filter; rejected lines not among them."""
+    """Papers read, before any filter; without rejected records."""
     rejected: int
     rejected_by_field: dict[str, int]
     faulty: int = 0
-    """Records of which not all could be read, such as documents with broken pages; `rejects.jsonl` tells their faults."""
+    """Records read only in part, such as documents with broken pages; `rejects.jsonl` lists the faults."""
     removed: dict[str, int]
-    """Filter to the number of papers or authors it removed; they apply in this order."""
+    """Number of papers or authors removed by each filter, in order."""
     past: int
     contemporary: int
     scientists: int
     mean_coauthors: float
     """Past collaborators in S, mean over the scientists."""
     without_citations: int = 0
-    """Papers, of those in the corpus, of which the dataset does not say how often they are cited."""
+    """Papers of the corpus without citation counts in the dataset."""
     interests_by: dict[str, int] = {}
-    """Where scientists' interests come from: `dataset`, `keywords` alone, wholly or in part `texts`, or a model's name."""
+    """Source of scientists' interests: `dataset`, `keywords` alone, wholly or in part `texts`, or a model's name."""
     vectors_imported: int
     full_texts: int = 0
     """Papers of the corpus with an introduction or a method."""
     with_references: int = 0
-    """Papers of the corpus of which the dataset says what they cite."""
+    """Papers of the corpus with references in the dataset."""
     citations_within: int = 0
-    """Citations of a paper of the corpus by another."""
+    """Citations between papers of the corpus."""
 
     @model_validator(mode="before")
     @classmethod
     def _as_written_before(cls, counts: Any) -> Any:
-        """Version 0.1.0 counted the scientists whose interests are keywords alone."""
+        """Version 0.1.0 counted the scientists with interests from keywords alone."""
         match counts:
             case {"interests_from_keywords": int(keywords), "scientists": int(scientists), **rest}:
                 by = {"keywords": keywords, "texts": scientists - keywords}
@@ -163,7 +161,7 @@ class Meta(Frozen):
     format: Literal["manyheads-corpus-1"] = FORMAT
     name: str
     source: str
-    """What it was built from: the name of a file or a folder."""
+    """The source: the name of a file or a folder."""
     options: BuildOptions
     past_years: tuple[int, int]
     contemporary_years: tuple[int, int] | None
@@ -171,24 +169,24 @@ class Meta(Frozen):
     counts: Counts
     embedding: EmbeddingMeta
     fingerprint: str
-    """Changes whenever a paper, its full text, what it cites, a scientist or the model of the vectors does."""
+    """Changes with every paper, full text, reference, scientist, or the embedding model."""
     rejects: tuple[str, ...] = ()
-    """The first rejected records; all of them are in `rejects.jsonl`."""
+    """The first rejected records; `rejects.jsonl` has all."""
     seconds: float = Field(ge=0)
-    """How long the build took."""
+    """Duration of the build."""
 
     @property
     def uses(self) -> str:
-        """What a corpus without scientists or contemporary papers can and cannot be used for; empty for a whole one."""
+        """The limited uses of a corpus without scientists or contemporary papers; empty for a complete one."""
         lacks = list[str]()
         if not self.counts.scientists:
             lacks.append(f"for virsci (no scientists: {NO_SCIENTISTS})")
         if not self.counts.contemporary:
-            lacks.append(f"for measure (no papers of {self.options.bound} or later, its contemporary ones)")
-        return f"of use for search and scipip, but not {' nor '.join(lacks)}" if lacks else ""
+            lacks.append(f"for measure (no contemporary papers, from {self.options.bound} on)")
+        return f"usable for search and scipip, but not {' nor '.join(lacks)}" if lacks else ""
 
     def rows(self) -> list[tuple[str, str]]:
-        """The summary, as label and value."""
+        """The summary, as labels and values."""
         counts, past = self.counts, self.past_years
         span = "" if (years := self.contemporary_years) is None else f" ({years[0]}–{years[1]})"
         published = PUBLISHED.get(self.options.preset or "", {})
@@ -204,7 +202,7 @@ class Meta(Frozen):
             ("papers read", f"{counts.read:,}"),
             ("records rejected", f"{counts.rejected:,}"),
             *((f"rejected: {name}", f"{n:,}") for name, n in most[:TOLD_FIELDS]),
-            *((("read in part", f"{n:,}, told in {REJECTS}"),) if (n := counts.faulty) else ()),
+            *((("read in part", f"{n:,}, listed in {REJECTS}"),) if (n := counts.faulty) else ()),
             *((f"removed by {name}", f"{count:,}") for name, count in counts.removed.items()),
             ("past papers", f"{counts.past:,} ({past[0]}–{past[1]}){beside('past')}"),
             (
@@ -224,7 +222,7 @@ class Meta(Frozen):
                 if counts.scientists
                 else ()
             ),
-            ("embedding", f"{self.embedding.name}, {self.embedding.dim} numbers a text"),
+            ("embedding", f"{self.embedding.name}, {self.embedding.dim} numbers per text"),
             *((("embedding; the paper", PUBLISHED_MODEL),) if published else ()),
             ("vectors imported", f"{counts.vectors_imported:,}"),
             ("time", f"{self.seconds:,.1f} s"),
@@ -232,7 +230,7 @@ class Meta(Frozen):
 
 
 def read_meta(folder: Path) -> Meta:
-    """Raises CorpusError when the folder holds no built corpus."""
+    """Raises CorpusError if the folder is not a built corpus."""
     try:
         return Meta.model_validate(read_json(folder, META))
     except ValidationError as wrong:
@@ -240,21 +238,21 @@ def read_meta(folder: Path) -> Meta:
 
 
 def read_names(folder: Path) -> dict[str, str]:
-    """Masked name to real name. For people who ask for it; nothing that agents see is made from it."""
+    """Masked name to real name, for people on request; never shown to agents."""
     names = read_json(folder, NAMES)
     if not isinstance(names, dict):
-        raise damaged(folder / NAMES, "not an object of names")
+        raise damaged(folder / NAMES, "not a JSON object of names")
     return {str(mask): str(real) for mask, real in names.items()}
 
 
 def read_json(folder: Path, name: str) -> Any:
-    """A JSON file of the corpus; raises CorpusError when it is not there or broken."""
+    """A JSON file of the corpus; raises CorpusError if it is missing or broken."""
     path = folder / name
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as missing:
         raise CorpusError(
-            f"{folder}: no built corpus",
+            f"{folder}: not a built corpus",
             tried=str(path),
             hint=f"manyheads corpus build papers.jsonl.gz --bound 2015 --out {folder}",
         ) from missing
@@ -263,6 +261,4 @@ def read_json(folder: Path, name: str) -> Any:
 
 
 def damaged(path: Path, why: str) -> CorpusError:
-    return CorpusError(
-        f"{path}: not of a corpus that this version reads: {why}", hint="build the corpus again"
-    )
+    return CorpusError(f"{path}: this version cannot read the corpus: {why}", hint="build the corpus again")

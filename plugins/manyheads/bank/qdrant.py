@@ -1,6 +1,6 @@
-"""The two stores, both Qdrant's: its engine inside the process, on disk (the default; qdrant-edge-py), and its client.
+"""The two stores, both Qdrant's: its engine in this process, on disk (the default; qdrant-edge-py), and its client.
 
-The client (qdrant-client) has a store on a server, by address, or in memory.
+The client (qdrant-client) stores on a server, by address, or in memory.
 """
 
 import json
@@ -32,16 +32,16 @@ META = "meta.json"
 PAGE = 1000
 ROOM = 128 * 2**20
 SEARCHED = 128
-"""Candidates that a search by an index keeps: of 300,000 papers, 0.99 of the eight nearest in 0.2 ms; 64 gives 0.90."""
+"""Candidates of a search by an index: recall 0.99 of the eight nearest of 300,000 papers in 0.2 ms; 64 gives 0.90."""
 
 
 class EdgeStore(VectorStore):
     """A store in a folder: `meta.json` (model, dim, count), `shard/` (Qdrant's files), two lock files.
 
-    One process may write, or several may read (`read_only=True`). The engine's own log locks readers out
-    too, so it is off: each `upsert` is flushed to disk before it returns, which loses nothing either.
+    One process may write, or several may read (`read_only=True`). The engine's log would lock readers out, so it is off: each
+    `upsert` is flushed to disk before it returns, so nothing is lost.
 
-    Make one with `EdgeStore.create` or `EdgeStore.open`.
+    Create with `EdgeStore.create` or `EdgeStore.open`.
     """
 
     def __init__(
@@ -59,17 +59,17 @@ class EdgeStore(VectorStore):
 
     @classmethod
     def create(cls, folder: Path, schema: Schema) -> "EdgeStore":
-        """A new store; raises CorpusError where there is one already."""
+        """A new store; raises CorpusError if it exists."""
         import qdrant_edge as edge
 
         if (folder / META).is_file():
             raise CorpusError(
-                f"{folder} holds a bank already", hint="open it, or remove the folder to build again"
+                f"{folder} already contains a bank", hint="open it, or remove the folder to build again"
             )
         lock = lock_folder(folder)
         try:
             _check_room(folder)
-            # of several vectors a record, most are seldom read: their pages come into memory when they are
+            # with several vectors per record, most are seldom read: their pages are loaded on demand
             lazily = True if schema.names else None
             vectors = edge.EdgeVectorParams(
                 size=schema.dim,
@@ -80,7 +80,7 @@ class EdgeStore(VectorStore):
             named = dict.fromkeys(schema.names, vectors)
             config = edge.EdgeConfig(vectors=named or vectors, wal_enabled=False)
             with _engine_errors(folder):
-                shutil.rmtree(folder / "shard", ignore_errors=True)  # of a build that never began
+                shutil.rmtree(folder / "shard", ignore_errors=True)  # remains of a build
                 (folder / "shard").mkdir(parents=True)
                 shard = edge.EdgeShard.create(str(folder / "shard"), config)
                 for name in (*schema.integers, *schema.keywords):
@@ -97,7 +97,7 @@ class EdgeStore(VectorStore):
 
     @classmethod
     def open(cls, folder: Path, *, read_only: bool = False) -> "EdgeStore":
-        """An existing store; raises CorpusError when there is none or another process is writing to it."""
+        """An existing store; raises CorpusError if it does not exist or another process is writing to it."""
         import qdrant_edge as edge
 
         try:
@@ -113,7 +113,7 @@ class EdgeStore(VectorStore):
             raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank again") from error
         lock = lock_folder(folder, shared=read_only)
         try:
-            if not read_only:  # what is written now was not there when the checksums were taken
+            if not read_only:  # checksums do not cover new records
                 (folder.parent / CHECKSUMS).unlink(missing_ok=True)
             with _engine_errors(folder), loading(folder):
                 shard = edge.EdgeShard.load(str(folder / "shard"))
@@ -123,17 +123,17 @@ class EdgeStore(VectorStore):
         return cls(folder, shard, model, dim, lock, names)
 
     def close(self) -> None:
-        """Let other processes have the store; closing twice is allowed."""
+        """Release the store for other processes; may be called twice."""
         if self._open:
             self._open = False
             with self._errors(), loading(self._folder):
-                if self._changed:  # not after each batch: the engine counts its points one by one
+                if self._changed:  # not per batch: the engine counts its points one by one
                     self._write_meta()
                 self._shard.close()
             self._lock.release()
 
     def build_index(self) -> None:
-        """Build the graph (HNSW) that searches which are not exact use: some 17 s of processor time for 29,000 records."""
+        """Build the index (HNSW) for approximate searches: some 17 s of processor time for 29,000 records."""
         with self._errors():
             self._shard.optimize()
 
@@ -191,32 +191,32 @@ class EdgeStore(VectorStore):
 
 
 def loading(folder: Path) -> FileLock:
-    """Readers one at a time: the engine rewrites small files when it loads and closes a shard."""
+    """One reader at a time: the engine rewrites small files when it loads and closes a shard."""
     return FileLock(folder / "loading.lock", wait=True)
 
 
 @contextmanager
 def _engine_errors(folder: Path) -> Generator[None]:
-    """Failures of the engine and of the disk come out as CorpusError."""
+    """Turns failures of the engine and of the disk into CorpusError."""
     try:
         yield
     except BaseException as error:
-        # The engine has no exception of its own: it raises the bare class, and panics over files that are damaged.
+        # The engine has no exceptions of its own: it raises the base class, and panics on damaged files.
         panic = type(error).__name__ == "PanicException"
         if not panic and not isinstance(error, OSError) and type(error) is not Exception:
             raise
         broken = "its files are damaged: " if panic else ""
-        hint = "build it again" if panic else "look at the disk's space and rights, or build it again"
+        hint = "build it again" if panic else "check the disk's space and permissions, or build it again"
         raise CorpusError(f"the bank {folder} failed: {broken}{str(error)[:300]}", hint=hint) from error
 
 
 def _check_room(folder: Path) -> None:
-    """The engine maps its files into memory, so that a full disk would end the process without a word."""
+    """Checks for free space: the engine maps its files into memory, so a full disk would end the process silently."""
     free = shutil.disk_usage(folder).free
     if free < ROOM:
         raise CorpusError(
             f"the disk of {folder} is nearly full: {free >> 20} MB are free, {ROOM >> 20} MB are needed",
-            hint="make room and run the same command again: what is stored already is kept",
+            hint="free some space and run the same command again: stored records are kept",
         )
 
 
@@ -233,10 +233,9 @@ SECONDS = 30
 
 
 class ClientStore(VectorStore):
-    """One collection of a server or of memory. The model's name is kept in the collection's metadata.
+    """One collection of a server or of memory. The model's name is stored in the collection's metadata.
 
-    The key of a server that wants one is read from the environment: `QDRANT_API_KEY`.
-    Make one with `ClientStore.create` or `ClientStore.open`.
+    A server's key is read from the environment: `QDRANT_API_KEY`. Create with `ClientStore.create` or `ClientStore.open`.
     """
 
     def __init__(
@@ -253,20 +252,20 @@ class ClientStore(VectorStore):
 
     @classmethod
     def create(cls, address: str, collection: str, schema: Schema) -> "ClientStore":
-        """A new collection at `address`, a URL or `:memory:`; raises CorpusError where there is one already."""
+        """A new collection at `address`, a URL or `:memory:`; raises CorpusError if it exists."""
         from qdrant_client import models
 
         client = _connect(address)
         with _server_errors(address):
             if client.collection_exists(collection):
                 raise CorpusError(
-                    f"{address} holds a collection {collection} already",
-                    hint="open it, or choose another name",
+                    f"{address} already has a collection {collection}",
+                    hint="use another name",
                 )
             vectors = models.VectorParams(size=schema.dim, distance=models.Distance.COSINE)
             config = dict.fromkeys(schema.names, vectors) or vectors
             client.create_collection(collection, vectors_config=config, metadata={"model": schema.model})
-            if address != MEMORY:  # which has no indexes
+            if address != MEMORY:  # no indexes in memory
                 kind = models.PayloadSchemaType
                 for name in (*schema.integers, *schema.keywords):
                     type_ = kind.INTEGER if name in schema.integers else kind.KEYWORD
@@ -275,7 +274,7 @@ class ClientStore(VectorStore):
 
     @classmethod
     def open(cls, address: str, collection: str) -> "ClientStore":
-        """An existing collection; raises CorpusError when there is none, or none of ours."""
+        """An existing collection; raises CorpusError if it does not exist or is not ours."""
         client = _connect(address)
         with _server_errors(address):
             if not client.collection_exists(collection):
@@ -292,7 +291,7 @@ class ClientStore(VectorStore):
         return cls(client, address, collection, model, size, tuple(named))
 
     def close(self) -> None:
-        """Close the connections; what was in memory is gone."""
+        """Close the connections; a collection in memory is lost."""
         self._client.close()
 
     def _write(self, points: Sequence[str], vectors: list[Any], payloads: Sequence[Payload]) -> None:
@@ -312,7 +311,7 @@ class ClientStore(VectorStore):
     ) -> Iterable[Iterable[Any]]:
         from qdrant_client import models
 
-        # in memory every search is exact, and saying so draws a warning
+        # in memory every search is exact, and asking for it draws a warning
         params = None if self._address == MEMORY else models.SearchParams(exact=exact)
         condition = _client_filter(where)
         requests = [
@@ -348,7 +347,7 @@ def _connect(address: str) -> "QdrantClient":
 
 @contextmanager
 def _server_errors(address: str) -> Generator[None]:
-    """The server's failures come out as CorpusError."""
+    """Turns the server's failures into CorpusError."""
     from qdrant_client.common.client_exceptions import QdrantException
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 

@@ -1,4 +1,4 @@
-"""Records of a corpus's papers with their vectors: kept in its folder, read and written by several (SciPIP, §3.1)."""
+"""Records of a corpus's papers with their vectors, in its folder; several processes may use them (SciPIP, §3.1)."""
 
 import threading
 import time
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RECORDS, VECTORS = "records", "vectors"
-"""The folder of records' vectors in a corpus's folder, and the bank in it."""
+"""The folder of records' vectors in a corpus's folder, and its bank."""
 BACKGROUND, SUMMARY, IDEAS = "background", "summary", "main_ideas"
 Source: TypeAlias = Literal["texts", "abstract"]
-"""What a record is found and compared by: vectors of its own three texts, or the bank's vector of the paper for all three."""
+"""Vectors of a record: of its own three texts, or the paper's vector in the bank for all three."""
 PATIENCE = 20.0
-"""Seconds for which the vectors are waited for while another process has them."""
+"""Seconds to wait for the vectors while another process uses them."""
 WRITING = "writing.lock"
-"""Held in the folder of records' vectors by who writes them, or waits to: who reads them lets go, and waits in turn."""
+"""Lock file of processes that write vectors or wait to: readers release the vectors, and wait in turn."""
 LOOK = 0.1
-"""Seconds after which who reads the vectors looks again whether somebody waits to write."""
+"""Seconds between a reader's checks for a waiting writer."""
 
 
 class Records(Bank):
@@ -49,18 +49,18 @@ class Records(Bank):
 
 
 class About(NamedTuple):
-    """What a database says of itself."""
+    """Size and sources of a database."""
 
     papers: int
     records: int
     recipes: Mapping[str, int]
     """Records by maker and recipe."""
     vectors: Mapping[Source, int]
-    """Records by what stands for them when they are compared."""
+    """Records by the source of their vectors."""
     model: str
     """Of the vectors."""
     citing: int
-    """Papers of which is known what they cite in the corpus."""
+    """Papers with known citations in the corpus."""
     citations: int
     entities: int
 
@@ -68,13 +68,13 @@ class About(NamedTuple):
 class RecordBook(Closing):
     """The records of a corpus, beside its graph.
 
-    Files are opened when they are needed. One process may write the vectors, and does so only inside `put`; others wait for
-    it a little while. One that reads them keeps them open, as to open them takes longer than ten look-ups, until `close` or
-    until another waits to write: a thread looks for that ten times a second.
+    Files are opened on demand. One process may write the vectors, only within `put`; others wait a short time. A reader keeps
+    them open, as opening takes longer than ten look-ups, until `close` or until a writer waits: a thread checks ten times a
+    second.
 
-    Raises from its calls:
+    Each call raises:
         CorpusError: a file cannot be read or written, or there are no records.
-        EmbeddingError: the vectors are another model's than the corpus's.
+        EmbeddingError: the vectors are not the corpus's model's.
     """
 
     def __init__(self, ecosystem: Ecosystem) -> None:
@@ -90,7 +90,7 @@ class RecordBook(Closing):
         return self.ecosystem.folder / RECORDS
 
     def close(self) -> None:
-        """Free files and memory, until it is used again."""
+        """Close files and free memory until the next use."""
         with self._lock:
             for part in (self._graph, self._records):
                 if part is not None:
@@ -99,7 +99,7 @@ class RecordBook(Closing):
 
     @property
     def graph(self) -> Graph:
-        """Who cites whom, and the records. A corpus built without one gets one with its papers alone."""
+        """Citations and records. A corpus built without a graph gets one with its papers only."""
         with self._lock:
             if self._graph is None:
                 graph = Graph(self.ecosystem.folder / GRAPH)
@@ -114,14 +114,14 @@ class RecordBook(Closing):
         vectors: Source = "texts",
         progress: Callable[[int], None] | None = None,
     ) -> int:
-        """Keep records, each in the place of its paper's last; the number of them. What is stored when this is ended stays.
+        """Store records, replacing the papers' earlier ones; returns their number. If interrupted, stored records are kept.
 
         Args:
-            vectors: `texts` embeds background, summary and main ideas; `abstract` embeds nothing: the paper's own vector in
-                the bank stands for all three.
-            progress: told how many more are safely stored, after each portion: 256, or 1024 that need no embedding.
+            vectors: `texts` embeds background, summary and main ideas; `abstract` embeds nothing and uses the paper's vector in
+                the bank for all three.
+            progress: receives the number of newly stored records, after each batch: 256, or 1024 without embedding.
         """
-        # what is stored is written out at each portion's end, which takes longer than to store it
+        # each batch ends with a flush, which takes longer than storing it
         count, size = 0, CHUNK if vectors == "texts" else 4 * CHUNK
         with self._lock, self._when_free(lambda: self._gate(shared=False)):
             self._free_vectors()
@@ -183,18 +183,18 @@ class RecordBook(Closing):
         return self.graph.missing(recipe)
 
     def records(self, papers: Collection[str]) -> dict[str, Extraction]:
-        """The records of papers; those without are not in the result."""
+        """The records of papers; papers without one are omitted."""
         return self.graph.extraction(papers)
 
     def found_by(self, vectors: Source) -> list[str]:
-        """Ids of the papers whose records are found by this source."""
+        """Ids of the papers whose records have vectors from this source."""
         if not self._has_vectors:
             return []
         with self._open_records() as bank:
             return [one.id for one in bank.store.scroll(Filter({"vectors": vectors}))]
 
     def without_vectors(self) -> list[str]:
-        """Ids of the papers whose records have lost their vectors."""
+        """Ids of the papers whose records have no vectors."""
         papers = [one.paper for one in self.graph.extractions()]
         if not papers or not self._has_vectors:
             return papers
@@ -205,12 +205,12 @@ class RecordBook(Closing):
     def embed(
         self, papers: Sequence[str], vectors: Source, progress: Callable[[int], None] | None = None
     ) -> None:
-        """Make the vectors of papers' records anew, see `put`; the records stay as they are."""
+        """Recompute the vectors of papers' records, see `put`; the records stay."""
         chunks = (papers[start : start + CHUNK] for start in range(0, len(papers), CHUNK))
         self.put((one for chunk in chunks for one in self.records(chunk).values()), vectors, progress)
 
     def about(self) -> About:
-        """What there is."""
+        """Size and sources."""
         counts = self.graph.counts()
         sources: dict[Source, int] = {}
         if counts.extractions:
@@ -228,11 +228,11 @@ class RecordBook(Closing):
             entities=counts.entities,
         )
 
-    # What is held open.
+    # Open files.
 
     @property
     def network(self) -> Network:
-        """The graph in memory, as it was when it was first asked for after the last `put`."""
+        """The graph in memory, a snapshot from its first use after the last `put`."""
         with self._lock:
             if self._network is None:
                 self._network, self._recipes = Network(self.graph), _recipes(self.graph)
@@ -240,7 +240,7 @@ class RecordBook(Closing):
 
     @contextmanager
     def _open_records(self) -> Generator[Records]:
-        """The vectors for reading, held by nobody else meanwhile."""
+        """The vectors for reading, locked for this block."""
         with self._lock:
             if self._records is None:
                 if not self._has_vectors:
@@ -248,7 +248,7 @@ class RecordBook(Closing):
                     raise CorpusError(
                         f"{self.ecosystem.folder}: "
                         + (
-                            "the vectors of its records are gone"
+                            "the vectors of its records are missing"
                             if gone
                             else "its papers have no records yet"
                         ),
@@ -272,34 +272,34 @@ class RecordBook(Closing):
         return self._when_free(lambda: make(self.folder, self.ecosystem.embedder, name=VECTORS))
 
     def _gate(self, *, shared: bool) -> FileLock:
-        """What who writes the vectors holds, and who opens them to read passes."""
+        """The lock of writers, which readers take briefly on opening."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             return FileLock(self.folder / WRITING, shared=shared)
         except LockedError as error:
             raise CorpusError(
                 f"{self.folder} is in use by another process, which writes records",
-                hint="wait for it or end it",
+                hint="wait for it or stop it",
             ) from error
         except OSError as error:
             raise CorpusError(
                 f"{self.folder} cannot be opened: {error.strerror}",
-                hint="copy the corpus to where you may write",
+                hint="copy the corpus to a writable folder",
             ) from error
 
     def let_writers_in(self, bank: Records) -> bool:
-        """Close the vectors where another waits to write them; False once they are closed."""
+        """Close the vectors if a writer waits; False once they are closed."""
         try:
             self._gate(shared=True).release()
         except CorpusError:
             with self._lock:
                 if self._records is bank:
                     self._free_vectors()
-                    self._network = None  # what comes in is looked at again
+                    self._network = None  # reload after a change
         return self._records is bank
 
     def _when_free(self, make: Callable[[], T]) -> T:
-        """What opens the vectors, tried again while another process has them for a moment: to write some, or to look one up."""
+        """Open the vectors, with retries while another process briefly uses them."""
         until = time.monotonic() + PATIENCE
         while True:
             try:
@@ -307,8 +307,8 @@ class RecordBook(Closing):
             except CorpusError as error:
                 if not isinstance(error.__cause__, LockedError):
                     error.hint = (
-                        f"{error.hint}; or remove {self.folder}: manyheads corpus extract {self.ecosystem.folder} makes it again, "
-                        "and asks no model"
+                        f"{error.hint}; or remove {self.folder}: manyheads corpus extract {self.ecosystem.folder} recreates it, "
+                        "without a model"
                     )
                     raise
                 if time.monotonic() > until:
@@ -326,7 +326,7 @@ class RecordBook(Closing):
 
 
 def _let_writers_in(book: "ref[RecordBook]", bank: "ref[Records]") -> None:
-    """Look after open vectors, until they are closed or nobody has them any more."""
+    """Check for writers until the vectors are closed."""
     while True:
         time.sleep(LOOK)
         owner, vectors = book(), bank()
@@ -336,22 +336,22 @@ def _let_writers_in(book: "ref[RecordBook]", bank: "ref[Records]") -> None:
 
 
 def records_in_short(folder: Path, name: str) -> str:
-    """How many records a corpus has, and who has made them, in words; `name` is what a user calls it. Raises `CorpusError`."""
+    """Number and makers of a corpus's records, in words; `name` is the user's name for it. Raises `CorpusError`."""
     with Graph(folder / GRAPH) as graph:
         counts, recipes, makers = graph.counts(), graph.recipes(), graph.makers()
     by: Counter[str] = Counter()
     for recipe, number in recipes.items():
         by["rules" if makers[recipe] == LEXICAL else makers[recipe]] += number
     if not by:
-        return f"no records yet: rules make them at first use, a model by manyheads corpus extract {name} --model …"
+        return f"no records yet: created by rules at first use, or by a model with manyheads corpus extract {name} --model …"
     made = ", ".join(f"{count(number, 'record')} by {maker}" for maker, number in by.most_common())
     rest = counts.papers - counts.extractions
     return made + (
-        f", {count(rest, 'paper')} without one yet, which rules make at first use" if rest > 0 else ""
+        f", {count(rest, 'paper')} without one, to be created by rules at first use" if rest > 0 else ""
     )
 
 
 def _recipes(graph: Graph) -> dict[str, int]:
-    """Records by maker and recipe, the commonest first."""
+    """Records by maker and recipe, most common first."""
     makers = graph.makers()
     return {f"{makers[one]} {one}".strip(): count for one, count in graph.recipes().items()}

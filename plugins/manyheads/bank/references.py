@@ -1,7 +1,7 @@
-"""From a reference to the paper it means: by id, by DOI or arXiv number, else by a title that stands in it.
+"""Resolves references to papers: by id, by DOI or arXiv number, else by title.
 
-Papers are numbers, texts are hashes of them, so that the titles of millions fit into memory. An entry of a
-bibliography is read once, word by word: the time does not grow with the number of titles.
+Papers are numbers and texts are hashes, so that millions of titles fit into memory. An entry of a bibliography is scanned
+once, word by word: the time does not depend on the number of titles.
 """
 
 import re
@@ -14,19 +14,19 @@ from manyheads.bank.corpus import RawPaper
 from manyheads.papers import identify
 
 LATER = 1
-"""Years by which a paper may be younger than one that cites it: cited before print, or counted by another date."""
+"""Years by which a paper may be younger than a citing one: cited before print, or dated differently."""
 FEWEST = 3
-"""Words of a title below which it is no proof: "Deep learning" stands in many other titles."""
+"""Minimum words of a title as evidence: "Deep learning" is part of many other titles."""
 WORD = re.compile(r"[^\W_]+")
 EDGE = re.compile(r"[.,;?!\"“”«»()\[\]]")
-"""What stands between a title and its neighbours in an entry; a colon or an apostrophe stands inside of titles."""
+"""Separators of a title in an entry; colons and apostrophes may be part of titles."""
 DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;\"<>]+", re.ASCII)
 ARXIV = re.compile(
     r"(?:arxiv(?:\.org/(?:abs|pdf)/|[:.]?)\s*|\babs/)(\d{4}\.\d{4,5}|[a-z-]+(?:\.[a-z]{2})?/\d{7})",
     re.I | re.A,
 )
 NAMED = ("10.", "arxiv", "abs/")
-"""What stands in every entry that one of these finds anything in."""
+"""Characters in every entry that one of these matches."""
 
 
 class Citing(Protocol):
@@ -41,7 +41,7 @@ class Citing(Protocol):
 
 
 def later(year: int | None, than: int | None) -> bool:
-    """Whether a paper of a year is too young to be cited by one of another; of what is not known, nothing is."""
+    """Whether a paper of one year is too young to be cited by one of another; False if unknown."""
     return year is not None and than is not None and year > than + LATER
 
 
@@ -60,11 +60,11 @@ class Words:
         return len(self._words)
 
     def key(self, start: int = 0, stop: int | None = None) -> int:
-        """The same for the same words in a row."""
+        """Hash of a sequence of words."""
         return hash(" ".join(self._texts[start:stop]))
 
     def stands_alone(self, start: int, stop: int) -> bool:
-        """Whether the words of this range have the text's ends or punctuation around them."""
+        """Whether this range of words is bounded by the text's ends or punctuation."""
         text, words = self._text, self._words
         ahead = text[words[start - 1].end() : words[start].start()] if start else "."
         behind = text[words[stop - 1].end() : words[stop].start()] if stop < len(words) else "."
@@ -72,16 +72,16 @@ class Words:
 
 
 class Index:
-    """The papers that references may mean; numbers count them from 0."""
+    """The papers that references may refer to, numbered from 0."""
 
     def __init__(self) -> None:
         self._ids, self._names, self._titles = dict[int, int](), dict[int, int](), dict[int, int]()
         self._lengths = dict[int, int]()
-        """By the first words of titles, how many words these have: a bit for each length."""
+        """Lengths of titles by their first words: a bit per length."""
         self._keys, self._years = array("q"), array("h")
 
     def add(self, source: int, paper: RawPaper) -> bool:
-        """Put a paper of a source, unless there is one of its id; of two with one title, the first is meant."""
+        """Add a source's paper, unless the id exists; of equal titles, the first is used."""
         if (own := hash((source, paper.id))) in self._ids:
             return False
         number, title = len(self._keys), Words(paper.title)
@@ -97,13 +97,13 @@ class Index:
         return True
 
     def again(self, number: int) -> bool:
-        """Whether a paper before this one has the same title."""
+        """Whether an earlier paper has the same title."""
         return self._titles[self._keys[number]] != number
 
     def cited(self, source: int, paper: Citing) -> list[int]:
-        """The papers that a paper's references mean, each title once, in their order.
+        """The papers in a paper's references, in order without duplicate titles.
 
-        Never the paper itself, nor later ones: a bibliography may be that of the paper's last version.
+        Never the paper itself, nor later ones: the bibliography may be of the paper's last version.
         """
         papers: dict[int, int] = {}
         for reference in paper.references:
@@ -114,13 +114,13 @@ class Index:
         return [*papers.values()]
 
     def meant_by(self, source: int, references: Iterable[str], year: int) -> list[int]:
-        """The papers that references mean, each once, in their order; see `meant`."""
+        """The papers in references, in order without duplicates; see `meant`."""
         numbers = (self.meant(source, reference, year) for reference in references)
         return [*dict.fromkeys(number for number in numbers if number is not None)]
 
     def meant(self, source: int, reference: str, year: int) -> int | None:
-        """The paper that a reference means, in a paper of a source and a year: of this id, DOI or arXiv number; else of this
-        title, if it is old enough to be cited."""
+        """The paper of a reference in a paper from a source and a year: with this id, DOI or arXiv number, else with this title, if
+        it is old enough."""
         number = self._ids.get(hash((source, reference.strip())))
         if number is None:
             names = (self._names.get(name) for name in _names_in(reference))
@@ -128,7 +128,7 @@ class Index:
         return self._titled(Words(reference), year) if number is None else number
 
     def _titled(self, entry: Words, year: int) -> int | None:
-        """The paper with the longest title in an entry, of those that are old enough to be cited."""
+        """The paper with the longest title in an entry, of those old enough to be cited."""
         best: tuple[int, int] | None = None
         for start in range(len(entry) - FEWEST + 1):
             lengths = self._lengths.get(entry.key(start, start + FEWEST), 0)
@@ -150,7 +150,7 @@ def _name(paper_id: str) -> int | None:
 
 
 def _names_in(reference: str) -> Iterator[int]:
-    """The DOIs and arXiv numbers in an entry; a DOI may end in a bracket, or stand in brackets."""
+    """The DOIs and arXiv numbers in an entry; a DOI may end in a bracket, or be in brackets."""
     low = reference.casefold()
     if any(mark in low for mark in NAMED):
         dois = (doi for one in DOI.findall(reference) for doi in (one.rstrip("."), one.rstrip(".)]}")))

@@ -1,4 +1,4 @@
-"""What is retrieved for a background, by which numbers, and why each paper was found (SciPIP, §3.2)."""
+"""Retrieval results for a background: settings, papers, and the reasons for each (SciPIP, §3.2)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,33 +10,33 @@ __all__ = ["Channel", "How", "Inspiration", "Inspirations", "RetrievalConfig", "
 
 
 class Channel(NamedTuple):
-    """One way in which a paper was found, and why."""
+    """One reason why a paper was found."""
 
     how: How
     similarity: float | None = None
-    """Cosine of its background to the one given; of `semantic`."""
+    """`semantic`: cosine similarity of the backgrounds."""
     entity: str | None = None
-    """The entity that it holds; of `entity`."""
+    """`entity`: the shared entity."""
     papers: int | None = None
-    """How many papers hold that entity."""
+    """Number of papers with that entity."""
     cited_with: str | None = None
-    """The id of a paper found before, which others cite together with it; of `cocitation`."""
+    """`cocitation`: the id of a paper found before, co-cited with it."""
     title: str | None = None
-    """Of that paper."""
+    """That paper's title."""
     times: int | None = None
-    """How many papers cite both."""
+    """Number of papers that cite both."""
     score: float | None = None
-    """Its BM25 score."""
+    """`bm25`: its score."""
 
     @property
     def reason(self) -> str:
-        """Why, in words for a person."""
+        """The reason in words."""
         match self.how:
             case "semantic":
                 return f"background similar: {self.similarity:.2f}"
             case "entity":
-                others = "1 paper does" if self.papers == 1 else f"{self.papers} papers do"
-                return f"holds “{self.entity}”, as {others}"
+                others = "1 paper" if self.papers == 1 else f"{self.papers} papers"
+                return f"has the entity “{self.entity}” ({others} with it)"
             case "cocitation":
                 return f"cited {self.times}× together with “{self.title or self.cited_with}”"
             case "bm25":
@@ -44,43 +44,43 @@ class Channel(NamedTuple):
 
 
 class Inspiration(NamedTuple):
-    """A paper that was found."""
+    """A retrieved paper."""
 
     paper: Paper
     channels: tuple[Channel, ...]
-    """Each way in which it was found: of each entity, of each paper that it is cited with."""
+    """All reasons: each entity, each co-cited paper."""
     score: float
-    """Of reciprocal rank fusion: Σ 1 / (fusion + rank) over the channels."""
+    """Score of reciprocal rank fusion: Σ 1 / (fusion + rank) over the channels."""
 
     @property
     def similarity(self) -> float | None:
-        """Of its background to the one given, where that has found it."""
+        """Similarity of the backgrounds, if found by it."""
         return next((one.similarity for one in self.channels if one.how == "semantic"), None)
 
     @property
     def how(self) -> tuple[How, ...]:
-        """The channels' names, each once."""
+        """The channels' names, without duplicates."""
         return tuple(dict.fromkeys(one.how for one in self.channels))
 
 
 class Inspirations(NamedTuple):
-    """What a retrieval came to.
+    """The result of a retrieval.
 
-    Papers are ordered by reciprocal rank fusion of the channels, so that those found in several ways come first; of equals, the
-    more similar one, then by id. In a channel, papers are ranked by similarity (`semantic`), by the sum of 1 / papers over the
-    entities that they hold (`entity`), by how often they are cited with any of the papers found (`cocitation`), by score (`bm25`).
+    Papers are ordered by reciprocal rank fusion of the channels, so that those found by several come first; ties by similarity,
+    then by id. Within a channel, papers are ranked by similarity (`semantic`), by the sum of 1 / papers over their entities
+    (`entity`), by the number of co-citations with the papers found (`cocitation`), by score (`bm25`).
     """
 
     papers: tuple[Inspiration, ...]
     entities: tuple[str, ...]
-    """Those whose papers were taken, the rarest first."""
+    """The entities used, rarest first."""
     notes: tuple[str, ...]
-    """What was not as asked for or may mislead: a channel that is off, papers without records, a background in parts."""
+    """Warnings: a channel that is off, papers without records, a background in parts."""
     total: int
-    """Papers that were found, before `papers` cut them."""
+    """Number of papers found, before `papers` cut them."""
 
     def by_channel(self) -> dict[How, int]:
-        """How many of the papers each channel has found."""
+        """Number of the papers found by each channel."""
         counts: dict[How, int] = {}
         for one in self.papers:
             for how in one.how:

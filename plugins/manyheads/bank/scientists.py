@@ -1,4 +1,4 @@
-"""Profiles of scientists: what a dataset knows of them, else what their past papers say (VirSci 2025, §3.1, App. C.2.2)."""
+"""Profiles of scientists: from the dataset, else from their past papers (VirSci 2025, §3.1, App. C.2.2)."""
 
 import random
 import re
@@ -13,23 +13,23 @@ from manyheads.bank.corpus import RawAuthor, RawPaper
 from manyheads.bank.lexical import some_texts
 from manyheads.papers import Paper, Scientist
 
-# Who has written with whom, and whom a leader asks next (VirSci 2025, §3.1, §3.2, App. D.4).
+# Co-authors, and the choice of a leader's candidates (VirSci 2025, §3.1, §3.2, App. D.4).
 
 
 Exploration = Literal["uniform", "normal", "none"]
 
 
 def count_collaborations(teams: Iterable[Sequence[str]]) -> dict[str, dict[str, int]]:
-    """The rows of A: how many papers each pair wrote together, from the authors of each paper, no one twice.
+    """The rows of A: number of joint papers of each pair, from the distinct authors of each paper.
 
-    Symmetric, no diagonal, zeros left out.
+    Symmetric, no diagonal, zeros omitted.
     """
     rows: dict[str, dict[str, int]] = {}
     counts = defaultdict[str, Counter[str]](Counter)
     for team in teams:
         for one in team:
             counts[one].update(team)
-    while counts:  # one row at a time: of thousands who all wrote together, two copies would fill the memory
+    while counts:  # one row at a time: with thousands of joint authors, two copies would fill the memory
         one, row = counts.popitem()
         del row[one]
         rows[one] = dict(sorted(row.items()))
@@ -39,7 +39,7 @@ def count_collaborations(teams: Iterable[Sequence[str]]) -> dict[str, dict[str, 
 def raised_row(
     rng: random.Random, scientists: Sequence[Scientist], leader: Scientist, exploration: Exploration
 ) -> dict[str, float]:
-    """The leader's row of A, raised as `draw` says, by masked name; the leader and zeros left out."""
+    """The leader's row of A, incremented by `draw`, by masked name, without the leader and zeros."""
     row = dict[str, float]()
     for peer in scientists:
         if peer.name != leader.name:
@@ -56,11 +56,10 @@ def draw(
     *,
     exploration: Exploration = "uniform",
 ) -> Iterator[str]:
-    """Candidates for a leader's team, one at a time, no one twice, never the leader.
+    """Candidates for a leader's team, one at a time, without repetition and without the leader.
 
-    Each comes with P_ij = A_ij / sum_j A_ij over those still left, where every A_ij was raised first: by 1
-    ("uniform", §3.1), by |x| with x ~ N(1, 1) drawn for each j ("normal", App. D.4, Eq. 7), or by nothing
-    ("none": past collaborators only).
+    Each comes with P_ij = A_ij / sum_j A_ij over the remaining ones, after incrementing every A_ij: by 1 ("uniform", §3.1), by
+    |x| with x ~ N(1, 1) for each j ("normal", App. D.4, Eq. 7), or not at all ("none": past collaborators only).
     """
     left = raised_row(rng, scientists, leader, exploration)
     while left:
@@ -71,29 +70,29 @@ def draw(
 
 TOP_INTERESTS = 8
 ENOUGH_KEYWORDS = 3
-"""Fewer distinct keywords than this over an author's papers are filled up with phrases from the texts."""
+"""Minimum distinct keywords of an author; fewer are supplemented with phrases from the texts."""
 TOP_AFFILIATIONS = 3
 MOST_TERMS, MOST_TITLES = 200, 60
-"""Keywords, or titles, of an author that are given to a model to condense."""
+"""Maximum keywords, or titles, of an author in a model's question."""
 DATASET, KEYWORDS, TEXTS = "dataset", "keywords", "texts"
 
 
 class Condense(Protocol):
-    """A model that makes interests of keywords, or of titles where there are none (VirSci 2025, App. C.2.2)."""
+    """A model that derives interests from keywords, or from titles without them (VirSci 2025, App. C.2.2)."""
 
     @property
     def name(self) -> str:
-        """What a corpus says its interests are by."""
+        """The source of interests, as named in a corpus."""
         ...
 
     def __call__(self, terms: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
-        """Interests of each scientist (by masked name) from keywords or titles, the most frequent first."""
+        """Interests of each scientist (by masked name) from keywords or titles, most frequent first."""
         ...
 
 
 @dataclass(frozen=True)
 class Profiles:
-    """The scientists, in the order of their masks, and for how many the interests come from where."""
+    """The scientists, in the order of their masks, and the number of scientists by source of interests."""
 
     scientists: list[Scientist]
     interests_by: Counter[str]
@@ -101,7 +100,7 @@ class Profiles:
 
 @dataclass
 class _Work:
-    """What an author's past papers say."""
+    """Data from an author's past papers."""
 
     papers: "array[int]" = field(default_factory=lambda: array("L"))
     """Numbers of the papers, from 0."""
@@ -133,14 +132,14 @@ def profile(
     Args:
         papers: B_past, its texts masked.
         masks: key to masked name, for every author in S.
-        again: the same papers for a second pass over the texts; `papers` if not given.
-        known: what the dataset itself says of an author, which goes before what is counted.
-        condense: makes the interests that the dataset does not have.
+        again: the same papers for a second pass over the texts; `papers` if omitted.
+        known: the dataset's own data on an author, which has priority over counts.
+        condense: derives interests that the dataset does not have.
     """
     known, works, total = known or {}, {key: _Work() for key in masks}, 0
 
     def teams() -> Iterator[list[str]]:
-        """The scientists of each paper, masked; what the paper says of them is noted."""
+        """The masked scientists of each paper, whose data is collected."""
         nonlocal total
         for number, paper in enumerate(papers):
             total = number + 1
@@ -150,7 +149,7 @@ def profile(
             yield [masks[author] for author in team]
 
     rows = count_collaborations(teams())
-    # A dataset's own numbers of papers written together, where it has them, go before what was counted.
+    # A dataset's own numbers of joint papers have priority.
     for key, author in known.items():
         for other, together in (author.coauthors or {}).items():
             if key in masks and other in masks and key != other:
@@ -174,7 +173,7 @@ def profile(
 
 
 def profile_text(scientist: Scientist) -> str:
-    """What the author knowledge bank embeds of a scientist."""
+    """The text of a scientist that the author knowledge bank embeds."""
     parts = (", ".join(scientist.interests), "; ".join(scientist.affiliations))
     return ". ".join(filter(None, parts)) or scientist.name
 
@@ -191,8 +190,8 @@ def _interests(
     known: Mapping[str, RawAuthor],
     condense: Condense | None,
 ) -> tuple[dict[str, tuple[str, ...]], Counter[str]]:
-    """The dataset's own; else by a model if there is one; else the keywords, filled up from the `texts` of all papers, which
-    come with their number. Also for how many authors they come from where.
+    """The dataset's own interests, else a model's, else the keywords, supplemented from the `texts` of all papers, which come with
+    their numbers. Also the number of authors by source.
     """
     found = {
         key: own[:TOP_INTERESTS] for key in works if key in known and (own := known[key].interests or ())
@@ -216,17 +215,17 @@ def _interests(
     return found, +by
 
 
-# The names that people are known under, where a dataset knows them by more than their names.
+# People's names, if a dataset has ids for them.
 
 
 Spellings = Mapping[str, Counter[str]]
-"""Key to each name that stands for it, with the number of papers where it does."""
+"""Key to each of its names, with the number of papers that use it."""
 
 
 def spellings(
     authors: Iterable[str], papers: Iterable[RawPaper], known: Mapping[str, RawAuthor]
 ) -> Spellings:
-    """Every name under which these authors (by key) stand in papers and in the dataset's own records."""
+    """Every name of these authors (by key) in papers and in the dataset's own records."""
     found = {key: Counter[str]() for key in authors}
     for paper in papers:
         for key, name in zip(paper.keys, paper.byline, strict=True):
@@ -239,39 +238,38 @@ def spellings(
 
 
 def display_name(key: str, names: Counter[str], known: Mapping[str, RawAuthor]) -> str:
-    """A person's name: the dataset's, or the most usual one; with the key where that is another."""
+    """A person's name: the dataset's, or the most usual one; with the key if that differs."""
     usual = min(names, key=lambda name: (-names[name], name), default=key)
     name = known[key].name if key in known else usual
     return name if name == key else f"{name} ({key})"
 
 
-# Real names out, `Scientist{n}` in: nothing an agent can see tells who anyone is (VirSci 2025, §3.1, §7).
+# Masking: real names are replaced by `Scientist{n}`, so that agents cannot identify anyone (VirSci 2025, §3.1, §7).
 
 
 _WORD = re.compile(r"\w+")
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}")
 ADDRESS = "(address)"
-"""Stands for an e-mail address, which mostly says who has it."""
+"""Replaces e-mail addresses, which often contain names."""
 
 
 def assign_masks(authors: Sequence[str], seed: int) -> dict[str, str]:
-    """Key to masked name, in the order Scientist0, Scientist1, …; the seed decides who is which."""
+    """Key to masked name, in the order Scientist0, Scientist1, …; the seed determines the assignment."""
     shuffled = sorted(authors)
     random.Random(seed).shuffle(shuffled)
     return {real: f"Scientist{number}" for number, real in enumerate(shuffled)}
 
 
 class Masker:
-    """Hides the scientists of S in papers.
+    """Masks the scientists of S in papers.
 
-    In the list of authors, the scientists stand masked and everyone else is left out. In titles, abstracts,
-    full texts, keywords, venues and affiliations, a scientist's full name of two words or more is replaced by the mask; a name of one word is
-    left alone there, since it may as well be a method's (Adam). Of scientists with the same name, the first
-    one's mask stands for it in texts. No e-mail address is left, whoever's it is.
+    In the list of authors, scientists are masked and others dropped. In titles, abstracts, full texts, keywords, venues and
+    affiliations, a scientist's full name of two words or more is masked; a name of one word is not, since it may be a
+    method's (Adam). Scientists with the same name share the first one's mask in texts. All e-mail addresses are removed.
 
     Args:
         masks: key to masked name.
-        spellings: the names that a key is known under; the key itself if not given.
+        spellings: the names of each key; the key itself if omitted.
     """
 
     def __init__(
@@ -282,7 +280,7 @@ class Masker:
         self._by_last_word: dict[str, list[str]] = defaultdict(list)
         for key, mask in masks.items():
             names = {*(spellings or {}).get(key, (key,))}
-            # Texts have a name in its usual order, also where the family name came first with a comma.
+            # Texts have names in the usual order, even if the dataset has the family name first with a comma.
             turned = (name.partition(",") for name in names if "," in name)
             names |= {f"{given.strip()} {family.strip()}" for family, _, given in turned}
             for real in sorted(names):
@@ -296,13 +294,13 @@ class Masker:
         last_words = set(_WORD.findall(text)) & self._by_last_word.keys()
         known = (real for word in last_words for real in self._by_last_word[word])
         named = {real for real in known if real.split()[0] in text}
-        for real in sorted(named, key=lambda name: (-len(name), name)):  # a long name before one it holds
-            words = r"\s+".join(map(re.escape, real.split()))  # abstracts come with their lines broken
+        for real in sorted(named, key=lambda name: (-len(name), name)):  # long names before their parts
+            words = r"\s+".join(map(re.escape, real.split()))  # abstracts may have line breaks
             text = re.sub(rf"(?<!\w){words}(?!\w)", self._by_name[real], text)
         return text
 
     def wording(self, paper: RawPaper) -> RawPaper:
-        """The paper with names out of its texts; `byline` stays real."""
+        """The paper with masked texts; `byline` stays real."""
         texts = {
             "title": self.text(paper.title),
             "abstract": self.text(paper.abstract),
@@ -315,7 +313,7 @@ class Masker:
         return paper.model_copy(update=texts)
 
     def author(self, author: RawAuthor) -> RawAuthor:
-        """What a dataset knows of an author, with names out of its texts; the own name stays real."""
+        """The dataset's data on an author with masked texts; the own name stays real."""
         affiliations, interests = author.affiliations, author.interests
         return replace(
             author,
@@ -324,7 +322,7 @@ class Masker:
         )
 
     def paper(self, paper: RawPaper) -> Paper:
-        """What the bank keeps of a paper whose wording is masked."""
+        """The stored paper, from one with masked texts."""
         return Paper(
             id=paper.id,
             title=paper.title,

@@ -1,4 +1,4 @@
-"""A paper's sections by their headings: what its introduction and its method say, and what they cite (SciPIP, §3.1)."""
+"""A paper's sections by their headings: text and citations of introduction and method (SciPIP, §3.1)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 Kind = Literal[
     "introduction", "related", "method", "experiments", "results", "conclusion", "appendix", "other"
 ]
-"""What a section is about, in the order in which papers have it."""
+"""Subjects of sections, in the usual order."""
 _HEADINGS: dict[Kind, str] = {
     "introduction": r"^(?:general )?introduction|^intro$|^motivation|^(?:our |main |key )?contributions?$",
     "related": r"related|(?:prior|previous|existing|earlier) |literature|background|state of the art|state-of-the-art",
@@ -28,14 +28,14 @@ _NUMBER = re.compile(
 
 
 class Section(NamedTuple):
-    """A section as it stands in a paper.
+    """A section of a paper.
 
     Attributes:
-        title: its heading, with its number or without; empty for text before the first heading.
+        title: its heading, with or without number; empty for text before the first heading.
         text: without its subsections, which follow it as sections of their own.
-        cites: what is cited in it, as the paper's references are given.
-        level: 1 for a section, 2 for a subsection, and so on; 0 where only the heading may tell.
-        number: such as `3.1`, where it is known apart from the heading.
+        cites: references cited in it, in the notation of the paper's references.
+        level: 1 for a section, 2 for a subsection, and so on; 0 to infer it from the heading.
+        number: such as `3.1`, if known apart from the heading.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Section(NamedTuple):
 
 
 class Core(NamedTuple):
-    """What introduction and method say, and what they cite, each once: the paper's core references."""
+    """Text of introduction and method, and their distinct citations: the paper's core references."""
 
     introduction: str = ""
     method: str = ""
@@ -55,7 +55,7 @@ class Core(NamedTuple):
 
 @dataclass
 class _Group:
-    """A section with its subsections; without a title where nothing but the subsections is there."""
+    """A section with its subsections; without a title if there are only subsections."""
 
     title: str
     number: str
@@ -63,7 +63,7 @@ class _Group:
 
     @property
     def kind(self) -> Kind:
-        """By its own heading, else by the first of its subsections' that tells."""
+        """The subject by its own heading, else by its first subsection with one."""
         titles = (self.title,) if self.title else (_plain(one.title) for one in self.sections)
         for kind in map(kind_of, titles):
             if kind != "other":
@@ -72,7 +72,7 @@ class _Group:
 
 
 def kind_of(title: str) -> Kind:
-    """What a heading (without its number) says that a section is: by the first telling word in it."""
+    """The subject of a heading (without its number), by the first known word."""
     title = " ".join(title.casefold().split())
     places: dict[Kind, int] = {
         kind: match.start() for kind, words in _HEADINGS.items() if (match := re.search(words, title))
@@ -83,9 +83,9 @@ def kind_of(title: str) -> Kind:
 def core_of(sections: Sequence[Section]) -> Core:
     """Introduction, method and core references of a paper.
 
-    Subsections belong to their section. Where no heading says that a section is the method, it is what stands between
-    the introduction and the experiments; a section that says nothing by its heading goes on with the method before it. Text
-    before the first heading is the introduction where no heading says so.
+    Subsections belong to their section. If no heading names a method, it is everything between introduction and experiments; a
+    section without a known subject continues a preceding method. Text before the first heading is the introduction if no
+    heading names one.
     """
     groups = [*_groups(sections)]
     kinds = [group.kind for group in groups]
@@ -142,7 +142,7 @@ def _groups(sections: Sequence[Section]) -> Iterator[_Group]:
 
 
 def _numbered(section: Section, roman: bool) -> tuple[int, str]:
-    """Level and number, told by the heading where they are not known."""
+    """Level and number, inferred from the heading if unknown."""
     if section.level:
         return section.level, section.number
     if match := _NUMBER.match(section.title.strip()):
@@ -154,8 +154,8 @@ def _numbered(section: Section, roman: bool) -> tuple[int, str]:
 
 
 def _restarts(numbered: Sequence[tuple[int, str]], place: int) -> bool:
-    """Whether a subsection is the first of a section that is not there itself: the numbers of the sections around leave one
-    out, and this is the last subsection with the number 1 between them."""
+    """Whether a subsection is the first of a section whose heading is missing: the numbers of the surrounding sections skip one,
+    and this is the last subsection with the number 1 between them."""
 
     def first(one: tuple[int, str]) -> bool:
         return one == (2, "1")

@@ -1,4 +1,4 @@
-"""From raw papers to B_past, B_con and who the scientists are (VirSci 2025, §3.1, App. C.2)."""
+"""Selects B_past, B_con and the scientists from raw papers (VirSci 2025, §3.1, App. C.2)."""
 
 import json
 import sqlite3
@@ -17,7 +17,7 @@ from manyheads.disk import Database
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper, Period
 
-# Papers on their way into a corpus, kept on disk: what was selected may be larger than the memory.
+# Selected papers on disk, as they may not fit in memory.
 
 
 SPOOL = "selected.sqlite"
@@ -30,11 +30,11 @@ _TABLES = (
 
 
 _APART = {"introduction", "method", "references", "core_references"}
-"""What of a paper is kept beside it: most passes over the papers do not need it, and it may be long."""
+"""Parts of a paper stored separately: they may be long, and most passes do not need them."""
 
 
 class Bibliography(NamedTuple):
-    """What a paper cites, as its dataset tells: all of it, and what its introduction and its method cite."""
+    """A paper's references from its dataset: all, and those in introduction and method."""
 
     paper: str
     year: int
@@ -43,26 +43,26 @@ class Bibliography(NamedTuple):
 
 
 class Spool(Closing):
-    """Selected papers, as read and as masked, in the order read; each pass over them reads the disk again.
+    """Selected papers, raw and masked, in the order read; each pass reads from disk.
 
-    The file is made anew, and closed and removed by `close`.
+    Creates the file; `close` removes it.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self.years: dict[Period, Counter[int]] = {period: Counter() for period in get_args(Period)}
-        """How many papers of each year were added."""
+        """Number of papers added per year."""
         self.without_citations = 0
-        """Papers of which the dataset does not say how often they are cited."""
+        """Papers without citation counts in the dataset."""
         self.with_text = self.with_references = 0
         """Papers with a full text, and with references."""
         if path is not None:
-            path.unlink(missing_ok=True)  # without a journal, what a killed process left may be broken
+            path.unlink(missing_ok=True)  # without a journal, a killed process's file may be broken
         with _spool_errors():
             self._db = Database(path, "PRAGMA cache_size = -16000", *_TABLES, "BEGIN", safety="none")
 
     def add(self, paper: RawPaper, period: Period, place: str) -> str | None:
-        """Keep a paper read at `place`; where its id is here already, that one's place, and nothing is kept."""
+        """Add a paper read at `place`; if its id exists, returns the earlier place and adds nothing."""
         insert = "INSERT OR IGNORE INTO raw (id, place, period, record) VALUES (?, ?, ?, ?)"
         record = paper.model_dump_json(by_alias=True, exclude=_APART)
         with _spool_errors():
@@ -86,7 +86,7 @@ class Spool(Closing):
         return None
 
     def keep(self, paper: Paper, period: Period) -> None:
-        """Keep a paper as the corpus will hold it."""
+        """Add a masked paper."""
         with _spool_errors():
             record = paper.model_dump_json(include=STORED)
             self._db.change("INSERT INTO masked (period, record) VALUES (?, ?)", period, record)
@@ -110,7 +110,7 @@ class Spool(Closing):
         return self._beside("id, introduction, method", "text")
 
     def bibliographies(self) -> Iterator[Bibliography]:
-        """What each paper cites, of those of which it is told."""
+        """The references of each paper with references."""
         for paper, year, *references in self._beside("id, year, given, core", "reference"):
             yield Bibliography(paper, year, *map(json.loads, references))
 
@@ -119,7 +119,7 @@ class Spool(Closing):
             yield from self._db.each(f"SELECT {columns} FROM {table} JOIN raw USING (number) ORDER BY number")
 
     def close(self) -> None:
-        """Free and remove the file; twice is allowed."""
+        """Close and remove the file; may be called twice."""
         self._db.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
@@ -132,23 +132,23 @@ def _spool_errors() -> Generator[None]:
     except sqlite3.OperationalError as wrong:
         raise CorpusError(
             f"selected papers cannot be kept on disk: {wrong}",
-            hint="make room, or choose another --out, and run the same command again",
+            hint="free some space, or choose another --out, and run the same command again",
         ) from wrong
 
 
 @dataclass
 class Selection:
-    """The papers and authors that passed, and how many each filter removed."""
+    """The selected papers and authors, and the number removed by each filter."""
 
     spool: Spool
     authors: list[str] = field(default_factory=list[str])
     """Keys of S, in alphabetical order."""
     known: Mapping[str, RawAuthor] = field(default_factory=dict[str, RawAuthor])
-    """What the dataset itself knows of them."""
+    """The dataset's own data on them."""
     read: int = 0
-    """Whole records read, before any filter."""
+    """Complete records read, before any filter."""
     years: Counter[int] = field(default_factory=Counter[int])
-    """Papers read of each year."""
+    """Papers read per year."""
     removed: Counter[str] = field(default_factory=Counter[str])
 
     def summary(self) -> str:
@@ -164,15 +164,15 @@ def select(
     spool: Spool | None = None,
     reader: Reader | None = None,
 ) -> Selection:
-    """Apply every filter, counting what each removes; of papers with the same id the first is kept.
+    """Apply every filter and count what it removes; of papers with the same id the first is kept.
 
     Args:
-        spool: keeps the papers that pass; in memory if not given.
-        reader: asked what the dataset itself knows of authors.
+        spool: stores the selected papers; in memory if omitted.
+        reader: provides the dataset's own data on authors.
 
     Raises:
-        CorpusError: no past paper is left, or a filter has removed every contemporary paper or author; says what removed how
-            many. Papers that are all past, or name no authors, are a corpus of fewer uses, see `Meta.uses`.
+        CorpusError: no past paper is left, or a filter removed every contemporary paper or author; lists the filters' counts.
+            A corpus of only past papers, or without authors, has fewer uses, see `Meta.uses`.
     """
     chosen, wrote = Selection(spool or Spool()), Counter[str]()
     for number, paper in papers:
@@ -194,7 +194,7 @@ def select(
     if wrote and not chosen.authors:
         raise CorpusError(f"no authors left: {chosen.summary()}", hint=LOOSEN)
     if reader and options.author_counts == "past":
-        # Who they are and what they work on alone: a dataset's counts reach past the bound.
+        # Only names, affiliations and interests: a dataset's counts reach past the bound.
         counts = {"papers": None, "citations": None, "coauthors": None}
         known = reader.authors(set(chosen.authors))
         chosen.known = {key: replace(author, **counts) for key, author in known.items()}
@@ -213,14 +213,14 @@ def _why_not(paper: RawPaper, period: Period, options: BuildOptions) -> str | No
         return "abstract present"
     least = options.min_past_citations if period == "past" else options.min_contemporary_citations
     if least and paper.citations is None:
-        return f"{period} citations not known, so not ≥ {least}"
+        return f"{period} citations unknown, so not ≥ {least}"
     return f"{period} citations ≥ {least}" if (paper.citations or 0) < least else None
 
 
 def _scientists(chosen: Selection, wrote: Counter[str], options: BuildOptions) -> list[str]:
-    """The authors of B_past that pass, by key; an author is counted once a paper."""
+    """The selected authors of B_past, by key; an author counts once per paper."""
     papers = dict(wrote)
-    # A dataset's own numbers of an author, where it has them, go before what was counted in B_past.
+    # A dataset's own numbers of an author have priority over counts in B_past.
     papers |= {
         key: one.papers for key, one in chosen.known.items() if key in wrote and one.papers is not None
     }
@@ -237,9 +237,9 @@ def _scientists(chosen: Selection, wrote: Counter[str], options: BuildOptions) -
 
 
 def _coauthors(chosen: Selection, able: Collection[str], least: int) -> tuple[set[str], Mapping[str, int]]:
-    """Those of `able` with at least so many co-authors, and their papers' citations.
+    """The authors in `able` with a minimum number of co-authors, and their papers' citations.
 
-    Of each author, no more co-authors are remembered than it takes: some papers have thousands.
+    Stores no more co-authors than needed: some papers have thousands.
     """
     met: dict[str, set[str]] = {key: set() for key in able}
     citations = Counter[str]()
@@ -262,8 +262,8 @@ LOOSEN = "loosen the filter that removed the most"
 
 
 def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> None:
-    """Refuse a corpus without past papers, or whose contemporary ones a filter has removed: those that were never there are
-    not missed."""
+    """Raises for a corpus without past papers, or whose contemporary papers were all removed by a filter; it may have had none
+    from the start."""
     none_read = not any(year >= options.bound for year in chosen.years)
     if chosen.spool.years[period] or (period == "contemporary" and chosen.years and none_read):
         return
@@ -285,6 +285,6 @@ def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> No
         else ""
     )
     raise CorpusError(
-        f"no past papers ({span}): {chosen.summary()}; they are of {years}",
-        hint=f"choose {some}--bound {last + 1}, which makes all of them past papers: search and scipip need no others",
+        f"no past papers ({span}): {chosen.summary()}; they are from {years}",
+        hint=f"choose {some}--bound {last + 1}, which makes them all past papers: enough for search and scipip",
     )

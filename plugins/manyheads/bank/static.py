@@ -1,7 +1,7 @@
-"""A static embedding: one vector for each token, made from another model once, and a text's mean of them.
+"""A static embedding: one vector per token, computed once from another model; a text is the mean of its tokens.
 
-Made as model2vec does (Tulkens and van Dongen, 2024): each token of the vocabulary goes through the model alone; the mean and
-the first principal components are taken out, and frequent tokens weigh less. Some 200 times quicker than the model, and coarser.
+Made as in model2vec (Tulkens and van Dongen, 2024): each token of the vocabulary goes through the model alone; mean and first
+principal components are removed, and frequent tokens weigh less. Some 200 times faster than the model, and less accurate.
 """
 
 import shutil
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 _CACHE_NAME = "all-MiniLM-L6-v2-static-1"
 VECTORS = "vectors.npy"
 COMMON = 8
-"""Principal components that all tokens share and that tell no texts apart (Mu and Viswanath, ICLR 2018)."""
+"""Number of principal components removed, which all tokens share (Mu and Viswanath, ICLR 2018)."""
 FIRST = "the"
-"""The most frequent word: from here on, the vocabulary is sorted by frequency."""
+"""The most frequent word: from it on, the vocabulary is sorted by frequency."""
 
 
 def static_folder(tokenizer: Path, token_vectors: "Callable[[], NDArray[Any]]") -> Path:
-    """The folder of the static embedding, made now when the cache has none: some 20 seconds.
+    """The folder of the static embedding, computed now if not cached: some 20 seconds.
 
     Args:
         tokenizer: the model's `tokenizer.json`.
-        token_vectors: (tokens, dim), what the model makes of each token of its vocabulary alone.
+        token_vectors: (tokens, dim), the model's output for each token of its vocabulary alone.
     """
 
     def make(made: Path) -> None:
@@ -55,7 +55,7 @@ def static_folder(tokenizer: Path, token_vectors: "Callable[[], NDArray[Any]]") 
 
 
 class StaticEmbedder:
-    """Texts as weighted means of their tokens' vectors; a text is read to its end. Safe to share between threads."""
+    """Texts as weighted means of their tokens' vectors, of any length. Threads may share it."""
 
     name, dim = STATIC, DIM
 
@@ -63,7 +63,7 @@ class StaticEmbedder:
         self.folder = folder
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 with rows of length one; a text without words becomes the first unit vector."""
+        """(n, dim) float32 with rows of unit length; a text without words becomes the first unit vector."""
         import numpy as np
         from scipy.sparse import csr_matrix
 
@@ -81,7 +81,7 @@ class StaticEmbedder:
         return unit_rows(rows)
 
     def unread(self, texts: Sequence[str]) -> list[int]:
-        """No token is left out."""
+        """No token is ignored."""
         return [0] * len(texts)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where vectors live: one small interface, so that a folder, a server and memory can stand for each other."""
+"""The interface of vector stores: folder, server and memory are interchangeable."""
 
 import hashlib
 import uuid
@@ -24,11 +24,11 @@ _NAMESPACE = uuid.UUID("5f1b9a52-6a0c-5b59-9d8e-0f6c5ad9f1f4")
 
 
 class Closing(ABC):
-    """Mixin: closed at the end of the `with` block that it was opened for."""
+    """Mixin: closed at the end of its `with` block."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free what is held."""
+        """Close and free resources."""
 
     def __enter__(self) -> Self:
         return self
@@ -39,10 +39,10 @@ class Closing(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a record must satisfy, all of it.
+    """Conditions on a record, all required.
 
-    `equals`: field → value (a list field matches when one of its elements does).
-    `ranges`: integer field → (at least, less than), either may be None. `exclude`: ids left out.
+    `equals`: field → value (a list field matches if it contains the value). `ranges`: integer field → (minimum, less than), either
+    may be None. `exclude`: ids to skip.
     """
 
     equals: Mapping[str, str | int] = field(default_factory=dict[str, str | int])
@@ -54,8 +54,8 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A stored record, with its cosine similarity (-1…1) to what it was found by; `vector` is (dim,) float32 where it
-    was asked for, or `vectors` are, by name, in a store of several."""
+    """A stored record with its cosine similarity (-1…1) to the query; `vector` is (dim,) float32 if requested, or `vectors`, by
+    name, in a store with several."""
 
     id: str
     payload: Payload
@@ -68,8 +68,8 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a store is made for: the model of its vectors, their size, the fields that filters use, and the names of its
-    vectors where a record has several."""
+    """Properties of a store: the model of its vectors, their size, the fields for filters, and the names of its vectors if a record
+    has several."""
 
     model: str
     dim: int
@@ -82,25 +82,25 @@ EVERYTHING = Filter()
 
 
 class VectorStore(Closing):
-    """Records of (id, unit vector, payload), or with several vectors each, by name. Every call raises CorpusError when the
-    store fails.
+    """Records of (id, unit vector, payload), or with several named vectors each. Every call raises CorpusError if the store
+    fails.
 
-    What `upsert` has returned from survives the death of the process (except in memory).
+    A completed `upsert` survives the death of the process (except in memory).
     """
 
     model: str
     dim: int
     names: tuple[str, ...] = ()
-    """Of the vectors of a record, where it has several."""
+    """Names of a record's vectors, if it has several."""
 
     def upsert(
         self, ids: Sequence[str], vectors: "Vectors | Mapping[str, Vectors]", payloads: Sequence[Payload]
     ) -> None:
-        """Write n records, best some hundreds at a time; vectors are (n, dim), of each name in a store of several, where a
-        row of zeros stands for none. A known id is replaced."""
+        """Write n records, ideally some hundreds at a time, replacing known ids; vectors are (n, dim), by name in a store with
+        several, where a row of zeros means none."""
         named = isinstance(vectors, Mapping)
         if {*vectors} != {*self.names} if named else self.names:
-            raise EmbeddingError(f"vectors are needed of: {', '.join(self.names) or 'one name only'}")
+            raise EmbeddingError(f"vectors are required for: {', '.join(self.names) or 'one name only'}")
         for some in vectors.values() if named else (vectors,):
             self._check(some, len(ids))
         if ids:
@@ -112,10 +112,10 @@ class VectorStore(Closing):
     def query(
         self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True, using: str = ""
     ) -> list[list[Record]]:
-        """The k records nearest to each of (q, dim) vectors, best first, ties by id.
+        """The k most similar records for each of (q, dim) vectors, best first, ties by id.
 
-        Not `exact`, the engine's index may be used, where there is one: quicker, and may miss some. In a store of several
-        vectors a record, those `using` are compared.
+        Unless `exact`, the engine may use an index: faster, but may miss some. In a store with several vectors per record, `using`
+        selects one.
         """
         self._check(vectors)
         if using not in (self.names or ("",)):
@@ -129,7 +129,7 @@ class VectorStore(Closing):
                 answers = self._nearest([rows[one] for one in left], limit, where, exact, using or None)
             for one, points in zip(left, answers, strict=True):
                 best[one] = sorted(map(_record, points), key=lambda record: (-record.score, record.id))
-            # which of equals the engine gives hangs on how its files lie: all of them are needed to cut by id
+            # the engine's order of ties depends on its files: get all of them, then cut by id
             left = [
                 one
                 for one in left
@@ -139,7 +139,7 @@ class VectorStore(Closing):
         return [best[one][:k] for one in range(len(rows))]
 
     def get(self, ids: Sequence[str], *, vectors: bool | Sequence[str] = False) -> dict[str, Record]:
-        """The records of these ids, with their vectors, or those of some names; unknown ids are not in the result."""
+        """The records with these ids and their vectors, optionally only some names; unknown ids are omitted."""
         with self._errors():
             points = self._retrieve(
                 [point_id(one) for one in ids], vectors if isinstance(vectors, bool) else [*vectors]
@@ -148,7 +148,7 @@ class VectorStore(Closing):
         return {one: records[one] for one in ids if one in records}
 
     def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
-        """All records that satisfy `where`, page by page, in an order that stays the same."""
+        """All records that satisfy `where`, page by page, in a stable order."""
         following, begun = None, False
         while following is not None or not begun:
             with self._errors():
@@ -157,15 +157,15 @@ class VectorStore(Closing):
             yield from map(_record, page)
 
     def count(self, where: Filter = EVERYTHING) -> int:
-        """How many records satisfy `where`."""
+        """Number of records that satisfy `where`."""
         with self._errors():
             return self._count(where)
 
-    # What Qdrant's engine and its client each do in their own classes; points have `payload`, `vector` or `score`.
+    # Classes of both Qdrant's engine and its client; points have `payload`, `vector` or `score`.
 
     @abstractmethod
     def _errors(self) -> AbstractContextManager[None]:
-        """Failures in the block come out as CorpusError."""
+        """Turns failures in the block into CorpusError."""
 
     @abstractmethod
     def _count(self, where: Filter) -> int: ...
@@ -193,11 +193,11 @@ class VectorStore(Closing):
                 f"vectors of shape {vectors.shape} do not fit: expected ({'n' if rows is None else rows}, {self.dim})"
             )
         if not np.isfinite(vectors).all():
-            raise EmbeddingError("the vectors hold numbers that are not finite")
+            raise EmbeddingError("the vectors contain non-finite numbers")
 
 
 def _by_record(vectors: "Mapping[str, Vectors]") -> list[dict[str, list[float]]]:
-    """Of each record, its vectors by name; rows of zeros left out."""
+    """Each record's vectors by name, without rows of zeros."""
     records: list[dict[str, list[float]]] = [{} for _ in range(max(map(len, vectors.values()), default=0))]
     for name, rows in vectors.items():
         for record, row in zip(records, rows, strict=True):
@@ -207,8 +207,8 @@ def _by_record(vectors: "Mapping[str, Vectors]") -> list[dict[str, list[float]]]
 
 
 def point_id(record_id: str) -> str:
-    """Qdrant takes integers and UUIDs only: the UUID (version 5) that stands for a record's id."""
-    # as `uuid.uuid5` writes it, in a quarter of its time: a look-up reads some hundred records
+    """The UUID (version 5) for a record's id: Qdrant only accepts integers and UUIDs."""
+    # like `uuid.uuid5`, in a quarter of its time: a look-up reads some hundred records
     digits = hashlib.sha1(_NAMESPACE.bytes + record_id.encode(), usedforsecurity=False).hexdigest()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
@@ -219,9 +219,9 @@ def _record(point: Any) -> Record:
 
     payload = dict(point.payload or {})
     if ID_FIELD not in payload:
-        raise CorpusError(f"the store holds a point without {ID_FIELD}: it was written by something else")
+        raise CorpusError(f"the store contains a point without {ID_FIELD}, written by other software")
     vector = getattr(point, "vector", None)
-    # of a vector that its files call deleted, the engine gives an empty object
+    # for a vector marked as deleted, the engine gives an empty object
     array = np.asarray(vector, dtype=np.float32) if isinstance(vector, list) else None
     named = vector.items() if isinstance(vector, dict) else ()
     arrays = {name: np.asarray(one, dtype=np.float32) for name, one in named if isinstance(one, list)}
@@ -230,7 +230,7 @@ def _record(point: Any) -> Record:
 
 
 def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[str]], Any]) -> Any:
-    """A filter in the classes of `api`, which is Qdrant's engine or its client; None where it holds everything."""
+    """A filter in the classes of `api`, Qdrant's engine or its client; None for no conditions."""
     if where == EVERYTHING:
         return None
     must = [
@@ -245,21 +245,21 @@ def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[
 
 
 def lock_folder(folder: Path, *, shared: bool = False) -> FileLock:
-    """A folder that one process writes to, or several read from; the system frees the lock of a dead process. Raises
-    `CorpusError` where somebody else has it, or it cannot be used."""
+    """Lock of a folder for one writer or several readers; the system frees the lock of a dead process. Raises `CorpusError` if
+    it is locked, or unusable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return FileLock(folder / "use.lock", shared=shared)
     except LockedError as error:
         raise CorpusError(
-            f"the bank {folder} is in use by another process" + ("" if shared else ", or open here already"),
-            hint="wait for it or end it; finished banks can be read by many when opened read_only",
+            f"the bank {folder} is in use by another process" + ("" if shared else ", or already open here"),
+            hint="wait for it or stop it; several readers may open a finished bank with read_only",
         ) from error
     except OSError as error:
         if shared:
             problem = f"the bank {folder} cannot be opened: {error.strerror}"
-            hint = "the engine writes to it even when it only reads: copy it to where you may write"
+            hint = "the engine needs write access even for reading: copy it to a writable folder"
         else:
             problem = f"{folder} cannot be written: {error.strerror}"
-            hint = "choose a place that you may write to: --out FOLDER"
+            hint = "choose a writable folder: --out FOLDER"
         raise CorpusError(problem, hint=hint) from error

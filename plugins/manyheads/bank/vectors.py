@@ -1,5 +1,4 @@
-"""Vectors of texts: what an embedding model is, and its vectors kept by text: on disk for what corpora are built from,
-in memory for what runs look up."""
+"""Vectors of texts: the interface of embedding models, a cache on disk for building corpora, and a cache in memory for runs."""
 
 import hashlib
 import math
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 INT8, STATIC = "minilm-int8", "minilm-static"
 QUICK = {INT8: 2.0, STATIC: 90.0}
-"""Models made from it, and how many times quicker each is than it; see `make bench`."""
+"""Models made from it, with their speed relative to it; see `make bench`."""
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors. `name` is the model's stable identity: banks and caches remember it."""
+    """Turns texts into unit vectors. `name` is the model's permanent identity: banks and caches store it."""
 
     @property
     def name(self) -> str: ...
@@ -42,12 +41,12 @@ class Embedder(Protocol):
     def dim(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 with rows of length one, in the order of the n texts."""
+        """(n, dim) float32 with rows of unit length, in the order of the n texts."""
         ...
 
 
 def unit_rows(vectors: "NDArray[Any]") -> "Vectors":
-    """(n, dim) of any float type to float32 rows of length one; rows of zeros stay zero."""
+    """(n, dim) of any float type to float32 rows of unit length; rows of zeros stay zero."""
     import numpy as np
 
     rows = np.asarray(vectors, dtype=np.float32)
@@ -55,25 +54,25 @@ def unit_rows(vectors: "NDArray[Any]") -> "Vectors":
     return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
 
 
-# Texts longer than a model reads at once.
+# Texts beyond a model's limit.
 
 
 def unread(embedder: Embedder, texts: Sequence[str]) -> Sequence[int | None]:
-    """Tokens at each text's end that a model does not read at once; None where it does not say."""
+    """Tokens of each text beyond the model's limit; None if the model does not state one."""
     count: Callable[[Sequence[str]], list[int]] | None = getattr(embedder, "unread", None)
     return count(texts) if count else [None] * len(texts)
 
 
 def whole_vector(embedder: Embedder, text: str) -> "Vectors":
-    """(dim,) of length one: the vector of a text, or of a longer one the mean of its parts' vectors.
+    """(dim,) of unit length: the vector of a text, or for a longer text the mean of its parts' vectors.
 
-    The parts are of about one length, cut between words, and each is read whole; one that is shorter weighs less.
+    The parts have similar lengths, are cut between words and read completely; a shorter one weighs less.
     """
     import numpy as np
 
     parts, count = [text], 2
     while any(unread(embedder, parts)) and count <= len(text):
-        # A tenth longer than needed, as no word is cut: else a last part of a word or two would be left over.
+        # A tenth more parts than needed, as words are not cut: otherwise a last part of a word or two would remain.
         parts = textwrap.wrap(text, math.ceil(1.1 * len(text) / count), break_on_hyphens=False)
         count += 1 + count // 4
     vectors = embedder.embed(parts)
@@ -89,10 +88,9 @@ _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB)
 
 
 class CachedEmbedder(Closing):
-    """Another embedder with a memory on disk; several threads and processes may share one file.
+    """Another embedder with a cache on disk; several threads and processes may share one file.
 
-    The file is `vectors.sqlite` in the user's cache folder if not given. Raises `EmbeddingError` where it cannot be opened or
-    written.
+    The default file is `vectors.sqlite` in the user's cache folder. Raises `EmbeddingError` if it cannot be opened or written.
     """
 
     def __init__(self, embedder: Embedder, path: Path | None = None) -> None:
@@ -104,7 +102,7 @@ class CachedEmbedder(Closing):
             self._db = Database(self._path, _TABLE, replace_broken=True)
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 with rows of length one; each text not known before is embedded once and kept."""
+        """(n, dim) float32 with rows of unit length; each new text is embedded once and stored."""
         import numpy as np
 
         if not texts:
@@ -121,7 +119,7 @@ class CachedEmbedder(Closing):
         return np.stack([known[key] for key in keys])
 
     def known(self, texts: Sequence[str]) -> list[bool]:
-        """Whether each text was embedded before."""
+        """Whether each text is cached."""
         keys = self._keys(texts)
         return [*map(self._known(keys).__contains__, keys)]
 
@@ -144,7 +142,7 @@ class CachedEmbedder(Closing):
         return {
             key: np.frombuffer(stored[:size], dtype="<f4")
             for key, stored in rows
-            # earlier versions kept no sums
+            # earlier versions had no checksums
             if stored and (len(stored) == size or stored == _summed(key, stored[:size]))
         }
 
@@ -159,24 +157,24 @@ class CachedEmbedder(Closing):
         except (sqlite3.Error, OSError) as error:
             raise EmbeddingError(
                 f"the vector cache {self._path} failed: {error}",
-                hint="set MANYHEADS_CACHE to a folder that can be written, or remove the file",
+                hint="set MANYHEADS_CACHE to a writable folder, or remove the file",
             ) from error
 
 
 def cached(embedder: Embedder, texts: Sequence[str]) -> list[bool]:
-    """Whether an embedder remembers the vector of each text."""
+    """Whether an embedder has the vector of each text cached."""
     return embedder.known(texts) if isinstance(embedder, CachedEmbedder) else [False] * len(texts)
 
 
 def _summed(key: bytes, vector: bytes) -> bytes:
-    """A vector with a checksum behind it: one that the disk has changed is embedded again."""
+    """A vector followed by a checksum: a damaged one is embedded again."""
     return vector + zlib.crc32(key + vector).to_bytes(4, "little")
 
 
 # In memory.
 
 MOST_QUERIES = 2048
-"""Vectors of queries that are remembered: some 3 MB."""
+"""Maximum cached vectors of queries: some 3 MB."""
 
 
 @cache
@@ -185,10 +183,10 @@ def _ahead() -> ThreadPoolExecutor:
 
 
 class QueryEmbedder:
-    """Another embedder with a memory of the last queries: no text is embedded twice, not even at the same time.
+    """Another embedder with a cache of recent queries: no text is embedded twice, even concurrently.
 
-    Each text is embedded by itself, so that its vector does not hang on what else is looked up at that moment; one that
-    is longer than the model reads at once is read in parts.
+    Each text is embedded by itself, so that its vector does not depend on concurrent look-ups; a text beyond the model's limit
+    is embedded in parts.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -197,7 +195,7 @@ class QueryEmbedder:
         self._vectors: OrderedDict[str, Future[NDArray[Any]]] = OrderedDict()
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 with rows of length one."""
+        """(n, dim) float32 with rows of unit length."""
         import numpy as np
 
         if not texts:
@@ -206,7 +204,7 @@ class QueryEmbedder:
         return np.stack([self._vector(texts[0]), *others])
 
     def _vector(self, text: str) -> "NDArray[Any]":
-        """(dim,): remembered, awaited where another thread is at it, or made."""
+        """(dim,): cached, awaited from another thread, or computed."""
         with self._lock:
             new = text not in self._vectors
             vector = self._vectors.setdefault(text, Future())
@@ -224,6 +222,6 @@ class QueryEmbedder:
         return vector.result()
 
     def begin(self, texts: Iterable[str]) -> None:
-        """Embed texts that will be asked for soon, each in a thread of its own; what fails is said when they are."""
+        """Embed upcoming texts, each in its own thread; errors are raised when the vectors are used."""
         for text in texts:
             _ahead().submit(self._vector, text)

@@ -1,4 +1,4 @@
-"""Papers found by their words: BM25 over titles and abstracts."""
+"""Retrieval by words: BM25 over titles and abstracts."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ _IDS = "ids.json"
 
 
 def okapi() -> Any:
-    """The library that ranks by BM25, without the lines that it writes about its own work."""
+    """The BM25 library, without its own log."""
     import bm25s
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)
@@ -26,7 +26,7 @@ def okapi() -> Any:
 
 
 class WordIndex:
-    """An index on disk, mapped into memory; `ids` are its papers in their order. Made by `of`."""
+    """An index on disk, mapped into memory; `ids` are its papers in order. Created by `of`."""
 
     def __init__(self, ids: Sequence[str], index: Any) -> None:
         self.ids = ids
@@ -34,7 +34,7 @@ class WordIndex:
 
     @classmethod
     def of(cls, folder: Path, fingerprint: str, papers: Iterable[Paper]) -> "WordIndex":
-        """The index of a corpus, made on first use. Raises `CacheError` where it cannot be written."""
+        """The index of a corpus, made on first use. Raises `CacheError` if it cannot be written."""
         bm25s = okapi()
         place = folder.with_name(f"{folder.name}-{fingerprint[:12]}")
         if not place.is_dir():
@@ -46,7 +46,7 @@ class WordIndex:
                         ids.append(paper.id)
                         words = stems(f"{paper.title}\n{paper.abstract}")
                         own = [vocabulary.setdefault(word, len(vocabulary)) for word in words]
-                        tokens.append(own or [0])  # as the library takes no text without words
+                        tokens.append(own or [0])  # as the library does not accept a text without words
                     index = bm25s.BM25()
                     index.index((tokens, vocabulary), create_empty_token=True, show_progress=False)
                     index.save(made, show_progress=False)
@@ -57,7 +57,7 @@ class WordIndex:
         return cls(json.loads((place / _IDS).read_text(encoding="utf-8")), index)
 
     def nearest(self, query: str, k: int, wanted: "NDArray[np.bool_]") -> dict[str, float]:
-        """The k wanted papers, (n,) of the index's n, with the highest scores above zero, best first, ties by place."""
+        """The k best wanted papers, (n,) of the index's n, with scores above zero, best first, ties by position."""
         import numpy as np
 
         words = [word for word in dict.fromkeys(stems(query)) if word in self._index.vocab_dict]

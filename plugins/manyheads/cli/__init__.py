@@ -120,7 +120,7 @@ def top(
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Suggests how to start where no command is named."""
+    """Suggest how to start if no command is named."""
     if context.invoked_subcommand is None:
         width = max(map(len, START))
         lines = (f"  manyheads {words:<{width}}  {what}" for words, what in START.items())

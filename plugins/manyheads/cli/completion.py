@@ -1,7 +1,6 @@
 """Completion in the shell: names of configs, suites, corpora, runs and so on, read from the disk without heavy imports.
 
-Each function gets what has been typed of a word and returns what it could become; nothing where that is not known, and the
-shell then completes files.
+Each function gets the typed part of a word and returns its completions. Without any, the shell completes files.
 """
 
 import json
@@ -19,7 +18,7 @@ Completion: TypeAlias = Callable[[typer.Context, str], Sequence[str]]
 
 
 def _files(ctx: Any, kind: str, suffix: str) -> Iterable[str]:
-    """Names of files that ship, are brought by packs, or lie in a folder of `--path`, without their ending."""
+    """Names, without suffix, of files from the package, from packs and from the folders of `--path`."""
     from manyheads.resources import Resources
 
     with suppress(UserError):
@@ -79,7 +78,7 @@ def roles(ctx: typer.Context, incomplete: str) -> Sequence[str]:
 
 
 def forms(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    """Forms of a review: those of papers, and the two for abstracts."""
+    """Review forms for papers, and the two for abstracts."""
     folder = "review_leader/forms/"
     names = (name for name in _files(ctx, "prompts", ".yaml") if name.startswith(folder))
     return _matching((*(name.removeprefix(folder) for name in names), "conference", "rating"), incomplete)
@@ -108,7 +107,7 @@ def limits(ctx: typer.Context, incomplete: str) -> Sequence[str]:
 
 
 def system_options(names: Sequence[str]) -> list[str]:
-    """The options that the last of these systems brings, by the schema of run files that ships."""
+    """The options of the last of these systems, from the shipped schema of run files."""
     from manyheads.resources import data_file
 
     definitions = json.loads(data_file("configs/run.schema.json").read_text(encoding="utf-8"))["$defs"]

@@ -1,4 +1,4 @@
-"""`manyheads corpus`: build a corpus from papers, look into it, check it."""
+"""`manyheads corpus`: build, inspect and check a corpus."""
 
 import asyncio
 import shlex
@@ -19,8 +19,8 @@ from manyheads.cli.options import (
     Sets,
     building,
     configured,
-    going_on_later,
     library,
+    resumable,
     settings,
     show_silent,
 )
@@ -43,7 +43,7 @@ FORMAT_NAMES = (
     "auto", "jsonl", "aminer", "oag", "semantic-scholar", "semantic-scholar-api", "unarxive", "anthology", "tei", "pdf",
     "bibtex", "csv", "json", "parquet",
 )  # fmt: skip
-"""The formats by name; here, so that completion need not load their readers."""
+"""Listed here so that completion does not load the readers."""
 Format = Annotated[
     str,
     typer.Option(
@@ -142,7 +142,7 @@ def targets(
         raise typer.BadParameter(f"{least} is more than --most {most}", param_hint="--least")
     need_new(out)
     wish = Wish(count, least, most, after, citations, seed)
-    with going_on_later(kept=not sources), building() as tell:
+    with resumable(kept=not sources), building() as progress:
         if paper:
             cascade = settings({"literature.cascade": source or None})
             services = configured([config], (*cascade, *(sets or ()))).literature
@@ -153,12 +153,12 @@ def targets(
 
             drawn = asyncio.run(named())
         elif corpus:
-            folder = resolve_corpus(corpus, embedding=embedding, progress=tell)
+            folder = resolve_corpus(corpus, embedding=embedding, progress=progress)
             with Ecosystem.open(folder) as ecosystem:
                 drawn = asyncio.run(targets_in(ecosystem, wish))
         else:
             datasets = open_datasets(sources or [], format, column_option(columns) if columns else {})
-            drawn = targets_of(datasets, wish, tell)
+            drawn = targets_of(datasets, wish, progress)
     write_cases(out, drawn.cases)
     if passed := reasons(drawn.passed):
         say(f"papers not used: {passed}", err=True)
@@ -176,7 +176,7 @@ app.command("extract")(extract)
 
 @dataclass(frozen=True)
 class Filters:
-    """Which papers and authors a corpus takes."""
+    """Filters of papers and authors."""
 
     bound: Annotated[
         int | None,
@@ -304,12 +304,12 @@ def build(
         literature=config.literature,
     )
     pair = None if vectors is None or ids is None else (vectors, ids)
-    with ExitStack() as held, going_on_later(), building() as tell:
+    with ExitStack() as held, resumable(), building() as progress:
         reader = open_sources(sources, opening)
-        librarian = _librarian(interests, changes.model, config, tell, held)
+        librarian = _librarian(interests, changes.model, config, progress, held)
         made = build_corpus(
             reader, target, options, load_embedder(embedding),
-            name=name, vectors=pair, interests=librarian, progress=tell, note=partial(say, err=True), index=index,
+            name=name, vectors=pair, interests=librarian, progress=progress, note=partial(say, err=True), index=index,
         )  # fmt: skip
     with made:
         _show(made.meta, target)
@@ -319,9 +319,9 @@ def build(
 
 
 def _librarian(
-    interests: str, model: str | None, config: "RunConfig", tell: "Progress", held: ExitStack
+    interests: str, model: str | None, config: "RunConfig", progress: "Progress", held: ExitStack
 ) -> "Librarian | None":
-    """Who condenses keywords into interests, if a model is to."""
+    """The librarian for `--interests model`, else None."""
     if interests not in ("keywords", "model") or (interests == "model") != (model is not None):
         raise typer.BadParameter(
             "must be keywords, or model together with --model PROVIDER/NAME", param_hint="--interests"
@@ -337,7 +337,7 @@ def _librarian(
 
     make_host, roles = host_factory(config.host), Roles(Resources.of(config.paths))
     cache = held.enter_context(LookupCache(cache_folder() / "interests.sqlite"))
-    return Librarian(config, roles, make_host, cache, tell)
+    return Librarian(config, roles, make_host, cache, progress)
 
 
 @app.command()
@@ -358,8 +358,8 @@ def info(
     from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.meta import read_meta
 
-    with building() as tell:
-        folder = resolve_corpus(corpus, embedding=embedding, progress=tell)
+    with building() as progress:
+        folder = resolve_corpus(corpus, embedding=embedding, progress=progress)
     _show(read_meta(folder), folder)
 
 
@@ -371,15 +371,17 @@ def verify(
     """Check every file of a corpus for damage."""
     from manyheads.bank.corpora import SHIPPED, folder_of, resolve_corpus, verify_corpus
 
-    with building() as tell:
+    with building() as progress:
         shipped = corpus in SHIPPED
-        folder = resolve_corpus(corpus, embedding=embedding, progress=tell) if shipped else folder_of(corpus)
+        folder = (
+            resolve_corpus(corpus, embedding=embedding, progress=progress) if shipped else folder_of(corpus)
+        )
         for line in verify_corpus(folder):
             say(line)
 
 
 def _show(meta: "Meta", folder: Path) -> None:
-    """The summary table on standard output, and on standard error the records that were rejected."""
+    """Print the summary table; rejected records go to standard error."""
     from rich.table import Table
     from rich.text import Text
 
@@ -407,7 +409,7 @@ def _show(meta: "Meta", folder: Path) -> None:
 
 
 def _records(folder: Path) -> list[tuple[str, str]]:
-    """What a corpus's literature database holds, where it has any."""
+    """Table rows on the corpus's literature database, if it has one."""
     from manyheads.bank.graph import GRAPH, Graph
 
     if not (folder / GRAPH).is_file():

@@ -1,4 +1,4 @@
-"""What runs would cost: printed for `--estimate`, and asked for on a terminal before it gets expensive."""
+"""The estimated cost of runs, for `--estimate` and for a confirmation before expensive runs."""
 
 import asyncio
 import json
@@ -22,14 +22,14 @@ Yes = Annotated[
     ),
 ]
 QUICK = 2.0
-"""Seconds that the dry run before a run may take."""
+"""Maximum seconds of the dry run before a run."""
 
 
 def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool, without: Sequence[str] = ()) -> None:
-    """Print what runs would cost, by stage. Their models must be named; no key and no server is needed.
+    """Print the estimated cost of runs by stage. Needs their models' names, but no key and no server.
 
     Args:
-        without: what is not in the estimate, in words.
+        without: what the estimate leaves out, in words.
     """
     from rich.table import Table
 
@@ -69,8 +69,8 @@ def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool, without: Se
     table.add_row(*row("total", spent.total))
     safe_console().print(table, markup=False)
     say(
-        f"From a dry run of the offline model, with replies {LONGER} times as long (or as long as the forms ask for), and "
-        "searches that find as many papers as they may.\nReasoning models and repeated requests cost more."
+        f"Based on a dry run of the offline model, with replies {LONGER} times as long (or as long as the form asks for) and "
+        "the maximum number of papers per search.\nReasoning models and repeated requests cost more."
     )
     if any(model.calls_tools for model in models.values()):
         say("The model calls tools: each round of tool calls in a turn takes one more request.")
@@ -83,10 +83,10 @@ def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool, without: Se
 
 
 def confirm(configs: "Sequence[RunConfig]", *, yes: bool, as_json: bool = False) -> None:
-    """Ask before runs that are estimated to cost more than `confirm.money`.
+    """Ask for confirmation if runs are estimated to cost more than `confirm.money`.
 
-    Only a person at a terminal is asked. Without one on standard input and output, with `--json` or `--yes`, where no
-    price is known, or where `QUICK` seconds of a dry run have not come to that sum, the runs begin without a question.
+    Does not ask without a terminal, with `--json` or `--yes`, without a known price, or if `QUICK` seconds of the dry run
+    stay below that sum.
 
     Raises:
         typer.Exit: the answer is no.
@@ -104,7 +104,7 @@ def confirm(configs: "Sequence[RunConfig]", *, yes: bool, as_json: bool = False)
         known = asyncio.run(estimate(configs, within=QUICK))
     except UserError:
         return  # said by the run itself
-    # Of many runs, those that were estimated stand for all.
+    # the estimated runs are taken as typical of all
     share, total = len(configs) / max(known.runs, 1), known.spent.total
     cost, calls = (total.cost or 0) * share, round(total.calls * share)
     if cost <= limit:

@@ -8,7 +8,7 @@ import typer
 
 from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Budget, Changes, Estimated, configured, going_on_later
+from manyheads.cli.options import Budget, Changes, Estimated, configured, resumable
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
 from manyheads.errors import ConfigError, ExitCode, did_you_mean
@@ -100,7 +100,7 @@ def evaluate(
         return
     confirm(runs, yes=yes)
     with (
-        going_on_later(),
+        resumable(),
         jobs_progress("runs", len(graph)) as listener,
     ):
         work = evaluate(
@@ -135,7 +135,7 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
 
 
 def _explain(results: "Results") -> None:
-    """What the means leave out, and why; each reason once."""
+    """Print the cells left out of the means, each reason once."""
     from manyheads.suites.report import cells_by
 
     failed = [(row.error or "", row.cell) for row in results.failed]
@@ -159,13 +159,13 @@ def _explain(results: "Results") -> None:
 
 
 WIDEST = 16
-"""Characters of an axis's name that a table holds in one line."""
+"""Maximum characters of an axis's name in one line of a table."""
 ENDLESS = 100_000
-"""Characters of a line that no table fills: what a table would like is not told beyond the width that it has."""
+"""A width that no table fills, to measure the width that it would take."""
 
 
 def suite_table(console: "Console", results: "Results") -> "Table":
-    """The table that fits best; no mean is parted from its error by chance."""
+    """The most detailed table that fits; a mean and its error stay together."""
     unbound = console.options.update(width=ENDLESS)
     tables = (_table(results, wide=wide, narrow=narrow) for wide in (True, False) for narrow in (False, True))
     for table in tables:
@@ -208,7 +208,7 @@ def _table(results: "Results", *, wide: bool, narrow: bool, fold: bool = False) 
 
 
 PLANTED = ("wrong-number", "caption", "missing-baseline", "broken-reference", "swapped-columns")
-"""The kinds of errors, as `systems.planted_error.planted` plants them; here, so that help need not load it."""
+"""The kinds of `systems.planted_error.planted`, listed here so that help does not load it."""
 
 
 def plant(

@@ -1,4 +1,4 @@
-"""`manyheads corpus extract`: the records by which a corpus's literature database finds papers."""
+"""`manyheads corpus extract`: the records that searches of the literature database use."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from manyheads.cli import completion
-from manyheads.cli.options import Budget, Changes, Corpus, Embedding, building, going_on_later
+from manyheads.cli.options import Budget, Changes, Corpus, Embedding, building, resumable
 from manyheads.cli.printing import say
 from manyheads.errors import PartialError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from manyheads.engine.extraction import Extractor
 
 NOTES = 5
-"""Messages about single papers that are printed; the others are counted."""
+"""Maximum messages printed about single papers; the others are counted."""
 
 
 def extract(
@@ -69,27 +69,27 @@ def extract(
             "lexical uses no language model; leave out --model and --budget", param_hint="--extractor"
         )
     settings = changes.config(config or [])
-    with ExitStack() as held, going_on_later(), building() as tell:
+    with ExitStack() as held, resumable(), building() as progress:
         surveyor = None
         if extractor != "lexical":
-            surveyor = _extractor(settings, budget or (), tell)
+            surveyor = _extractor(settings, budget or (), progress)
             if extractor is None and surveyor.model.provider == OFFLINE:
                 surveyor = None
             else:
                 held.enter_context(surveyor.cache)
-        folder = resolve_corpus(corpus, embedding=embedding, progress=tell)
+        folder = resolve_corpus(corpus, embedding=embedding, progress=progress)
         ecosystem = held.enter_context(
             Ecosystem.open(folder, None if embedding == "auto" else load_embedder(embedding))
         )
         held.enter_context(extracting(ecosystem))
         database = LiteratureDatabase.of(ecosystem)
-        _restore(database, vectors, tell)
+        _restore(database, vectors, progress)
         if surveyor:
             line = _by_model(database, surveyor, vectors or "texts")
         else:
-            line = _by_rules(database, tell, vectors or "abstract", again=extractor == "lexical")
+            line = _by_rules(database, progress, vectors or "abstract", again=extractor == "lexical")
         if vectors:
-            line += _found_by(database, vectors, tell)
+            line += _found_by(database, vectors, progress)
         about = database.about()
     made = ", ".join(f"{count:,} by {recipe}" for recipe, count in about.recipes.items())
     say(f"corpus {ecosystem.meta.name}: {line}")
@@ -98,25 +98,25 @@ def extract(
     )
 
 
-def _found_by(database: "LiteratureDatabase", vectors: "Source", tell: "Progress") -> str:
-    """Have earlier records found by the vectors that are now asked for."""
+def _found_by(database: "LiteratureDatabase", vectors: "Source", progress: "Progress") -> str:
+    """Switch earlier records to these vectors."""
     papers = database.found_by("abstract" if vectors == "texts" else "texts")
-    _embed(database, papers, vectors, tell)
-    return f"; {len(papers):,} earlier ones are now found by {vectors}" if papers else ""
+    _embed(database, papers, vectors, progress)
+    return f"; {len(papers):,} earlier records switched to --vectors {vectors}" if papers else ""
 
 
-def _restore(database: "LiteratureDatabase", vectors: "Source | None", tell: "Progress") -> None:
-    """Recompute missing vectors of records: of the kind asked for, else the usual kind for the records' extractor."""
+def _restore(database: "LiteratureDatabase", vectors: "Source | None", progress: "Progress") -> None:
+    """Recompute missing vectors of records: of this kind, else of the default kind for their extractor."""
     from manyheads.bank.extraction import LEXICAL
 
     if papers := database.without_vectors():
         lexical = {*database.graph.makers().values()} == {LEXICAL}
-        _embed(database, papers, vectors or ("abstract" if lexical else "texts"), tell)
+        _embed(database, papers, vectors or ("abstract" if lexical else "texts"), progress)
         say(f"the vectors of {len(papers):,} records were missing and have been recomputed")
 
 
 def _embed(
-    database: "LiteratureDatabase", papers: Sequence[str], vectors: "Source", tell: "Progress"
+    database: "LiteratureDatabase", papers: Sequence[str], vectors: "Source", progress: "Progress"
 ) -> None:
     from manyheads.bank.digest import STEP
 
@@ -124,12 +124,12 @@ def _embed(
 
     def more(count: int) -> None:
         nonlocal done
-        tell(STEP, done := done + count, len(papers))
+        progress(STEP, done := done + count, len(papers))
 
     database.embed(papers, vectors, more)
 
 
-def _extractor(config: "RunConfig", budget: Sequence[str], tell: "Progress") -> "Extractor":
+def _extractor(config: "RunConfig", budget: Sequence[str], progress: "Progress") -> "Extractor":
     from manyheads.disk import cache_folder
     from manyheads.engine.budget import CommandBudget
     from manyheads.engine.extraction import Extractor
@@ -142,7 +142,7 @@ def _extractor(config: "RunConfig", budget: Sequence[str], tell: "Progress") -> 
     limits.need_prices([config])
     cache = LookupCache(cache_folder() / "extraction.sqlite")
     roles = Roles(Resources.of(config.paths))
-    return Extractor(config, roles, host_factory(config.host), cache, tell, [limits])
+    return Extractor(config, roles, host_factory(config.host), cache, progress, [limits])
 
 
 def _by_model(database: "LiteratureDatabase", extractor: "Extractor", vectors: "Source") -> str:
@@ -171,17 +171,15 @@ def _by_model(database: "LiteratureDatabase", extractor: "Extractor", vectors: "
     return f"{extractor.done:,} papers extracted by {extractor.name}; {had:,} already had such a record"
 
 
-def _by_rules(database: "LiteratureDatabase", tell: "Progress", vectors: "Source", *, again: bool) -> str:
+def _by_rules(database: "LiteratureDatabase", progress: "Progress", vectors: "Source", *, again: bool) -> str:
     """Records by rules for the papers without one; `again`: also for those with a record by a model."""
     from manyheads.bank.digest import RECIPE, extract_papers
 
     papers = database.missing(RECIPE if again else None)
     kept = sum(count for recipe, count in database.graph.recipes().items() if recipe != RECIPE)
-    done = extract_papers(database, papers, tell, vectors)
+    done = extract_papers(database, papers, progress, vectors)
     had = database.ecosystem.papers.count() - done
     line = (
         f"{done:,} papers extracted without a model; {had:,} already had {'such a' if again else 'a'} record"
     )
-    return (
-        f"{line}, {kept:,} of them by a model or by earlier rules, which stay" if kept and not again else line
-    )
+    return f"{line}, {kept:,} of them by a model or by earlier rules (kept)" if kept and not again else line

@@ -36,7 +36,7 @@ class Forms:
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed of the order of items.")] = 0
 
     def write(self, form: "Form", number: int, thing: str) -> None:
-        """Write a form on a number of things, and list its files: a table for each rater, the guideline and the key."""
+        """Write a form and list its files: a table for each rater, the guideline and the key."""
         from manyheads.texts import count
 
         *tables, guide, key = form.write(self.out)
@@ -108,7 +108,15 @@ def rating_agreement(
         str | None,
         typer.Option(
             metavar="NAME=COLUMN,…",
-            help="Column names of your own table, such as rater=who,id=paper,novelty=new.",
+            help="Column names of your own table, such as rater=who,id=paper,clarity=clear; each name besides rater "
+            "and id is a criterion.",
+        ),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOWEST-HIGHEST",
+            help="Scale of your own table, such as 0-100. Forms are rated from 1 to 10.",
         ),
     ] = None,
     plot: Annotated[
@@ -123,7 +131,7 @@ def rating_agreement(
 
     Prints correlations with confidence intervals.
     """
-    from manyheads.measures.forms import Key, columns_named
+    from manyheads.measures.forms import Key, columns_named, scale_named
     from manyheads.measures.ratings import (
         COLUMNS,
         LAYOUT,
@@ -143,18 +151,19 @@ def rating_agreement(
         raise typer.BadParameter(
             f"{folders[0]}: forms and run folders cannot be mixed; if the run folders hold scores, give each with --scores"
         )
-    if folders and (key or exclude or columns):
+    if folders and (key or exclude or columns or scale):
         raise typer.BadParameter(
-            "--key, --exclude and --columns work with filled-in forms only, not with run folders"
+            "--key, --exclude, --columns and --scale work with filled-in forms only, not with run folders"
         )
     if plot:
         needs_plots(plot)
     if folders:
         given, known = read_reviews(folders)
     else:
-        named = columns_named(columns, COLUMNS) if columns else None
-        ids = Key.read(key, LAYOUT) if key else None
-        given, known = read_ratings(ratings, exclude or (), ids, named), identities(ids) if ids else {}
+        named = columns_named(columns, COLUMNS, others=True) if columns else None
+        ids, ends = Key.read(key, LAYOUT) if key else None, scale_named(scale) if scale else None
+        given = read_ratings(ratings, exclude or (), ids, named, ends)
+        known = identities(ids) if ids else {}
     found = compare(given, read_scores(scores, by) if scores else None, by, on, known, seed=seed)
     if plot:
         scatter_plot(found, plot)
@@ -236,7 +245,7 @@ rankings = typer.Typer(
 @rankings.command("judge")
 @wraps(review.judge)
 def judge(ideas: list[str], **options: Any) -> None:
-    """Leaves out folders without an idea first."""
+    """Rank ideas; folders without an idea are skipped."""
     from manyheads.systems.ideas import with_ideas
 
     kept, left = with_ideas(ideas)
@@ -271,13 +280,27 @@ def ranking_form(
 def ranking_agreement(
     forms: Annotated[list[Path], typer.Argument(metavar="FORM…", help="Filled-in forms.")],
     key: Annotated[
-        Path, typer.Option(metavar="FILE", help="Key of the form, which maps its letters to ideas.")
-    ],
+        Path | None, typer.Option(metavar="FILE", help="Key of the form, which maps its letters to ideas.")
+    ] = None,
     exclude: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[FILE:]ROW", help="Exclude the rater's set that this row belongs to. Repeatable."
         ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=COLUMN,…",
+            help="Column names of your own table, which has no key: rater=who,set=topic,idea=paper,rank=place.",
+        ),
+    ] = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RATER", help="With --columns: the rater who is the judge. Repeatable."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="IDEA", help="With --columns: the idea that is the target.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -286,10 +309,18 @@ def ranking_agreement(
     The baselines are agreement among people, and guessing.
     """
     from manyheads.measures.alignment import alignments, as_data, as_lines
-    from manyheads.measures.forms import Key
-    from manyheads.measures.ranking import LAYOUT, read_rankings
+    from manyheads.measures.forms import Key, columns_named
+    from manyheads.measures.ranking import COLUMNS, LAYOUT, own_rankings, read_rankings
 
-    given = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
+    if (key is None) == (columns is None) or (key and (judge or target)):
+        raise typer.BadParameter(
+            "name the form's key by --key, or the columns of a table of your own by --columns, with --judge and --target"
+        )
+    if key:
+        given = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
+    else:
+        named = columns_named(columns or "", COLUMNS)
+        given = own_rankings(forms, named, judge or (), target, exclude or ())
     found = alignments(given)
     if json:
         say_json(dumps(as_data(given, found), indent=2, ensure_ascii=False))

@@ -119,7 +119,7 @@ def roles(
 
 
 def _say_wrapped(text: str, margin: str) -> None:
-    """A paragraph of a list, its first line after a label, as wide as the terminal."""
+    """Print a paragraph after a label, wrapped at the width of the terminal."""
     from shutil import get_terminal_size
     from textwrap import fill
 
@@ -186,7 +186,7 @@ def export(
         ) from error
 
 
-# `manyheads search`: look papers up where a run would, and see how each source answered.
+# `manyheads search`.
 
 
 def search(
@@ -277,7 +277,7 @@ def search(
     table = Table("year", "cited", "title and id", box=None, pad_edge=False)
     for paper in findings.papers:
         year, cited = (str(value) if value is not None else "–" for value in (paper.year, paper.citations))
-        # in a column of its own a long id would be cut short, and could not be asked for
+        # a column of its own would cut long ids
         table.add_row(year, cited, Text(plain(paper.title)).append(f"\n{plain(paper.id)}", "dim"))
     safe_console().print(table if findings.papers else "No paper found.")
 
@@ -288,7 +288,7 @@ async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
 
     with ExitStack() as held:
         corpus = None
-        # where the corpus' papers are searched, or its year bounds the search
+        # needed to search its papers, or for its bound
         if "local" in config.literature.cascade or config.literature.before == "bound":
             folder = resolve_corpus(config.corpus, embedding=config.embedding)
             corpus = held.enter_context(Ecosystem.open(folder))
@@ -310,7 +310,7 @@ async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspir
         case "any":
             scope = Scope(period=None)
         case date:
-            # a corpus knows years: of papers before a date, those of the years before it
+            # a corpus has years only
             scope = Scope(years=(None, int(date[:4])), period=None)
     with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as corpus:
         database = await asyncio.to_thread(open_database, corpus, partial(say, err=True))
@@ -341,7 +341,7 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
 
     from manyheads.escaping import plain
 
-    table = Table("year", "title and id, and why it was found", box=None, pad_edge=False)
+    table = Table("year", "title, id and why it was found", box=None, pad_edge=False)
     for one in found.papers:
         cell = Text(plain(one.paper.title)).append(f"\n{plain(one.paper.id)}", "dim")
         for channel in one.channels:

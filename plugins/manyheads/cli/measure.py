@@ -89,6 +89,13 @@ def measure(
     rnd_neighbours: Annotated[
         int, typer.Option(metavar="NUMBER", min=1, help="Q of RND: papers around each of these.")
     ] = 50,
+    rnd_density: Annotated[
+        Literal["paper", "abstract"],
+        typer.Option(
+            help="How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean "
+            "distances of abstracts."
+        ),
+    ] = "paper",
     show_neighbours: Annotated[
         bool, typer.Option("--show-neighbours", help="List the nearest papers.")
     ] = False,
@@ -138,14 +145,18 @@ def measure(
     if services:
         results = _by_services(texts, embedding, sets or (), retrieve, normalise, how)
     else:
-        how |= {"search": search, "rnd": (rnd_papers, rnd_neighbours) if rnd else None}
+        how |= {
+            "search": search,
+            "rnd": (rnd_papers, rnd_neighbours) if rnd else None,
+            "density": rnd_density,
+        }
         results = _by_corpus(texts, corpus, embedding, normalise, how)
     _report(results, json, out, show_neighbours)
     _keep(results, json)
 
 
 def _keep(results: "Sequence[Score]", json: bool) -> None:
-    """Keep the novelty of runs in their folders, where their reports show it."""
+    """Save the novelty of runs in their folders, for their reports."""
     from manyheads.core.results import RESULT
     from manyheads.errors import UserError
     from manyheads.systems.results import keep_measure
@@ -177,8 +188,8 @@ def _by_corpus(
     from manyheads.texts import read_subjects
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
-    with building() as tell:
-        bank = measuring_corpus(texts, corpus, embedding, tell)
+    with building() as progress:
+        bank = measuring_corpus(texts, corpus, embedding, progress)
     return scores(bank, subjects, normalise=scale or normalisation(texts), **how)
 
 
@@ -227,7 +238,7 @@ def _report(results: "Sequence[Score]", json: bool, out: Path | None, neighbours
 
 
 def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
-    """Print how often the models of runs filled in the forms well: a line for each role and task."""
+    """Print how many replies of runs were valid, by role and task."""
     from rich.table import Table
 
     from manyheads.engine.folder import JOURNAL, writing
@@ -268,10 +279,11 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
 
 
 def _show(found: "Sequence[Score]", neighbours: bool) -> None:
-    """Print a table with the means of several texts, and the papers nearest to each text if they are asked for."""
+    """Print a table of scores with their means, and the nearest papers if `neighbours`."""
     from rich.table import Table
     from rich.text import Text
 
+    from manyheads.measures import BY_FIELD
     from manyheads.measures.scores import mean_score, measures_of, title
 
     def number(value: float | None) -> str:
@@ -292,6 +304,8 @@ def _show(found: "Sequence[Score]", neighbours: bool) -> None:
         )
     console.print(title(found), markup=False, highlight=False, style="italic", soft_wrap=True)
     console.print(table, markup=False)
+    if any(score.on is not None for score in found):
+        console.print(f"{BY_FIELD}.", markup=False, highlight=False, soft_wrap=True)
     for score in found if neighbours else ():
         near = Table("period", "distance", "year", "cited", "title", box=None, padding=(0, 2, 0, 0))
         latter = "retrieved" if score.against == "services" else "contemporary"

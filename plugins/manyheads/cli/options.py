@@ -1,4 +1,4 @@
-"""Options that several commands share, those that a system brings, and how they become settings."""
+"""Options that several commands share, and how they become settings."""
 
 import json
 import math
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, where a parameter that is a dataclass stands for an option each of its fields, after its own."""
+    """Replace each dataclass parameter of a command by its fields, one option each, after its own options."""
     parameters = signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {
         name: each.annotation for name, each in parameters.items() if is_dataclass(each.annotation)
@@ -100,7 +100,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @dataclass(frozen=True)
 class Changes:
-    """The options that change a config, of all commands that take one."""
+    """Options of all commands that take a config."""
 
     host: Annotated[
         str | None,
@@ -127,7 +127,7 @@ class Changes:
     path: Paths = None
 
     def settings(self, seed: int | None = None) -> tuple[str, ...]:
-        """As `key=value` settings; `--set` comes last and wins. Raises `ConfigError` for an invalid model."""
+        """`key=value` settings; `--set` comes last and wins. Raises `ConfigError` for an invalid model."""
         flags: dict[str, object] = {"host": self.host, "seed": seed}
         if self.model is not None:
             from manyheads.config import ModelConfig
@@ -140,7 +140,7 @@ class Changes:
         self, names: Sequence[str] | None, flags: Iterable[str] = (), seed: int | None = None
     ) -> "RunConfig":
         """The run's config, with the settings of the command's own options."""
-        if names is None:  # of `-- --` the command line makes None
+        if names is None:  # for `-- --`
             raise ConfigError(
                 "no config is named", hint="name a shipped config, or a config file of your own"
             )
@@ -148,7 +148,7 @@ class Changes:
 
 
 def without_index(named: list[Any]) -> list[Any]:
-    """What is named without the page of all runs, which `runs/*` names too."""
+    """Leave out the index page of runs, which `runs/*` matches too."""
     left = list[Any]()
     for each in named:
         if str(each).endswith("index.html"):
@@ -161,7 +161,7 @@ def without_index(named: list[Any]) -> list[Any]:
 
 
 def settings(values: Mapping[str, object], section: str = "") -> list[str]:
-    """Options as settings, each a JSON value, which YAML reads as it is; one not given says nothing."""
+    """Options as `key=JSON` settings, which YAML reads; None is left out."""
     return [
         f"{section}{'.' if section else ''}{key}={json.dumps(value, ensure_ascii=False)}"
         for key, value in values.items()
@@ -177,7 +177,7 @@ def configured(
     system: str | None = None,
     strict: bool = True,
 ) -> "RunConfig":
-    """The run's config, its user folders those of `--path` first; see `systems.loading.load`."""
+    """The run's config, with the folders of `--path` first; see `systems.loading.load`."""
     from manyheads.resources import Resources
     from manyheads.systems.loading import load
 
@@ -186,16 +186,16 @@ def configured(
 
 
 def with_folders(config: "RunConfig", paths: Sequence[Path] | None) -> "RunConfig":
-    """The config with the user folders of `--path` before its own."""
+    """The config with the folders of `--path` before its own."""
     folders = (*(str(path.resolve()) for path in paths or ()), *config.paths)
     return config.model_copy(update={"paths": tuple(dict.fromkeys(folders))})
 
 
-# Shared by commands that may build a corpus: progress bars, and hints that name the command's option.
+# Progress and hints of commands that may build a corpus.
 
 
 @contextmanager
-def going_on_later(*, kept: bool = True) -> Generator[None]:
+def resumable(*, kept: bool = True) -> Generator[None]:
     """After Ctrl-C, says how to resume and whether finished work is kept, and exits with 130."""
     try:
         yield
@@ -208,14 +208,14 @@ def going_on_later(*, kept: bool = True) -> Generator[None]:
 
 
 LINE_EVERY = 60
-"""Seconds between two lines on progress where there is no terminal."""
+"""Seconds between progress lines without a terminal."""
 
 
 @contextmanager
 def building() -> "Generator[Progress]":
-    """Shows a bar on standard error, one line a step; where that is no terminal, a line a minute.
+    """Show a progress bar for each step on standard error; without a terminal, a line a minute.
 
-    Hints name the embedding model as a config's key; here it is an option.
+    Hints name the config key of the embedding model; here it is an option.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -226,7 +226,7 @@ def building() -> "Generator[Progress]":
     last = time.monotonic()
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
 
-        def tell(step: str, done: int, total: int | None) -> None:
+        def progress(step: str, done: int, total: int | None) -> None:
             if step not in tasks:
                 tasks[step] = bars.add_task(step, total=total)
             bars.update(tasks[step], completed=done, total=total)
@@ -240,17 +240,17 @@ def building() -> "Generator[Progress]":
                 say(f"{step}: {done:,}{rest}", err=True)
 
         try:
-            yield tell
+            yield progress
         except UserError as error:
             error.hint = error.hint and error.hint.replace("--set embedding=", "--embedding ")
             raise
 
 
-# The search ledger on standard error: what each source was asked, and how it answered.
+# The search ledger on standard error.
 
 
 def library(config: "LiteratureConfig", **bank: Any) -> "Library":
-    """A library that shows its look-ups, and keeps answers in the user's cache."""
+    """A library that prints its look-ups and caches the answers."""
     from manyheads.disk import cache_folder
     from manyheads.literature.cache import CACHE
     from manyheads.literature.library import Library
@@ -259,7 +259,7 @@ def library(config: "LiteratureConfig", **bank: Any) -> "Library":
 
 
 def show_look_up(entry: "Searched") -> None:
-    """A line on one look-up; a service's own words in it are made safe to print."""
+    """Print one look-up, made safe for the terminal."""
     from manyheads.escaping import plain
 
     asked = f" as {entry.asked!r}" if entry.asked != entry.query else ""
@@ -271,6 +271,6 @@ def show_look_up(entry: "Searched") -> None:
 
 
 def show_silent(sources: Collection[str]) -> None:
-    """The sources that could not be searched, if there are any."""
+    """Print the sources that could not be searched, if any."""
     if sources:
         say(f"not searched: {', '.join(sources)}; there may be more papers", err=True)

@@ -1,4 +1,4 @@
-"""How the parser of the command line differs from Typer's: help that a person reads, and the options of systems."""
+"""Changes to Typer's parser: readable help, and options of systems."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,11 +21,11 @@ PLAIN = {
     re.compile(r"\]  ?\["): "; ",
     re.compile(r"  \["): " [",
 }
-"""What Typer writes for programmers, and how help says it: types, choices, ranges, several notes in brackets."""
+"""Replacements in Typer's help: types, choices, ranges, notes in brackets."""
 
 
 def _plainly(formatter: Any) -> None:
-    """Have lists in help written in plain words from now on."""
+    """Apply `PLAIN` to the lists that this formatter writes."""
     write = formatter.write_dl
 
     def write_rows(rows: Iterable[tuple[str, str]]) -> None:
@@ -44,7 +44,7 @@ def _first_sentence(text: str) -> str:
 
 
 class Command(TyperCommand):
-    """A command whose epilog holds examples, a line each."""
+    """A command whose epilog is a list of examples, one per line."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         params: list[Any] = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
@@ -67,7 +67,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands; the epilog of the whole command line is its exit codes."""
+    """A group of commands; the epilog of the main group lists the exit codes."""
 
     def get_short_help_str(self, limit: int = 45) -> str:
         return _first_sentence(self.short_help or self.help or "")
@@ -84,7 +84,7 @@ def _write_lines(heading: str, lines: str | None, formatter: Any) -> None:
 
 
 class SystemCommand(Command):
-    """A command on a config that takes an option for each input of the config's system."""
+    """A command on a config, with an option for each input of the config's system."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.ignore_unknown_options = True
@@ -107,7 +107,7 @@ class SystemCommand(Command):
     def _own_settings(
         self, ctx: Any, names: list[str], unknown: list[tuple[str, str]], values: Mapping[str, Any]
     ) -> list[str]:
-        """The system's options as settings; those of no system are refused by the parser."""
+        """The system's options as settings; the parser refuses the others."""
         from pydantic import ValidationError
 
         from manyheads.resources import Resources
@@ -121,7 +121,7 @@ class SystemCommand(Command):
                 system = system_of(name_of(names, values.get("sets") or (), resources))
         except UserError:
             if unknown:
-                raise  # else said when the config is read
+                raise  # otherwise reported when the config is read
         ctx.meta[SystemCommand] = system
         inputs: dict[str, list[str]] = {}
         for option, value in unknown:
@@ -137,13 +137,13 @@ class SystemCommand(Command):
             elif not value.strip():
                 raise ConfigError(f"{option}: empty", hint="give it a value, or leave it out")
             inputs.setdefault(name, []).append(value)
-        told: dict[str, str | list[str]] = {**inputs}
+        given: dict[str, str | list[str]] = {**inputs}
         for name, texts in inputs.items():
             if system and len(texts) == 1:
-                with suppress(ValidationError):  # an input that takes lists alone
+                with suppress(ValidationError):  # an input that takes only lists
                     system.inputs.model_validate({name: texts[0]})
-                    told[name] = texts[0]
-        return settings(told, "inputs")
+                    given[name] = texts[0]
+        return settings(given, "inputs")
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         items = super().shell_complete(ctx, incomplete)

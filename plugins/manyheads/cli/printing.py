@@ -1,4 +1,4 @@
-"""All that commands print: nothing that a paper, a model or a file name holds commands the terminal."""
+"""What commands print, without control characters of papers, models or file names."""
 
 import re
 from collections.abc import Iterable
@@ -19,23 +19,23 @@ CHOICE, QUOTED = re.compile(r"'([^']*)' is not one of (.*)\.$"), re.compile(r"'(
 
 
 def say(text: object = "", *, err: bool = False) -> None:
-    """Print lines that were laid out already."""
+    """Print text, made safe for the terminal."""
     typer.echo(printable(str(text)), err=err)
 
 
 def say_json(text: str) -> None:
-    """Print JSON, whose values stay as they are."""
+    """Print JSON without changing its values."""
     typer.echo(printable_json(text))
 
 
 def fail(error: object) -> None:
-    """Print an error for the user: without secrets, and of readable length."""
+    """Print an error, shortened and without secrets."""
     parts = re.split(r"(\n  (?:tried|next): )", f"manyheads: {error}")
     say("".join(shortened(scrubbed(part)) for part in parts), err=True)
 
 
 def fail_usage(error: Any) -> None:
-    """Print what the parser refuses, with the closest choice, and where the help is."""
+    """Print a usage error, with the closest choice and the command for help."""
     message, context = str(error.format_message()), getattr(error, "ctx", None)
     if "\n\n" in message and context and message == context.get_help():  # a group without a command
         return say(message, err=True)

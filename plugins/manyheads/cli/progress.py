@@ -1,6 +1,6 @@
-"""What a run shows while it goes on: a live view on a terminal, JSON lines for machines, else only warnings.
+"""Progress of a run: a live view on a terminal, JSON lines on request, else only warnings.
 
-All that models write is stripped of control characters first: a reply must not command the terminal.
+Control characters of models are removed.
 """
 
 import json
@@ -49,19 +49,19 @@ T = TypeVar("T")
 
 FOLDER = "Run       "
 NAMES_SHOWN = 6
-TOLD = {"choice", "ranking"}
-"""Fields of replies that another event tells."""
+SHOWN_BY_EVENTS = {"choice", "ranking"}
+"""Fields of replies that other events show."""
 STYLES = {"invited": "blue", "voted": "cyan", "judged": "bold"}
 
 
 def show_warning(event: AnyEvent) -> None:
-    """The quiet way, and what a pipe or a log gets: nothing but warnings, on stderr."""
+    """Print warnings on stderr and nothing else: for `--quiet`, pipes and logs."""
     if isinstance(event, Warned):
         say(f"warning: {plain(event.message)}", err=True)
 
 
 def show_json(event: AnyEvent) -> None:
-    """An event as a line of JSON on stdout, in ASCII: half a surrogate pair from a model stays printable."""
+    """Print an event as a line of JSON on stdout, in ASCII: lone surrogates from a model stay printable."""
     sys.stdout.write(json.dumps(event.model_dump(mode="json")) + "\n")
     sys.stdout.flush()
 
@@ -70,10 +70,10 @@ def show_json(event: AnyEvent) -> None:
 def run_progress(
     *, as_json: bool = False, quiet: bool = False, folder: Path | None = None
 ) -> Generator[Emit]:
-    """What shows the events of a run; a live view where stderr is a terminal that can move its cursor.
+    """The listener that shows a run's events; a live view if stderr is a terminal that can move its cursor.
 
     Args:
-        folder: of a new run, shown once the run has begun: whoever kills it has to know where it is.
+        folder: of a new run, printed at the first event.
     """
     console = safe_console(stderr=True)
     if as_json:
@@ -89,7 +89,7 @@ def run_progress(
 
 
 def _after(line: T, tell: Callable[[T], object], show: Emit) -> Emit:
-    """What shows events, and says this before the first."""
+    """A listener that prints a line before the first event."""
     lines = [line]
 
     def listener(event: AnyEvent) -> None:
@@ -102,18 +102,18 @@ def _after(line: T, tell: Callable[[T], object], show: Emit) -> Emit:
 
 @dataclass
 class Standing:
-    """Where a run stands, counted from its events alone."""
+    """The state of a run, counted from its events."""
 
     stage: str = "Setting up"
     turns: int | None = None
-    """As many as the stage has at most."""
+    """Maximum of the stage."""
     number: int = 0
     total: int = 0
     turn: int = 0
     usage: Usage = NOTHING
     currency: str | None = None
     thinking: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    """Since when each speaker is asked, in seconds of the clock; one entry a question."""
+    """By speaker, the times at which unanswered questions were put, in seconds of the clock."""
 
     def note(self, event: AnyEvent, now: float) -> None:
         """Count an event that happened at `now`."""
@@ -131,7 +131,7 @@ class Standing:
                 self._answered(event.speaker)
                 self.usage += event.usage
             case Judged():
-                self._answered(event.subject)  # nothing is said by a judge whose ranking was no use
+                self._answered(event.subject)  # a judge without a usable ranking says nothing
             case Result():
                 self.thinking.clear()
             case _:
@@ -146,7 +146,7 @@ class Standing:
 
 
 class LiveView:
-    """What happens scrolls by in one line each, below it stands where the run is."""
+    """Events scroll by, one line each, above the state of the run."""
 
     def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock, self._began = console, clock, clock()
@@ -159,7 +159,7 @@ class LiveView:
         )  # fmt: skip
 
     def show(self, event: AnyEvent) -> None:
-        """Count the event, and print it where a reader would want to know."""
+        """Count the event, and print it if it is of interest."""
         self._standing.note(event, self._clock())
         if isinstance(event, Stage):
             self._latest, self._fresh = 0, set()
@@ -167,7 +167,7 @@ class LiveView:
             self._fresh.add(event.turn)
         if line := line_of(event, self._console.width):
             lines = [line]
-            # a light line before the first words of a turn, or of several that are held at once
+            # a separator before a turn, or before turns in parallel
             if self._fresh:
                 first, self._latest = min(self._fresh), max(self._fresh)
                 self._fresh.clear()
@@ -177,7 +177,7 @@ class LiveView:
                 self._console.print(each, no_wrap=True, overflow="ellipsis", crop=True)
 
     def _turns(self, first: int, last: int) -> str:
-        """Turns in words; a discussion that started over goes on counting, beyond its cap."""
+        """Turns in words; a restarted discussion counts on past its maximum."""
         cap = self._standing.turns or 0
         held = f"turn {last}" if first == last else f"turns {first} to {last}"
         return f"{held} of {cap}" if last <= cap else held
@@ -207,10 +207,9 @@ class LiveView:
 
 
 def line_of(event: AnyEvent, width: int = 100) -> Text | None:
-    """An event in one line, or None for those that the view only counts.
+    """An event in one line, or None if the view only counts it.
 
-    What a candidate, a guest, a voter or who ranks ideas says is told by the decision, invitation, vote or judgement
-    that comes of it.
+    Replies of candidates, guests, voters and judges are shown by the decision, invitation, vote or judgement that follows.
     """
     told = words(event)
     if told is None:
@@ -226,7 +225,7 @@ def line_of(event: AnyEvent, width: int = 100) -> Text | None:
             return _line(told, "dim" if event.outcome in ("found", "empty") else "yellow", width)
         case Invited() | Voted() | Judged():
             return _line(told, STYLES[event.kind], width)
-        case Said() if event.part not in ("candidate", "guest") and not event.data.keys() & TOLD:
+        case Said() if event.part not in ("candidate", "guest") and not event.data.keys() & SHOWN_BY_EVENTS:
             return _line(told, "dim", width)
         case _:
             return None
@@ -241,12 +240,12 @@ def _line(told: Words, style: str, width: int) -> Text:
     return line
 
 
-# What is shown while jobs run: a bar and the jobs under way on a terminal, a line each finished job elsewhere.
+# Progress of jobs: a bar and the running jobs on a terminal, else a line per finished job.
 
 
 @contextmanager
 def jobs_progress(what: str, total: int) -> "Generator[Listener]":
-    """Tells of jobs on standard error."""
+    """Show the progress of jobs on standard error."""
     ended = 0
 
     def listener(news: "JobNews") -> None:
@@ -262,7 +261,7 @@ def jobs_progress(what: str, total: int) -> "Generator[Listener]":
 
 @contextmanager
 def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[Listener | None]":
-    """Shows how far jobs are, and those under way, at the foot of a terminal; None where there is none."""
+    """Show a bar and the running jobs at the foot of a terminal; None without one."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

@@ -1,4 +1,4 @@
-"""`manyheads init`, a folder to begin with, `manyheads list`, what there is, and the keys of a folder's `.env`."""
+"""`manyheads init`, `manyheads list`, and keys from `.env`."""
 
 import io
 import os
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 PROJECT = "project/"
 """The folder of `configs/` with the files of a new project."""
 HIDDEN = ("env.example", "gitignore")
-"""Files that begin with a dot where a user has them."""
+"""Files whose copies get a leading dot."""
 EDITED = ("scientist", "leader")
-"""Roles whose prompts are copied, to be edited."""
+"""Roles whose prompts are copied."""
 
 
 def init(
@@ -70,7 +70,7 @@ def init(
         say(f"{len(kept)} existing files were kept: {', '.join(kept[:8])}")
     enter = "" if folder == Path() else f"cd {folder}\n"
     say(
-        f"\nNext:\n{enter}manyheads run my.yaml --open                  # as it stands: offline, no key\n"
+        f"\nNext:\n{enter}manyheads run my.yaml --open                  # offline, no key\n"
         "manyheads list                                # systems, configs, suites, corpora, runs\n"
         "cp .env.example .env                          # then add a key, and name the model in my.yaml\n"
         "jupyter lab notebook.ipynb                    # the same in Python"
@@ -81,13 +81,13 @@ def init(
 
 KEYS = re.compile(r"[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|MAILTO)", re.ASCII)
 OURS = re.compile(r"MANYHEADS_\w+|(?:OPENAI|ANTHROPIC)_BASE_URL|OLLAMA_HOST|HF_\w+", re.ASCII)
-"""What steers a run, and would be passed over in silence."""
+"""Settings that are not read from `.env`."""
 
 
 def read_keys(file: Path = Path(".env")) -> None:
-    """Put the keys of a `.env` file into the environment, beside what is set there.
+    """Add the keys of a `.env` file to the environment; variables that are set already win.
 
-    Nothing but keys is taken: with a folder of somebody else's comes no address that they would be sent to.
+    Only keys are read, so that a folder from somebody else cannot send them to another address.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -116,9 +116,9 @@ def read_keys(file: Path = Path(".env")) -> None:
 
 Kind = Literal["configs", "systems", "suites", "corpora", "runs", "roles"]
 MOST_COLUMNS = 200
-"""Of a list that goes to no terminal."""
+"""Width of a list without a terminal."""
 MOST_RUNS = 20
-"""Runs that a list of everything shows."""
+"""Maximum runs in the list of everything."""
 
 
 def list_all(
@@ -172,7 +172,7 @@ def _configs(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
 
 
 def _comment(file: Path) -> str:
-    """The first sentence of the comment that a config begins with."""
+    """The first sentence of a config's opening comment."""
     from manyheads.disk import read_text
 
     try:
@@ -206,7 +206,7 @@ def _corpora(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
 
     for file in sorted(data_file("configs/corpora").glob("*.jsonl")):
         with file.open(encoding="utf-8") as lines:
-            yield file.stem, f"{sum(1 for _ in lines)} invented papers, which ship with manyheads"
+            yield file.stem, f"{sum(1 for _ in lines)} invented papers, shipped with manyheads"
     for folder in sorted(CORPORA.iterdir()) if CORPORA.is_dir() else ():
         if (folder / META).is_file():
             try:

@@ -10,7 +10,7 @@ import typer
 
 from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Budget, Changes, Estimated, Seed, going_on_later, settings, without_index
+from manyheads.cli.options import Budget, Changes, Estimated, Seed, resumable, settings, without_index
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.run import Out, Show, begin, closing, go, with_budget
 from manyheads.cli.show import browse
@@ -77,7 +77,7 @@ def review(
     from manyheads.suites.reviews import review_all, review_of, reviewer_of, texts_of
 
     limits = JobsBudget.parse(budget or (), whose="the reviews'")
-    # All are looked at before the first of them is paid for.
+    # Check all before paying for the first.
     named = [each for text in texts for each in texts_of(text)]
     system, own = reviewer_of(named, form, Resources.of(changes.path or ()))
     config = changes.config([system.name], settings({**own, "repeats": repeats}, system.name), seed)
@@ -95,7 +95,7 @@ def review(
         go(Session(config, new_folder(config, out)), show)
     else:
         confirm([review_of(config, each) for each in named], yes=yes, as_json=show.json)
-        with going_on_later(), _outcomes(len(named), show) as listener:
+        with resumable(), _outcomes(len(named), show) as listener:
             work = review_all(config, named, out, at_once=jobs, budget=limits, listener=listener)
             done = asyncio.run(work)
         if not show.json:
@@ -108,14 +108,14 @@ def review(
 
 
 def _need_system(config: "RunConfig", system: str, what: str) -> None:
-    """Raises `ConfigError` where the settings ask for another system than the command's."""
+    """Raises `ConfigError` if the settings name another system."""
     if config.system != system:
         raise ConfigError(f"system: {config.system} is not a {what}", hint=f"manyheads run {config.system}")
 
 
 @contextmanager
 def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
-    """Prints the outcome of each text, in order; with `json`, all events of a text before those of the next.
+    """Print the outcome of each text, in order; with `json`, all events of a text before those of the next.
 
     Printed below a progress bar if there is one, else as texts finish; warnings at once.
     """
@@ -124,7 +124,7 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
     notes: dict[str, list[JobNews]] = {}
 
     def show() -> None:
-        """Print what has ended, up to the first text that has not."""
+        """Print finished texts, up to the first unfinished one."""
         for key in list(notes):
             if notes[key][-1].state in ("began", "goes on"):
                 return
@@ -154,7 +154,7 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
 
 
 def _show(jobs: "Sequence[Job]") -> None:
-    """The scores of each text, and what a review has come to in tokens, time and cost."""
+    """Print the scores of each text, and the tokens, time and cost per review."""
     from rich.table import Table
 
     from manyheads.engine.system import system_of
@@ -187,7 +187,7 @@ def _in_words(score: "Figure") -> str:
 
 
 def _costs(records: "Sequence[Record]") -> "Table":
-    """Calls, tokens, time and cost a review: mean, standard deviation, standard error, ends."""
+    """Calls, tokens, time and cost per review: mean, standard deviation, standard error, minimum, maximum."""
     from statistics import fmean, stdev
 
     from rich.table import Table
@@ -207,8 +207,8 @@ def _costs(records: "Sequence[Record]") -> "Table":
         if numbers := [value for value in values if value is not None]:
             spread = stdev(numbers) if len(numbers) > 1 else 0.0
             digits = {"seconds": 1, "cost": 4}.get(name, 0)
-            told = (fmean(numbers), spread, spread / len(numbers) ** 0.5, min(numbers), max(numbers))
-            table.add_row(name, *(f"{value:,.{digits}f}" for value in told))
+            cells = (fmean(numbers), spread, spread / len(numbers) ** 0.5, min(numbers), max(numbers))
+            table.add_row(name, *(f"{value:,.{digits}f}" for value in cells))
     return table
 
 

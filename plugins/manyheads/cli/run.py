@@ -51,8 +51,8 @@ def run(
 ) -> None:
     """Run a system, such as virsci, and write its report.
 
-    `manyheads run NAME --help` shows the system's own options. The run folder keeps everything; an interrupted run goes on
-    with `manyheads resume`.
+    `manyheads run NAME --help` shows the system's own options. `manyheads resume` continues an interrupted run from its
+    folder.
     """
     config = with_budget(changes.config(configs, seed=seed), budget)
     if estimate:
@@ -62,7 +62,7 @@ def run(
 
 
 def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConfig":
-    """The config with limits such as `calls=1000` beside its own; raises `ConfigError` for one that is none."""
+    """The config with further limits such as `calls=1000`; raises `ConfigError` for an invalid one."""
     from manyheads.engine.budget import CommandBudget
 
     budget = CommandBudget.parse(settings or (), whose="the run's")
@@ -112,7 +112,7 @@ def resume(
 
 
 def begin(config: "RunConfig", out: Path | None, show: Show, *, yes: bool) -> None:
-    """Run a config in a new folder, see `go`; an expensive one is asked for first, see `confirm`."""
+    """Run a config in a new folder, after `confirm`."""
     from manyheads.engine.session import Session, fresh, new_folder
 
     confirm([config], yes=yes, as_json=show.json)
@@ -121,7 +121,7 @@ def begin(config: "RunConfig", out: Path | None, show: Show, *, yes: bool) -> No
 
 
 def go(session: Any, show: Show) -> None:
-    """Drive a session to its end, showing what happens; after Ctrl-C, says how to resume and exits with 130."""
+    """Run a session and show its events; after Ctrl-C, says how to resume and exits with 130."""
     try:
         asyncio.run(_drive(session, show))
     except KeyboardInterrupt:
@@ -149,7 +149,7 @@ async def _drive(session: Any, show: Show) -> None:
                     note(event)
     except BudgetError:
         with suppress(SubjectError):
-            if not show.json:  # what was paid for is there to be read
+            if not show.json:  # show what was paid for
                 say(closing(session.folder))
         raise
     _linked(session.folder)
@@ -158,14 +158,14 @@ async def _drive(session: Any, show: Show) -> None:
 
 
 def _linked(folder: Path) -> None:
-    """The reports of the runs that this one reviews or judges link to it from now on."""
+    """Add links to this run to the reports of the runs that it reviews or judges."""
     from manyheads.systems.results import update_reports
 
     update_reports(folder)
 
 
 def closing(folder: Path) -> str:
-    """What is printed of a run that has ended."""
+    """The closing lines of a run."""
     from manyheads.systems.results import closing_lines
 
     return closing_lines(folder)

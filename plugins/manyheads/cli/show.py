@@ -1,4 +1,4 @@
-"""`manyheads show`, what a run wrote in the formats of other programs, and `manyheads open`, its report in the browser."""
+"""`manyheads show` prints a run's result in other formats; `manyheads open` opens its report in the browser."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -90,7 +90,7 @@ def open_report(
 
 
 def browse(page: Path) -> None:
-    """Open a page in the browser; say where it lies where there is none."""
+    """Open a page in the browser; without one, print its path."""
     import webbrowser
 
     try:

@@ -53,6 +53,7 @@ BUILT_IN = {
     for host in (
         _own("autogen", "autogen_agentchat", "autogen-agentchat", "Team"),
         _own("agentscope", "agentscope", "agentscope", "Pipeline"),
+        _own("agent_framework", "agent_framework", "agent-framework-core", "Agent"),
     )
 }
 """In the order in which one is chosen where none is named."""

@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["component", "default_host", "host_factory", "host_of", "hosts", "need_framework", "role_agent"]
 
 
-def native_names(package: str, host: str, homes: Mapping[str, str], ending: str) -> Callable[[str], object]:
+def native_names(
+    package: str, host: str, homes: Mapping[str, str], ending: str, module: str | None = None
+) -> Callable[[str], object]:
     """The `__getattr__` of a host's package, which imports the framework when one of its names is first used.
 
     Args:
         package: the package's name.
         homes: the module of each name that the package writes itself.
-        ending: how the names of the classes end that are made of the systems, and the module that makes them.
+        ending: how the names of the classes end that are made of the systems.
+        module: makes them; called as `ending`, in small letters, when None.
     """
 
     def find(name: str) -> object:
-        home = homes.get(name) or (ending.lower() if name.endswith(ending) else None)
+        home = homes.get(name) or ((module or ending.lower()) if name.endswith(ending) else None)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         need_framework(host)

@@ -1,6 +1,7 @@
 """What the hosts' teams share: their classes, their runs, and which run goes on."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -39,7 +40,7 @@ from manyheads.hosts import host_factory
 from manyheads.hosts.clients import ClientHost, Ledger, ServedModel
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
-from manyheads.models.offline import OFFLINE, with_label
+from manyheads.models.offline import LABEL, OFFLINE, with_label
 from manyheads.models.prices import with_prices
 from manyheads.papers import Literature, Scientist
 from manyheads.resources import Resources
@@ -47,6 +48,7 @@ from manyheads.roles import RoleCard, Roles
 from manyheads.systems import results, systems
 from manyheads.systems import system_of as system_by
 from manyheads.systems.loading import load, load_for, reopen, validate
+from manyheads.systems.results import in_full, typed
 from manyheads.tools import (
     find_scientists_tool,
     inspirations_tools,
@@ -411,6 +413,14 @@ def sentence(event: AnyEvent) -> str:
             return f"{told.who}: {told.does}" + (f" ({told.text})" if told.text else "")
         case _, told:
             return f"{told.who} {told.does}: {told.text}".strip()
+
+
+def outcome(event: Result) -> str:
+    """What a run has come to, in Markdown, labelled where the offline model wrote it; JSON where its system has no words."""
+    run = typed(event.data)
+    if not (told := in_full(run)):
+        return f"```json\n{json.dumps(event.data, ensure_ascii=False, indent=1)}\n```"
+    return "\n\n".join([f"> {LABEL}", *told] if run.offline else told)
 
 
 def about(event: AnyEvent) -> dict[str, str]:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
@@ -15,18 +16,27 @@ from manyheads.core import NOTHING, Message, Recall, Reply, Turn, Usage, recall_
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.replying import StructuredHost, asked_at
 from manyheads.errors import ConfigError, ModelError
-from manyheads.models.abilities import forms_for
+from manyheads.models.abilities import forms_for, openai_settings
 from manyheads.models.answers import make_sound, plain
 from manyheads.models.faults import TooLongError
 from manyheads.models.fitting import fitted, size_of
 from manyheads.models.governor import CLOCK, Clock, Governor
 from manyheads.models.offline import LocalModel, OfflineModel
-from manyheads.models.requests import ROOM, key_variable, server_address
+from manyheads.models.requests import (
+    ROOM,
+    key_variable,
+    ollama_settings,
+    options,
+    refuse_unfit,
+    server_address,
+    usage_of,
+)
 from manyheads.pool import Pool
 from manyheads.replies import ReplyModel
 
 C = TypeVar("C")
 R = TypeVar("R", bound=ReplyModel)
+M = TypeVar("M")
 T = TypeVar("T")
 log = logging.getLogger("manyheads")
 
@@ -172,6 +182,84 @@ class ServedModel(ABC, Generic[C]):
     def borrow(self, ready: C) -> C:
         """A user's client as requests are sent by it."""
         return ready
+
+    @staticmethod
+    @abstractmethod
+    def said(message: Any) -> Message | None:
+        """What a framework's question or answer says, of which something may be left out.
+
+        None for the system's words, tool calls, and what tools say.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def saying(message: Any, text: str) -> Any:
+        """The same message of the framework, with another text."""
+
+    async def request(
+        self,
+        messages: Sequence[M],
+        count: Callable[[Sequence[M]], Awaitable[int]],
+        send: Callable[[Sequence[M], int, Mapping[str, Any]], Awaitable[T]],
+        ledger: Ledger,
+        reply_type: type[ReplyModel] | None = None,
+        *,
+        tools: bool = False,
+    ) -> T:
+        """One governed request of a framework's agent: fitted to the context, or refused; sent again where that can help.
+
+        Args:
+            messages: of the framework; those of a reply of ours, not of any agent, are shortened where they do not fit.
+            count: about how many tokens messages have, with tools and pictures.
+            send: sends messages of so many tokens, with the arguments that ask for the reply's schema.
+            ledger: whose failure, a user's error in a tool, ends the turn here.
+            tools: whether the request offers tools.
+
+        Raises:
+            ConfigError: the messages do not fit the model's context.
+            ModelError: as `ask`.
+        """
+        ledger.stop_if_failed()
+        said = {at: text for at, each in enumerate(messages) if reply_type and (text := self.said(each))}
+
+        async def put(shorter: Sequence[Message]) -> T:
+            texts = dict(zip(said, (message.text for message in shorter), strict=True))
+            fitting = [
+                self.saying(each, texts[at]) if at in texts else each for at, each in enumerate(messages)
+            ]
+            tokens = await count(fitting)
+            refuse_unfit(f"models.{self.alias}", self.config.name, tokens, self.config.window)
+            return await self.ask(partial(send, fitting, tokens), ledger, reply_type, tools=tools)
+
+        return await self.ask_fitting(put, list(said.values()), await count(messages), ledger)
+
+    async def counted(
+        self,
+        call: Awaitable[T],
+        ledger: Ledger,
+        tokens: int,
+        spent: Callable[[T], tuple[Any, Any, Any, bool]],
+    ) -> T:
+        """What a client's call gives, entered in the ledger; see `answer`.
+
+        Args:
+            tokens: about how many were sent, where the server does not say.
+            spent: what the answer itself says: tokens read and written, its content, whether it was cut off.
+        """
+        answer, model, truncated = await self.answer(call)
+        read, written, content, cut = spent(answer)
+        ledger.enter(usage_of(self.config, read, written, tokens, content), model, truncated or cut)
+        return answer
+
+    def settings(self, tokens: int) -> dict[str, Any]:
+        """What a request of about so many tokens is sent with, in the provider's own words."""
+        match self.config.provider:
+            case "openai":
+                return openai_settings(self.config)
+            case "ollama":
+                return ollama_settings(self.config, tokens)
+            case _:
+                return options(temperature=self.config.temperature)
 
     async def ask(
         self,

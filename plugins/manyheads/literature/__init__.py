@@ -1,1 +1,1 @@
-"""Literature beyond the bank: services behind one interface, a cascade over them, and corpus readers."""
+"""Literature outside the bank: services behind one interface, a cascade of them, and corpus readers."""

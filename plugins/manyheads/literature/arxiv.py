@@ -9,17 +9,21 @@ from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.config import SourceName
 from manyheads.literature.queries import salient
-from manyheads.literature.source import LackingError, Request, Service, few_values, papers_of
+from manyheads.literature.source import LackingError, Request, Service, few_values, moves, papers_of
 from manyheads.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
 from manyheads.retry import GarbledError, Pace, RefusedError
 
 ADDRESS = "https://export.arxiv.org"
 PACE = Pace(3.0, at_once=1)
-"""arXiv's terms of use: one request every three seconds, over a single connection."""
+"""arXiv's terms of use: one request every three seconds, on a single connection."""
 
 _PAGE = 100
 _MOST_WORDS = 32
 _FIRST, _LAST = dt.date(1990, 1, 1), dt.date(2199, 12, 31)
+_NO_LETTERS = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#x0*(?:d[89a-f]..|[0-8bcef]|1[0-9a-f]|fff[ef]);", re.IGNORECASE
+)
+"""Control characters and halves of letters, which XML does not take: one of them would cost the whole page."""
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _OPENSEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"
@@ -27,9 +31,9 @@ _ARXIV = "{http://arxiv.org/schemas/atom}"
 
 @dataclass(kw_only=True, eq=False)
 class Arxiv(Service):
-    """Preprints by words and by number; arXiv knows no references, citations or recommendations.
+    """Preprints by words and by number; arXiv has no references, citations or recommendations.
 
-    Papers are taken by number, by `ARXIV:…` and by arXiv's own `DOI:10.48550/arXiv.…`. The date of a paper is that of its
+    Papers are identified by number, by `ARXIV:…` and by arXiv's own `DOI:10.48550/arXiv.…`. A paper's date is that of its
     first version.
     """
 
@@ -37,14 +41,14 @@ class Arxiv(Service):
     pace: Pace = PACE
     address: str = ADDRESS
     lacking: ClassVar[Mapping[str, str]] = {
-        "papers": "arXiv is asked for one paper at a time",
-        "references": "arXiv keeps no references",
-        "citations": "arXiv keeps no citing papers",
-        "recommendations": "arXiv recommends nothing",
+        "papers": "arXiv supports only one paper per request",
+        "references": "arXiv has no references",
+        "citations": "arXiv has no citations",
+        "recommendations": "arXiv has no recommendations",
     }
 
     async def search(self, request: Request) -> list[Paper]:
-        """Papers that hold all the words, stop words aside, most relevant first."""
+        """Papers with all the words, except stop words, most relevant first."""
         terms, window = salient(request.query, _MOST_WORDS), request.window
         words = [f"all:{word}" for term in terms for word in re.findall(r"\w+", term)]
         if not words:
@@ -53,7 +57,7 @@ class Arxiv(Service):
             first = window.after or _FIRST
             last = window.before - dt.timedelta(days=1) if window.before else _LAST
             words.append(f"submittedDate:[{first:%Y%m%d}0000 TO {last:%Y%m%d}2359]")
-        papers, start, total = list[Paper](), 0, 1
+        papers, seen, start, total = list[Paper](), set[str](), 0, 1
         size = min(request.limit, _PAGE)
         while start < total and len(papers) < request.limit:
             params = {
@@ -63,12 +67,14 @@ class Arxiv(Service):
                 "max_results": size,
             }
             page, total = await self._feed(params, "search", request)
+            if not moves(page, seen):
+                break
             papers += filter(request.window.holds, page)
             start += size
         return papers[: request.limit]
 
     async def paper(self, request: Request) -> list[Paper]:
-        """One paper by its number; a version at its end is left out."""
+        """One paper by its number; a version at its end is ignored."""
         if (number := _number(request.query)) is None:
             return []
         papers, _ = await self._feed({"id_list": number, "max_results": 1}, f"paper {number}", request)
@@ -77,34 +83,34 @@ class Arxiv(Service):
     async def _feed(
         self, params: dict[str, str | int], what: str, request: Request
     ) -> tuple[list[Paper], int]:
-        """The papers of one page, and how many there are in all."""
+        """The papers of one page, and the total number."""
         url = f"{self.address.rstrip('/')}/api/query"
         return await self.get(url, params, lambda body: _read(body, request), what, until=request.until)
 
 
 def _number(paper_id: str) -> str | None:
-    """An arXiv number without its version; None for what is none. Raises `LackingError` for others' DOIs."""
+    """An arXiv number without its version; None if it is not one. Raises `LackingError` for other DOIs."""
     kind, _, rest = paper_id.partition(":")
     bare = rest if kind.upper() == "ARXIV" else paper_id
     if kind.upper() == "DOI":
         if not rest.casefold().startswith(ARXIV_DOI):
-            raise LackingError("arXiv looks nothing up by other DOIs than its own", source="arxiv")
+            raise LackingError("arXiv only knows its own DOIs", source="arxiv")
         bare = rest[len(ARXIV_DOI) :]
     bare = re.sub(r"v\d+$", "", bare)
     return bare if ARXIV_NUMBER.fullmatch(bare) else None
 
 
 def _read(body: bytes, request: Request) -> tuple[list[Paper], int]:
-    """Raises `GarbledError` for what is no feed, and for an empty page in the midst of a list, which arXiv knows."""
+    """Raises `GarbledError` for anything but a feed, and for an empty page within a list, which arXiv sometimes sends."""
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import fromstring
 
     try:
-        feed: Element = fromstring(few_values(body, b"<="))
+        feed: Element = fromstring(_NO_LETTERS.sub(b"", few_values(body, b"<=")))
     except (ParseError, DefusedXmlException, LookupError, ValueError) as error:
-        raise GarbledError(f"no Atom feed: {error}") from error
+        raise GarbledError(f"not an Atom feed: {error}") from error
     if feed.tag != f"{_ATOM}feed":
-        raise GarbledError(f"no Atom feed, but <{feed.tag[:80]}>")
+        raise GarbledError(f"not an Atom feed, but <{feed.tag[:80]}>")
     entries = feed.findall(f"{_ATOM}entry")
     if any("/api/errors" in _text(entry, f"{_ATOM}id") for entry in entries):
         raise RefusedError(400, text=_text(entries[0], f"{_ATOM}summary"))
@@ -115,7 +121,7 @@ def _read(body: bytes, request: Request) -> tuple[list[Paper], int]:
 
 
 def _fields(entry: Element) -> dict[str, Any] | None:
-    """None for an empty entry, which arXiv may send for a number that it does not know."""
+    """None for an empty entry, which arXiv may send for an unknown number."""
     number = re.sub(r"v\d+$", "", _text(entry, f"{_ATOM}id").partition("/abs/")[2])
     title, day = _text(entry, f"{_ATOM}title"), _text(entry, f"{_ATOM}published")
     if not (number or title):

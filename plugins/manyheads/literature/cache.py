@@ -1,4 +1,4 @@
-"""Answers of literature sources kept on disk, each with its age; and work under way that is joined."""
+"""Cache of literature sources' answers on disk, with their age; concurrent equal requests are merged."""
 
 import asyncio
 import hashlib
@@ -21,9 +21,9 @@ from manyheads.disk import Database, cache_folder
 from manyheads.errors import CacheError
 
 CACHE = "literature.sqlite"
-"""The name of the services' answers in the user's cache folder."""
+"""Name of the services' cache in the user's cache folder."""
 RECORD = "searches.sqlite"
-"""The name of a run's own record in its folder."""
+"""Name of a run's own record in its folder."""
 _TABLE = "CREATE TABLE IF NOT EXISTS lookups (key BLOB PRIMARY KEY, at REAL NOT NULL, value TEXT NOT NULL) WITHOUT ROWID"
 
 T = TypeVar("T")
@@ -32,16 +32,16 @@ T = TypeVar("T")
 class LookupCache(Closing):
     """Answers by source, operation and request; threads and processes may share one file.
 
-    Only what a source answered belongs here, an empty answer too, never a failure. A request is everything that
-    the answer depends on: words or id, limit, window, parts, and the address if it is not the service's own.
+    Stores only answers, including empty ones, never failures. A request is everything that the answer depends on: words or
+    id, limit, window, parts, and the address if it is not the service's own.
 
     Args:
-        path: the SQLite file, opened at its first use; `literature.sqlite` in the user's cache folder if not given.
-        max_age: what is that old is no longer given; None for no limit.
-        record: it belongs to a run, and is not replaced by an empty one where it is broken, as a cache is.
+        path: the SQLite file, opened on first use; by default `literature.sqlite` in the user's cache folder.
+        max_age: maximum age of answers; None for no limit.
+        record: a run's record, which is not replaced by an empty one if broken, unlike a cache.
 
     Raises:
-        CacheError: from each call, where the file cannot be opened, read or written, or is not ours.
+        CacheError: from each call, if the file cannot be opened, read or written, or is not ours.
     """
 
     def __init__(
@@ -52,19 +52,19 @@ class LookupCache(Closing):
         self._opened: Database | None = None
 
     def get(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]) -> T | None:
-        """What was kept; None where nothing is, or only what is damaged, too old or of an earlier version's shape."""
+        """The stored answer; None if there is none, or it is damaged, too old or of an earlier version's format."""
         key = _key(source, operation, request)
         with self._database() as database:
             row = database.row("SELECT at, CAST(value AS BLOB) FROM lookups WHERE key = ?", key)
         if row is None:
             return None
-        age = time.time() - row[0]  # less than nothing where a clock was set back
+        age = time.time() - row[0]  # negative if a clock was set back
         if self._max_age is not None and not 0 <= age < self._max_age.total_seconds():
             return None
         try:
-            text, summed, _ = str(row[1], "utf-8").partition("\n")  # earlier versions kept no sums
+            text, summed, _ = str(row[1], "utf-8").partition("\n")  # earlier versions had no checksums
             if summed and row[1] != _summed(key, text).encode():
-                raise ValueError("its checksum does not fit")
+                raise ValueError("its checksum does not match")
             value = json.loads(text)
         except (ValueError, TypeError) as error:
             if self._replace_broken:
@@ -76,7 +76,7 @@ class LookupCache(Closing):
             return None
 
     def put(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T) -> None:
-        """Keep an answer, in the place of an older one."""
+        """Store an answer, replacing an older one."""
         text = json.dumps(shape.dump_python(value, mode="json"), ensure_ascii=True, allow_nan=False)
         key = _key(source, operation, request)
         with self._database() as database:
@@ -84,14 +84,14 @@ class LookupCache(Closing):
             database.change("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", key, time.time(), summed)
 
     def close(self) -> None:
-        """Close the file, if it was opened."""
+        """Close the file, if open."""
         with self._lock:
             if self._opened:
                 self._opened.close()
                 self._opened = None
 
     def __enter__(self) -> Self:
-        with self._database():  # what is wrong with it is said before any work
+        with self._database():  # report its errors before any work
             return self
 
     @contextmanager
@@ -108,7 +108,7 @@ class LookupCache(Closing):
     def _failed(self, error: Exception) -> CacheError:
         return CacheError(
             f"the cache of literature look-ups {self._path} failed: {error}",
-            hint="set MANYHEADS_CACHE to a folder that can be written, or remove the file",
+            hint="set MANYHEADS_CACHE to a writable folder, or remove the file",
         )
 
 
@@ -118,7 +118,7 @@ def _key(source: str, operation: str, request: JsonValue) -> bytes:
 
 
 def _summed(key: bytes, text: str) -> str:
-    """An answer with its checksum in a second line: one that the disk has changed is looked up again."""
+    """An answer followed by its checksum: a damaged one is looked up again."""
     return f"{text}\n{zlib.crc32(key + text.encode()):08x}"
 
 
@@ -129,15 +129,15 @@ class _Flight:
 
 
 class SingleFlight:
-    """Coroutines under way by what they are about. Those of other event loops are not joined."""
+    """Running coroutines by key. Those of other event loops are not shared."""
 
     def __init__(self) -> None:
         self._flights: dict[tuple[asyncio.AbstractEventLoop, Hashable], _Flight] = {}
 
     async def join(self, about: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What `work` gives, done once for all who ask while it is under way.
+        """The result of `work`, run once for all concurrent callers.
 
-        Its exception is raised to each of them. One who is cancelled leaves alone; with the last one the work ends.
+        Its exception is raised in each of them. A cancelled caller leaves; with the last one the work is cancelled.
         """
         key = (asyncio.get_running_loop(), about)
         flight = self._flights.get(key)
@@ -149,6 +149,6 @@ class SingleFlight:
         finally:
             flight.waiting -= 1
             if not flight.waiting:
-                if self._flights.get(key) is flight:  # nobody may join what is being cancelled
+                if self._flights.get(key) is flight:  # do not share cancelled work
                     del self._flights[key]
                 flight.task.cancel()

@@ -1,4 +1,4 @@
-"""The literature database of a corpus, as the source of references and as what a tool asks (SciPIP, §3.2)."""
+"""The literature database of a corpus, as a source of references and for a tool (SciPIP, §3.2)."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,10 +11,10 @@ from manyheads.papers import Hit, Literature
 
 
 class Inspirer:
-    """Asks a corpus's literature database; papers without a record get one first, see `bank.digest.open_database`.
+    """Queries a corpus's literature database; papers without a record get one first, see `bank.digest.open_database`.
 
     Args:
-        tell: told what may mislead in what was found, each line once.
+        tell: receives warnings about the results, each once.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Inspirer:
 
         Raises:
             CorpusError: the background is empty, or the database cannot be read or written.
-            EmbeddingError: it is of another embedding model.
+            EmbeddingError: the database has another embedding model.
         """
         lines = list[str]()
         database = await asyncio.to_thread(open_database, self._ecosystem, lines.append)
@@ -43,8 +43,8 @@ class Inspirer:
 class InspiredLiterature(Scientists):
     """A research ecosystem whose references come from its literature database.
 
-    A hit's score is the cosine of the paper's vector and the query's, as it is for B_past, whichever way has found it; hits
-    stand in the order of `Inspirations`.
+    A hit's score is the cosine of the paper's and the query's vectors, as for B_past, whichever strategy found it; hits are in
+    the order of `Inspirations`.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class InspiredLiterature(Scientists):
         return await self.ecosystem.unread(queries)
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The k papers that may help most with each query; fewer where fewer are found."""
+        """Up to k papers that may help most with each query."""
         return [await self._hits(query, k) for query in queries]
 
     async def _hits(self, query: str, k: int) -> list[Hit]:
@@ -81,6 +81,6 @@ class InspiredLiterature(Scientists):
 def inspirer(
     literature: Literature | None, options: RetrievalConfig, tell: Callable[[str], None] = lambda line: None
 ) -> Inspirer | None:
-    """Who asks the database of a run's corpus; None where it has none."""
+    """The queries to the database of a run's corpus; None without a corpus."""
     corpus = literature.ecosystem if isinstance(literature, Scientists) else literature
     return Inspirer(corpus, options, tell) if isinstance(corpus, Ecosystem) else None

@@ -1,4 +1,4 @@
-"""The search ledger: every look-up with its source, its time and what came of it, a line of JSON each."""
+"""The search ledger: every look-up with source, time and outcome, a line of JSON each."""
 
 import os
 from collections import Counter
@@ -18,16 +18,16 @@ _OF_THE_MOMENT = {*_PLACE, "at", "seconds", "cached"}
 
 
 class SearchLedger:
-    """Look-ups in the order in which they came. Give `note` to a `Library`.
+    """Look-ups in order. Pass `note` to a `Library`.
 
-    Each is appended to the file, if there is one; what an earlier start of the run has left there is read first. Raises
-    `JournalError` where it cannot be read or written, or is no ledger.
+    Each is appended to the file, if there is one; entries of earlier starts of the run are read first. Raises `JournalError`
+    if the file cannot be read or written, or is not a ledger.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path, self._torn_at = path, -1
         self._entries: dict[str, Searched] = {}
-        """By their lines, which leave out the place in the run: it is the same look-up wherever it stands."""
+        """By line, without the place in the run: it is the same look-up at any place."""
         self._answered = set[tuple[str, ...]]()
         self._unanswered = dict[tuple[str, ...], str]()
         if path and path.exists():
@@ -35,16 +35,16 @@ class SearchLedger:
 
     @property
     def entries(self) -> tuple[Searched, ...]:
-        """All look-ups, those of earlier starts first."""
+        """All look-ups, earlier starts first."""
         return tuple(self._entries.values())
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """Sources that failed at something that they have not answered since, in the order in which they did."""
+        """Sources with a failed request that never succeeded later, in order of failure."""
         return tuple(dict.fromkeys(self._unanswered.values()))
 
     def note(self, entry: Searched) -> None:
-        """Take a look-up down; one that a resumed run only repeats from its record stays one entry."""
+        """Add a look-up; one replayed from a resumed run's record stays one entry."""
         line = entry.model_dump_json(exclude=_PLACE)
         if line in self._entries:
             return
@@ -60,11 +60,11 @@ class SearchLedger:
                 file.write(line.encode() + b"\n")
         except OSError as error:
             message = f"{path}: cannot be written: {error.strerror or error}"
-            raise JournalError(message, hint="make room on the disk") from error
+            raise JournalError(message, hint="free some space on the disk") from error
 
     def as_data(self) -> dict[str, Any]:
-        """For `result.json`: without times, each different look-up once and in an order of its own, so that a run that
-        was interrupted and resumed gives the same as one that was not.
+        """For `result.json`: without times, without duplicates and in a fixed order, so that a resumed run gives the same as an
+        uninterrupted one.
 
         Returns:
             `sources` (counts by source and outcome, and hits), `degraded`, `searches`.
@@ -92,7 +92,7 @@ class SearchLedger:
             self._unanswered[question] = entry.source
 
     def _read(self, path: Path) -> None:
-        """Take the entries of a file; a last line that a kill has cut short is left out, and written over later."""
+        """Read the entries of a file; an incomplete last line is dropped, and overwritten later."""
         try:
             *lines, torn = path.read_bytes().split(b"\n")
         except OSError as error:
@@ -103,5 +103,7 @@ class SearchLedger:
             try:
                 entry = Searched.model_validate_json(line)
             except ValidationError as error:
-                raise JournalError(f"{path}: line {number} is no look-up", hint="remove the file") from error
+                raise JournalError(
+                    f"{path}: line {number} is not a look-up", hint="remove the file"
+                ) from error
             self._take(entry, entry.model_dump_json(exclude=_PLACE))

@@ -1,4 +1,4 @@
-"""The library: the sources of a config asked one after the other, every look-up noted in a ledger."""
+"""The library: a config's sources asked in order, with every look-up in a ledger."""
 
 import asyncio
 import datetime as dt
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 
 ENOUGH = 3
-"""With so many papers a source's query is wide enough; to fill up the rest, the next source is asked."""
+"""Minimum papers from a source before its query is not widened further; the next source supplies the rest."""
 SLOW = 1.0
-"""Seconds between two requests from which on a source is asked after the others, where there are many to be looked up."""
+"""Seconds between two requests above which a source is asked last for look-ups of many papers."""
 SAME_TITLE = 10
-"""How many papers are looked at for one that bears a title."""
+"""Papers to check for one with a given title."""
 _FOR_MERGING: frozenset[Part] = frozenset(("doi",))
 _FINDINGS = TypeAdapter(Findings)
 _Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
@@ -56,7 +56,7 @@ _Work = Callable[[LookUp], Coroutine[Any, Any, Findings]]
 def connect(
     name: SourceName, config: LiteratureConfig, paces: Mapping[SourceName, Pace] | None = None
 ) -> Source:
-    """A service as a source, at other `paces` than it asks for if given; nothing is contacted before it is asked."""
+    """A service as a source, optionally with other `paces`; no contact before the first request."""
 
     options: dict[str, Any] = {"retries": config.retries, "patience": config.patience}
     if address := config.endpoints.get(name):
@@ -78,25 +78,25 @@ def _secret(variable: str) -> str | None:
 
 
 class Library:
-    """The sources of a config's cascade, asked in their order: the next one where the ones before found too little.
+    """The sources of a config's cascade, in order: the next is asked if the earlier ones found too little.
 
     Nothing is read, written or contacted before the first look-up. Date bounds and patience come from the config. A failure is
-    never said to be "nothing found": look-ups raise `LiteratureError` when no source at all could be asked.
+    never reported as "nothing found": look-ups raise `LiteratureError` if no source answered.
 
         async with Library(LiteratureConfig(cascade=("openalex",))) as library:
             found = await library.search("tactile sensing", 5)
 
     Args:
-        config: names the sources; it may be wrong, which the first look-up says with a `ConfigError`, or `open`.
-        bank: for the source `local`, which is left out where there is none; it stays its owner's to close.
-        bound: the corpus's first contemporary year, what `before: bound` means: nothing from its 1 January on. No corpus, no bound.
-        note: called with every look-up in every source, as it ends and again when `record` repeats it, such as a
+        config: names the sources; errors in it are raised by the first look-up, or by `open`, as a `ConfigError`.
+        bank: for the source `local`, which is omitted without a bank; not closed by the library.
+        bound: the corpus's first contemporary year, for `before: bound`: only papers before its 1 January. None without a corpus.
+        note: called with every look-up in every source when it ends, and when `record` replays it, such as a
             `SearchLedger`'s.
-        cache: an SQLite file for the services' answers, as old as `max_age` at most; None to keep none.
-        record: an SQLite file for what this run has found, whatever its age: a resumed run sees what it saw.
-        paces: other paces than the services ask for, of mirrors that allow it.
-        rest: seconds for which a source that failed for good is left alone.
-        sources: asked in place of the config's, of which nothing is then kept but the run's own record.
+        cache: an SQLite file for the services' answers, valid for `max_age`; None for no cache.
+        record: an SQLite file for the results of this run, of any age: a resumed run sees the same.
+        paces: other paces than the services' own, for mirrors that allow them.
+        rest: seconds before a source is tried again after failing permanently.
+        sources: replace the config's; only the run's own record is then stored.
     """
 
     def __init__(
@@ -120,11 +120,11 @@ class Library:
         self._under_way = SingleFlight()
 
     def open(self) -> Self:
-        """Check the config now; nobody is contacted.
+        """Check the config now, without contacting a service.
 
         Raises:
-            ConfigError: `before` is no date, or no source is left.
-            LiteratureError: a key is none.
+            ConfigError: `before` is not a date, or no source is left.
+            LiteratureError: a key is invalid.
         """
         _ = self.window, self._members
         return self
@@ -132,25 +132,25 @@ class Library:
     async def search(
         self, query: str, limit: int = 10, *, parts: Collection[Part] = ALL, window: Window | None = None
     ) -> Findings:
-        """Papers that match words; a query that finds too little is asked again in wider forms, whose finds come
-        last. Raises `LiteratureError` where no source could be asked, or the query says nothing.
+        """Papers that match words; a query with too few results is widened step by step, and the additional papers come last.
+        Raises `LiteratureError` if no source answered, or the query has no words.
 
         Args:
-            window: other dates than the config's.
+            window: dates to use instead of the config's.
         """
         if not words_of(query):
             raise LiteratureError(
-                "the query has no words", source="literature", fault="wordless", hint="name a few keywords"
+                "the query has no words", source="literature", fault="wordless", hint="use a few keywords"
             )
         return await self._findings(self._search, "search", query, limit, parts, window)
 
     async def paper(
         self, paper_id: str, *, parts: Collection[Part] = ALL, window: Window | None = None
     ) -> Paper | None:
-        """One paper by its `Paper.id`, or by a DOI, an arXiv number or its exact title; None for one out of bounds.
+        """One paper by its `Paper.id`, or by a DOI, an arXiv number or its exact title; None if it is outside the dates.
 
         Raises:
-            LiteratureError: nobody knows it, and not every source could be asked: None carries no mark of that.
+            LiteratureError: no source has it, and not every source could be asked, so it may exist.
         """
         findings = await self._findings(self._paper, "paper", paper_id, 1, parts, window)
         return next(iter(findings.papers), None)
@@ -158,9 +158,9 @@ class Library:
     async def papers(
         self, names: Collection[str], *, parts: Collection[Part] = ALL, window: Window | None = None
     ) -> Findings:
-        """What the sources have of papers by their DOIs and arXiv numbers, `DOI:…` or `ARXIV:…`, many in one request.
+        """The sources' papers with these DOIs and arXiv numbers, `DOI:…` or `ARXIV:…`, several per request.
 
-        The fastest source is asked first, the others for what it has not. What nobody gives here may be had by `paper`.
+        The fastest source is asked first, the others for the rest. Papers missing here may still be found by `paper`.
         """
         query = " ".join(sorted(name for name in names if len(name.split()) == 1))
         return await self._findings(self._papers, "papers", query, len(names), parts, window)
@@ -168,15 +168,15 @@ class Library:
     async def titled(
         self, title: str, *, parts: Collection[Part] = ALL, window: Window | None = None
     ) -> Findings:
-        """Papers of a title, but for a few letters; where no source has one, what its words have found beside.
+        """Papers with a title, up to a few letters; if no source has one, the results for its words.
 
-        Half of its telling words are asked for too: a title that was misread or misquoted holds some that are none of its own.
-        Raises `LiteratureError` when no source could be asked.
+        Also searches for half of its most specific words, as a misread or misquoted title contains wrong ones. Raises
+        `LiteratureError` if no source answered.
         """
         return await self._findings(self._titled, "paper", title, SAME_TITLE, parts, window)
 
     async def retracted(self, paper: Paper) -> bool | None:
-        """Whether a paper is retracted, as the first source says that tells of it; None where none does or could be asked."""
+        """Whether a paper is retracted, by the first source that knows; None if none does or could be asked."""
         if paper.retracted is None:
             name = identifiers_of(paper)[0].value
             findings = await self._findings(self._retracted, "paper", name, 1, ("retracted",), ANY_TIME)
@@ -191,19 +191,19 @@ class Library:
         parts: Collection[Part] = ALL,
         window: Window | None = None,
     ) -> Findings:
-        """What a paper cites. Raises `LiteratureError` when no source could be asked."""
+        """A paper's references. Raises `LiteratureError` if no source answered."""
         return await self._findings(self._follow, "references", paper_id, limit, parts, window)
 
     async def citations(self, paper_id: str, limit: int = 100) -> Findings:
-        """What cites a paper. Raises `LiteratureError` when no source could be asked."""
+        """Papers that cite a paper. Raises `LiteratureError` if no source answered."""
         return await self._findings(self._follow, "citations", paper_id, limit)
 
     async def recommendations(self, paper_id: str, limit: int = 10) -> Findings:
-        """Papers like one paper. Raises `LiteratureError` when no source could be asked."""
+        """Papers similar to one paper. Raises `LiteratureError` if no source answered."""
         return await self._findings(self._follow, "recommendations", paper_id, limit)
 
     async def close(self) -> None:
-        """Release connections and files, if there are any."""
+        """Close connections and files."""
         for member in vars(self).get("_members", ()):
             await member.source.close()
         for file in filter(None, (self._cache, self._record)):
@@ -240,7 +240,7 @@ class Library:
 
     @property
     def _fastest(self) -> list[Member]:
-        """The sources, those last that want seconds between two requests."""
+        """The sources, with slow ones last."""
         return sorted(
             self._members, key=lambda member: getattr(member.source, "pace", Pace()).seconds >= SLOW
         )
@@ -254,8 +254,8 @@ class Library:
         parts: Collection[Part] = ALL,
         window: Window | None = None,
     ) -> Findings:
-        """The run's record of the same look-up, or the sources' answer, which is recorded then."""
-        words = query.encode(errors="replace").decode()  # halves of letters can be neither sent nor kept
+        """The run's record of the same look-up, or the sources' answer, which is then recorded."""
+        words = query.encode(errors="replace").decode()  # lone surrogates can be neither sent nor stored
         fields = frozenset(parts) | _FOR_MERGING
         request = Request(operation, words.strip(), limit, window or self.window, fields)
         key: dict[str, JsonValue] = {
@@ -340,7 +340,7 @@ class Library:
         return look_up.findings()
 
     async def _follow(self, look_up: LookUp) -> Findings:
-        """Papers that belong to one: asked of the source of its id first, of others once they have found it too."""
+        """Papers related to one: from the source of its id first, from others after they have identified it."""
         query, operation = look_up.request.query, look_up.request.operation
         name = identify(query)
         names: tuple[Identifier, ...] = (name,)
@@ -361,7 +361,7 @@ class Library:
         return look_up.findings()
 
     def _able(self, name: Identifier, *, alone: bool = False) -> tuple[Member, ...]:
-        """The sources that may know a paper by this name, that of an id of ours first and, if `alone`, only."""
+        """The sources that may know a paper by this identifier, the source of our own id first, or `alone`."""
         if name.source is None:
             return self._members
         own = tuple(one for one in self._members if one.name == name.source)
@@ -378,7 +378,7 @@ class Library:
 async def _by_name(
     look_up: LookUp, member: Member, names: Sequence[Identifier], until: float, *, counts: bool = True
 ) -> Paper | None:
-    """A paper as one source knows it, by the first of its names that it knows."""
+    """A source's paper, by the first identifier that it knows."""
     for name in names:
         if name.kind == "title":
             words = " ".join(words_of(name.value)) or name.value
@@ -394,7 +394,7 @@ async def _by_name(
 
 
 def window(config: LiteratureConfig, bound: int | None = None) -> Window:
-    """What `before` means: `bound`, `any`, a year (its 1 January) or a date; raises `ConfigError` for anything else."""
+    """The date of `before`: `bound`, `any`, a year (its 1 January) or a date; raises `ConfigError` for anything else."""
     before = config.before.strip()
     if before == "bound":
         return Window(before=None if bound is None else dt.date(bound, 1, 1))
@@ -406,7 +406,7 @@ def window(config: LiteratureConfig, bound: int | None = None) -> Window:
         )
     except ValueError as error:
         raise ConfigError(
-            f"literature.before: {config.before!r} is no date",
+            f"literature.before: {config.before!r} is not a date",
             tried="bound, any, a year, a date",
             hint="write it as 2015 or 2015-06-30",
         ) from error
@@ -414,11 +414,11 @@ def window(config: LiteratureConfig, bound: int | None = None) -> Window:
 
 PARTS: frozenset[Part] = frozenset(("abstract", "citations", "date"))
 LOOKED_AT = 3
-"""So many times the papers wanted are looked at: a service ranks by words, the nearest in meaning are shown."""
+"""Candidates per requested paper: a service ranks by words, and the most similar in meaning are kept."""
 
 
 class Scientists:
-    """The scientists of a research ecosystem, whose references come from elsewhere."""
+    """The scientists of a research ecosystem, with references from another source."""
 
     def __init__(self, ecosystem: Literature) -> None:
         self.ecosystem = ecosystem
@@ -441,16 +441,16 @@ class Scientists:
 
 
 class ServiceLiterature(Scientists):
-    """A research ecosystem whose references come from a library; its scientists stay its own.
+    """A research ecosystem with references from a library and its own scientists.
 
-    A query is looked up by its first line, which is the title of an idea or of an abstract, or the topic. Of what is
-    found, the papers nearest to the whole query are given; a hit's score is the cosine of the two texts' vectors, as
-    it is for B_past. A paper without an abstract or a year is left out: nothing could be compared with it.
+    The query is the first line of the text: the title of an idea or an abstract, or the topic. Of the results, the papers most
+    similar to the whole text are returned; a hit's score is the cosine of the two vectors, as for B_past. Papers without an
+    abstract or a year are dropped, as they cannot be compared.
 
     Args:
-        ecosystem: whose scientists are asked.
-        library: where papers are looked up, its own date bounds and cascade kept.
-        embedder: gives the model of the run's vectors, when it is first needed.
+        ecosystem: provides the scientists.
+        library: looks up papers, with its own dates and cascade.
+        embedder: provides the run's embedding model on first use.
     """
 
     def __init__(self, ecosystem: Literature, library: Library, embedder: Callable[[], Embedder]) -> None:
@@ -467,8 +467,7 @@ class ServiceLiterature(Scientists):
         return await asyncio.to_thread(lambda: unread(self._embedder(), queries))
 
     async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The k papers nearest to each query, best first; fewer where the services know fewer. Raises
-        `LiteratureError` where no source could be asked."""
+        """The up to k most similar papers for each query, best first. Raises `LiteratureError` if no source answered."""
         return [await self._near(query, k) for query in queries]
 
     async def _near(self, query: str, k: int) -> list[Hit]:
@@ -487,12 +486,12 @@ class ServiceLiterature(Scientists):
 
 
 def title_of(query: str) -> str:
-    """The first line of a text that is not blank: the title of an idea or an abstract, or a topic."""
+    """The first non-blank line of a text: the title of an idea or an abstract, or a topic."""
     return next((line.strip() for line in query.splitlines() if line.strip()), query)
 
 
 def comparable(paper: Paper) -> Paper | None:
-    """A paper as prompts show it, who wrote it left out; None without an abstract or a year."""
+    """A paper as prompts show it, without authors; None without an abstract or a year."""
     year = paper.date.year if paper.date else paper.year
     if year is None or not paper.abstract.strip():
         return None

@@ -1,4 +1,4 @@
-"""The knowledge bank as a literature source: the past papers of a research ecosystem."""
+"""The knowledge bank as a literature source: past papers of a research ecosystem."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -12,27 +12,27 @@ from manyheads.papers import Paper, Window
 
 PAST = {"period": "past"}
 _LOOKED_AT = 50
-"""Nearest papers of which those that hold the words are found: meaning ranks them, words admit them."""
+"""Most similar papers to filter by words: similarity ranks, words filter."""
 
 
 class LocalSource(Source):
-    """B_past behind the interface of the services. The bank stays its owner's: closing this does not close it.
+    """B_past with the interface of services. Closing this does not close the bank.
 
-    A bank always has a nearest paper, so a search takes only papers that hold the query's words, endings aside.
+    As some paper is always the most similar one, a search only returns papers with the query's words, ignoring endings.
     """
 
     name: SourceName = "local"
     lacking: ClassVar[Mapping[str, str]] = {
-        "papers": "a corpus is asked for one paper at a time",
-        "references": "a corpus keeps no references",
-        "citations": "a corpus keeps no citing papers",
+        "papers": "a corpus supports only one paper per request",
+        "references": "a corpus source has no references",
+        "citations": "a corpus source has no citations",
     }
 
     def __init__(self, bank: KnowledgeBank) -> None:
         self._bank = bank
 
     async def search(self, request: Request) -> list[Paper]:
-        """Past papers that hold two in three of the query's words (of two, both), nearest in meaning first."""
+        """Past papers with two thirds of the query's words (of two, both), most similar first."""
         words = set(stems(request.query))
         papers = await self._nearest(request.query, max(_LOOKED_AT, 2 * request.limit), request.window)
         shared = ((one, len(words & set(stems(f"{one.title} {one.abstract}")))) for one in papers)
@@ -46,7 +46,7 @@ class LocalSource(Source):
         return [_with_source(paper)] if paper else []
 
     async def recommendations(self, request: Request) -> list[Paper]:
-        """The past papers nearest in meaning to one of them; none for an id that is not there."""
+        """The past papers most similar to one of them; none for an unknown id."""
         if (paper := await self._past(request.query)) is None:
             return []
         return await self._nearest(paper_text(paper), request.limit, request.window, exclude=(paper.id,))
@@ -54,7 +54,7 @@ class LocalSource(Source):
     async def _nearest(
         self, text: str, count: int, window: Window, *, exclude: Collection[str] = ()
     ) -> list[Paper]:
-        # half open; `Window.holds` has the last word
+        # half open; `Window.holds` checks finally
         years = (window.after and window.after.year, window.before and window.before.year)
         [hits] = await self._bank.search(
             [text], count, years=years if any(years) else None, where=PAST, exclude=exclude
@@ -62,7 +62,7 @@ class LocalSource(Source):
         return [_with_source(hit.paper) for hit in hits if window.holds(hit.paper)]
 
     async def _past(self, paper_id: str) -> Paper | None:
-        """A paper of the bank if it belongs to B_past, which its period tells and a record does not show."""
+        """A paper of the bank if it belongs to B_past by its period, which a record does not show."""
 
         def look() -> Paper | None:
             record = self._bank.store.get([paper_id]).get(paper_id)
@@ -73,5 +73,5 @@ class LocalSource(Source):
 
 
 def _with_source(paper: Paper) -> Paper:
-    """A paper of the bank under the id by which a library knows it."""
+    """A paper of the bank with its id in a library."""
     return paper.model_copy(update={"id": f"local:{paper.id}"})

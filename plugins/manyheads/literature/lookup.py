@@ -1,4 +1,4 @@
-"""One look-up on its way through the sources: each is asked once at a time, noted, and its silence remembered."""
+"""One look-up through the sources: each is asked one request at a time, logged, and skipped after failures."""
 
 import asyncio
 import time
@@ -20,37 +20,37 @@ from manyheads.retry import GarbledError, OverdueError, RefusedError
 Note = Callable[[Searched], None]
 
 REST = 600.0
-"""Seconds after which a source that was given up is asked again: runs outlive the troubles of a service."""
+"""Seconds before a failed source is tried again: a run may outlast an outage."""
 _OF_THE_REQUEST = frozenset({400, 404, 410, 413, 414, 422})
-"""Statuses that blame what was asked, not the asker."""
+"""Statuses that blame the request, not the client."""
 _OUT = 2
-"""Strikes with no answer between them after which a source is given up."""
+"""Consecutive failures after which a source is skipped."""
 _PAPERS = TypeAdapter(tuple[Paper, ...])
 
 
 class Findings(BaseModel):
-    """What a look-up brought, as a run keeps it too."""
+    """The result of a look-up, as a run records it."""
 
     model_config = ConfigDict(frozen=True)
 
     papers: tuple[Paper, ...] = ()
-    """Best first, each once."""
+    """Best first, without duplicates."""
     searches: tuple[Searched, ...] = ()
-    """How they were looked for."""
+    """The queries used."""
     degraded: tuple[SourceName, ...] = ()
-    """Sources that failed or were left alone, so that "nothing found" may be their silence."""
+    """Sources that failed or were skipped, so that "nothing found" may be incomplete."""
 
 
 class Member:
-    """A source of a library, with what is kept of its answers and what became of it in this process.
+    """A source of a library, with its cache and its state in this process.
 
-    One that has failed for good is left alone for a while; what is kept of it is given all the same.
+    After a permanent failure it is skipped for a while; cached answers are still used.
 
     Args:
-        source: asked for what is not kept.
-        cache: where whole answers are kept, never failures; None for a source that is as near as a cache.
-        address: of the service if it is not the usual one, whose answers are others.
-        rest: seconds for which the source is left alone once it is given up.
+        source: the source behind the cache.
+        cache: stores complete answers, never failures; None for a source as fast as a cache.
+        address: of the service if not the usual one, whose answers differ.
+        rest: seconds for which a failed source is skipped.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Member:
 
     @property
     def failure(self) -> LiteratureError | None:
-        """Why the source is left alone; None when it may be asked."""
+        """Why the source is skipped; None if it may be asked."""
         if time.monotonic() - self._given_up_at >= self._rest:
             self._failure = None
         return self._failure
 
     async def answer(self, request: Request) -> tuple[tuple[Paper, ...], bool]:
-        """The source's papers, and whether they were kept. Raises `LiteratureError`, `CacheError`."""
+        """The source's papers, and whether they were cached. Raises `LiteratureError`, `CacheError`."""
         key: dict[str, JsonValue] = {
             "asked": request.query,
             "address": self._address,
@@ -82,7 +82,7 @@ class Member:
         if cache and (papers := await asyncio.to_thread(cache.get, *place)) is not None:
             return papers, True
         if failure := self.failure:
-            raise failure.with_traceback(None)  # else it would grow each time
+            raise failure.with_traceback(None)  # else the traceback would grow each time
         papers = tuple(await self.source.look_up(request))
         if cache and not request.faults:
             await asyncio.to_thread(cache.put, *place, papers)
@@ -92,7 +92,7 @@ class Member:
         self._strikes = 0
 
     def fail(self, error: LiteratureError) -> None:
-        """A failure counts little where a request was at fault, or we ourselves stood in line."""
+        """A failure counts less if the request was at fault, or our own queue was too long."""
         match error.__cause__:
             case OverdueError(paused=False):
                 pass
@@ -107,7 +107,7 @@ class Member:
 
 
 class LookUp:
-    """A request on its way through the sources. Each entry of the ledger is passed to `note` at once."""
+    """A request to the sources. Each entry of the ledger is passed to `note` at once."""
 
     def __init__(self, request: Request, note: Note) -> None:
         self.request = request
@@ -126,9 +126,9 @@ class LookUp:
         limit: int | None = None,
         counts: bool = True,
     ) -> tuple[Paper, ...] | None:
-        """Ask one source once, until its patience ends; its papers inside the window, None when it gave no answer.
+        """Ask one source once, within its patience; returns its papers in the window, None without an answer.
 
-        The `query` may be another form of the request's; an answer that does not `count` is none to what the caller asks.
+        `query` may be a variant of the request's; an answer that does not `count` is hidden from the caller's result.
         """
         began, whole = time.monotonic(), self.request
         limit = whole.limit if limit is None else limit
@@ -163,7 +163,7 @@ class LookUp:
         except LiteratureError as error:
             self._silent.setdefault(member.name, error)
             if error is member.failure:
-                return enter("skipped", f"not asked again, as it failed before: {error.message}")
+                return enter("skipped", f"skipped after an earlier failure: {error.message}")
             member.fail(error)
             return enter("failed", error.message)
         member.succeed()
@@ -173,20 +173,20 @@ class LookUp:
         return papers
 
     def need_answer(self, *, of_all: bool = False) -> None:
-        """Raises `LiteratureError` when nobody answered, or with `of_all` when anybody did not."""
+        """Raises `LiteratureError` if no source answered, or with `of_all` if any did not."""
         if self._answers and not (of_all and self._silent):
             return
         failures = "; ".join(error.message for error in self._silent.values())
         lacking = "; ".join(f"{entry.source}: {entry.reason}" for entry in self._searches)
         hints = dict.fromkeys(error.hint for error in self._silent.values() if error.hint)
-        why = failures or lacking or "none of them takes such a name"
+        why = failures or lacking or "none of them supports such an identifier"
         raise LiteratureError(
             f"{'not every' if self._answers else 'no'} literature source could be asked: {why}",
             source=", ".join(self._silent) or "literature",
             fault="silent" if self._silent else "lacking",
-            hint="; ".join(hints) or "add a source that can to literature.cascade",
+            hint="; ".join(hints) or "add a source that supports it to literature.cascade",
         )
 
     def findings(self, papers: tuple[Paper, ...] = ()) -> Findings:
-        """What the look-up has come to."""
+        """The result of the look-up."""
         return Findings(papers=papers, searches=tuple(self._searches), degraded=tuple(self._silent))

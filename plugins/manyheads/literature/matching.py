@@ -1,4 +1,4 @@
-"""Whether a reference, or a title, means a paper that a source has: by DOI, arXiv number, or a title but for a few letters."""
+"""Whether a reference, or a title, means a source's paper: by DOI, arXiv number, or a nearly equal title."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,19 +13,19 @@ from manyheads.literature.merging import TELLING
 from manyheads.papers import Paper, fold, identifiers_of, identify
 
 FEW = 2
-"""Letters in a row by which two spellings of one title differ at most: `colour`, a lost ligature; a word is longer."""
+"""Maximum consecutive letters that differ between spellings of a title: `colour`, a lost ligature; shorter than a word."""
 SHARE, LETTERS = 0.06, 3
-"""Of a title's letters that differ at most, all together; so many in any case."""
+"""Maximum share of a title's letters that differ in total, and a minimum allowed in any case."""
 NEAR = 0.6
-"""Share of words above which one title may be meant by another, if the authors agree."""
+"""Minimum share of common words for two titles to mean one paper, if the authors agree."""
 _NUMBERS = re.compile(r"\d+|\b[ivx]+\b")
 
 
 @lru_cache(maxsize=50_000)
 def same_title(one: str, other: str) -> bool:
-    """Whether two titles are one but for signs, case and a few letters.
+    """Whether two titles are equal up to punctuation, case and a few letters.
 
-    Numbers must agree, as in `YOLOv3` and `YOLOv4`, or `Part I` and `Part II`; short titles must agree in all letters.
+    Numbers must agree, as in `YOLOv3` and `YOLOv4`, or `Part I` and `Part II`; short titles must agree completely.
     """
     a, b = fold(one), fold(other)
     if a == b:
@@ -44,14 +44,14 @@ def same_title(one: str, other: str) -> bool:
 
 
 class Cited:
-    """References, which are asked whether one of them means a paper."""
+    """References, to match against a paper."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
         self._entries = [_Entry.of(reference) for reference in references]
         self._names = {name for entry in self._entries for name in entry.names}
 
     def means(self, paper: Paper) -> bool:
-        """Whether a paper has the DOI, the arXiv number or the title of one of them, or its title stands in an entry."""
+        """Whether a paper has the DOI, arXiv number or title of one of them, or its title is in an entry."""
         return not self._names.isdisjoint(names_of(paper)) or any(one.means(paper) for one in self._entries)
 
 
@@ -68,14 +68,14 @@ class _Entry:
         return cls(reference, frozenset(_named(reference)), fold(reference.text), Words(reference.text))
 
     def means(self, paper: Paper) -> bool:
-        """By the title alone; a short one, such as "Editorial", is borne by many: year and authors must agree too."""
+        """Match by title alone; many papers share a short one, such as "Editorial": year and authors must agree too."""
         reference, telling = self.reference, len(paper.key) >= TELLING
         if not (same_title(reference.title, paper.title) or (telling and self._holds(paper))):
             return False
         return telling or (shares_author(reference, paper) and _close(reference.year, paper.year))
 
     def _holds(self, paper: Paper) -> bool:
-        """Whether the title stands in the entry between punctuation, and is no part of a longer one."""
+        """Whether the title is in the entry, between punctuation, and not part of a longer one."""
         if paper.key not in self.key:
             return False
         title, words = Words(paper.title), self.words
@@ -87,7 +87,7 @@ class _Entry:
 
 
 def names_of(paper: Paper) -> set[str]:
-    """The DOI and the arXiv number of a paper, as far as they are known."""
+    """The DOI and the arXiv number of a paper, if known."""
     own = (f"{each.kind}:{each.value.casefold()}" for each in identifiers_of(paper) if each.kind != "title")
     return {*own}
 
@@ -99,21 +99,21 @@ def _named(reference: Reference) -> Iterator[str]:
 
 
 def shares_author(reference: Reference, paper: Paper) -> bool:
-    """Whether an author of the entry is one of the paper's; so too where one of them tells no authors."""
-    if not reference.authors or not paper.authors or paper.source == "local":  # whose authors are masked
+    """Whether an author of the entry is one of the paper's; True if either has no authors."""
+    if not reference.authors or not paper.authors or paper.source == "local":  # masked authors
         return True
     return not _people(reference.authors).isdisjoint(_words(paper.authors))
 
 
 def near(reference: Reference, paper: Paper) -> bool:
-    """Whether an entry may mean a paper of another title: most words agree, and the authors do."""
+    """Whether an entry may mean a paper with another title: most words and the authors agree."""
     mine, theirs = _words((reference.title,)), _words((paper.title,))
     share = len(mine & theirs) / max(len(mine | theirs), 1)
     return bool(reference.authors) and share >= NEAR and shares_author(reference, paper)
 
 
 class Difference(NamedTuple):
-    """A detail that an entry has otherwise than the source of the paper that it means."""
+    """A detail in which an entry differs from the source of its paper."""
 
     kind: Literal["title", "year", "authors"]
     cited: str
@@ -121,7 +121,7 @@ class Difference(NamedTuple):
 
 
 def differences(reference: Reference, paper: Paper) -> Iterator[Difference]:
-    """What an entry says otherwise than a paper's source; of authors, only the first one of the entry is looked for."""
+    """Differences between an entry and a paper's source; of authors, only the entry's first one is compared."""
     titled = same_title(reference.title, paper.title) or _Entry.of(reference).means(paper)
     if reference.title and not titled:
         yield Difference("title", reference.title, paper.title)
@@ -133,7 +133,7 @@ def differences(reference: Reference, paper: Paper) -> Iterator[Difference]:
 
 
 def _close(one: int | None, other: int | None) -> bool:
-    """A preprint and what it was printed as may be a year apart."""
+    """A preprint and its printed version may be a year apart."""
     return one is None or other is None or abs(one - other) <= 1
 
 

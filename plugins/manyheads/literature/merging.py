@@ -1,19 +1,19 @@
-"""Papers of several sources, merged by the names that they are known by: a DOI, a title."""
+"""Merges papers of several sources by identifiers: a DOI, a title."""
 
 from collections.abc import Sequence
 
 from manyheads.papers import Paper, fold
 
 _FILLED = ("abstract", "venue", "citations", "doi", "url")
-"""What a paper takes over from another source where its own does not know it."""
+"""Fields that a paper takes from another source if its own has none."""
 TELLING = 20
-"""So many letters and digits make a title that only one paper bears."""
+"""Minimum letters and digits for a title to be unique."""
 
 
 class Merged:
-    """Papers of several sources, each once: those with one DOI, or with one title but for signs and case.
+    """Papers of several sources without duplicates: equal DOI, or equal title up to punctuation and case.
 
-    A short title, such as "Editorial", is borne by many: year and authors must agree too.
+    Many papers share a short title, such as "Editorial": year and authors must agree too.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Merged:
         return len(self._papers)
 
     def add(self, papers: Sequence[Paper], step: int = 0) -> None:
-        """Take papers in; `step` is how far the query had been widened for them."""
+        """Add papers; `step` is the number of times the query was widened."""
         for paper in papers:
             keys = [f"doi:{paper.doi.casefold()}"] if paper.doi else []
             keys.append(f"title:{paper.key or paper.id}")
@@ -50,12 +50,12 @@ class Merged:
                 self._places.setdefault(key, []).append(place)
 
     def best(self, limit: int) -> tuple[Paper, ...]:
-        """Those found by narrower queries first, then in the order in which they came."""
+        """Results of narrower queries first, then in order."""
         return tuple(paper for _, paper in sorted(self._papers, key=lambda one: one[0]))[:limit]
 
 
 def _is_one(one: Paper, other: Paper) -> bool:
-    """Whether two papers of one title, without a DOI that both have, are the same."""
+    """Whether two papers with the same title, without a common DOI, are the same."""
     if len(one.key) >= TELLING:
         return True
     if one.source == other.source:
@@ -68,7 +68,7 @@ def _is_one(one: Paper, other: Paper) -> bool:
 
 
 def _surnames(paper: Paper) -> set[str]:
-    """Of those authors who stand under their names: those of a corpus are masked."""
+    """Authors with real names: those of a corpus are masked."""
     if paper.source == "local":
         return set()
     return {

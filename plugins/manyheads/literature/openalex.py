@@ -1,7 +1,6 @@
-"""OpenAlex. Its requests are worded by pyalex; we send them, as pyalex knows one address and forgets Retry-After."""
+"""OpenAlex. pyalex words the requests; we send them, as pyalex has a fixed address and ignores Retry-After."""
 
 import datetime as dt
-import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,16 +13,16 @@ from pydantic import BaseModel
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
 from manyheads.literature.queries import words_of
-from manyheads.literature.source import Part, Request, Service, T, papers_of, parse, read_json
+from manyheads.literature.source import Part, Request, Service, T, moves, papers_of, parse, read_json
 from manyheads.papers import Paper, year_of
 from manyheads.retry import Pace, RefusedError
 
 ADDRESS = "https://api.openalex.org"
 PACE = Pace(0.1)
-"""Ten requests a second, OpenAlex' limit for one caller."""
+"""Ten requests a second, OpenAlex's limit per client."""
 KEY_ENV, MAILTO_ENV = "OPENALEX_API_KEY", "OPENALEX_MAILTO"
 MOST = 100
-"""Results on a page, and ids in one filter."""
+"""Results per page, and ids per filter."""
 
 _OWN_ID = re.compile(r"[Ww]\d+")
 
@@ -37,24 +36,18 @@ _FIELDS: dict[Part, str] = {
     "retracted": "is_retracted",
 }
 
-_MARKUP = re.compile(
-    r"</?(?:i|b|u|em|strong|italic|bold|sub|sup|sc|scp|tt|(?:jats|mml):[a-z]+)(?:\s[^<>]*)?>", re.IGNORECASE
-)
-"""Publishers hand it in with their titles; it would make another title of each."""
 
-
-# The service's records; what is null in them is unknown.
+# The service's records; null is unknown.
 
 
 def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
-    """A work as the fields of a paper; None for one without a title, which no reader could use."""
+    """A work as the fields of a paper; None for one without a title."""
     from pyalex import invert_abstract
 
-    title = " ".join(_MARKUP.sub("", html.unescape(work["title"] or "")).split())
-    if not title:
+    if not (title := (work["title"] or "").strip()):
         return None
     if not _OWN_ID.fullmatch(number := _tail(work["id"])):
-        raise ValueError(f"{number[:40]!r} is no id of OpenAlex")
+        raise ValueError(f"{number[:40]!r} is not an OpenAlex id")
     day, doi, index = work["publication_date"], work.get("doi"), work.get("abstract_inverted_index")
     date = dt.date.fromisoformat(day) if day else None
     people = [
@@ -84,7 +77,7 @@ def _tail(url: str) -> str:
 
 
 class _Linked(BaseModel):
-    """A work with the ids of others that belong to it."""
+    """A work with the ids of related works."""
 
     id: str
     referenced_works: list[Any] | None = None
@@ -107,10 +100,10 @@ class _Page(BaseModel):
 class OpenAlex(Service):
     """Works of OpenAlex (docs: developers.openalex.org).
 
-    Papers are taken by `W…`, `DOI:…` and `ARXIV:…`. Without a key the service gives some hundred answers a day.
+    Papers are identified by `W…`, `DOI:…` and `ARXIV:…`. Without a key the service gives some hundred answers a day.
 
     Args:
-        mailto: an address at which the service may reach the user.
+        mailto: an e-mail address for the service to contact the user.
     """
 
     name: SourceName = "openalex"
@@ -120,7 +113,7 @@ class OpenAlex(Service):
     key_env: str | None = KEY_ENV
     mailto: str | None = None
     _has_answered: bool = field(default=False, init=False)
-    """As OpenAlex does; one at its own address needs no proof."""
+    """Like OpenAlex; at its own address no check is needed."""
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -128,10 +121,10 @@ class OpenAlex(Service):
         return {name: value for name, value in headers.items() if value}
 
     async def search(self, request: Request) -> list[Paper]:
-        """Works that hold all the words in title, abstract or full text, most relevant first."""
+        """Works with all the words in title, abstract or full text, most relevant first."""
         from pyalex import Works
 
-        # quotes, wildcards and capital operators would make it another query
+        # quotes, wildcards and capital operators would change the query
         operators = ("AND", "OR", "NOT")
         words = " ".join(word.lower() if word in operators else word for word in words_of(request.query))
         if not words:
@@ -158,7 +151,7 @@ class OpenAlex(Service):
         return papers
 
     async def references(self, request: Request) -> list[Paper]:
-        """The works that a work cites, in the order in which OpenAlex lists them."""
+        """The references of a work, in OpenAlex's order."""
         work = await self._work(request, "id,referenced_works", _LINKED)
         return await self._works_of(work and work.referenced_works, request)
 
@@ -171,14 +164,14 @@ class OpenAlex(Service):
         return await self._works(Works().filter(cites=_tail(work.id)).sort(cited_by_count="desc"), request)
 
     async def recommendations(self, request: Request) -> list[Paper]:
-        """The works that OpenAlex holds to be related to a work."""
+        """The works that OpenAlex lists as related to a work."""
         work = await self._work(request, "id,related_works", _LINKED)
         return await self._works_of(work and work.related_works, request)
 
     async def _work(self, request: Request, fields: str, read: Callable[[bytes], T]) -> T | None:
-        """One work; None for one that is not there.
+        """One work; None if it does not exist.
 
-        A wrong address says 404 too: one that has never answered as OpenAlex does must list works as well.
+        A wrong address gives 404 too: an address that has never answered like OpenAlex must first list works.
         """
         from pyalex import Works
 
@@ -200,22 +193,24 @@ class OpenAlex(Service):
         return work
 
     async def _works(self, works: Any, request: Request) -> list[Paper]:
-        """Page after page until there are enough; the window has the last word, whatever the service filters by."""
-        papers, cursor = list[Paper](), "*"
+        """Page after page until there are enough; the window is checked again after the service's filter."""
+        papers, seen, cursor = list[Paper](), set[str](), "*"
         works, window = works.select(_select(request).split(",")), request.window
-        # both ends of the service's own filters lie in them
+        # the service's own filters include both ends
         if window.after:
             works = works.filter(from_publication_date=window.after.isoformat())
         if window.before:
             works = works.filter(to_publication_date=(window.before - dt.timedelta(days=1)).isoformat())
         while cursor and len(papers) < request.limit:
             page, following = await self._page(works, cursor, request.limit, request)
+            if not moves(page, seen):
+                break
             papers += filter(window.holds, page)
             cursor = following if following != cursor else None
         return papers[: request.limit]
 
     async def _works_of(self, links: Sequence[Any] | None, request: Request) -> list[Paper]:
-        """The works of these ids, in their order, a hundred at a time."""
+        """The works with these ids, in order, a hundred per request."""
         from pyalex import Works
 
         links, papers = links or (), list[Paper]()
@@ -235,7 +230,7 @@ class OpenAlex(Service):
     async def _page(
         self, works: Any, cursor: str, limit: int, request: Request
     ) -> tuple[list[Paper], str | None]:
-        """The papers of one page, and the cursor of the next one; None where this was the last."""
+        """The papers of one page, and the cursor of the next one; None after the last."""
 
         def read(body: bytes) -> tuple[list[Paper], str | None]:
             page = parse(_Page, body)
@@ -254,19 +249,19 @@ class OpenAlex(Service):
         read: Callable[[bytes], T],
         request: Request,
     ) -> T:
-        """What pyalex' request brings at our address."""
+        """A request of pyalex, sent to our address."""
         address = urlsplit(str(works.url))
         url = f"{self.address.rstrip('/')}{address.path}" + (f"?{address.query}" if address.query else "")
         return await self.get(url, params, read, what, until=request.until)
 
 
 def _select(request: Request) -> str:
-    """The fields to ask for; the date holds the bound, whether it is asked for or not."""
+    """The fields to request; always with the date, to check the window."""
     return ",".join([*_ALWAYS, *(field for part, field in _FIELDS.items() if part in request.parts)])
 
 
 def _identifier(paper_id: str) -> str | None:
-    """How OpenAlex is asked for a paper; None for what cannot be an identifier of its."""
+    """OpenAlex's form of a paper's identifier; None for unsupported ones."""
     kind, _, rest = paper_id.partition(":")
     match kind.upper():
         case "DOI":

@@ -1,4 +1,4 @@
-"""Ever wider forms of a query: a service that wants every word finds nothing for a whole abstract."""
+"""Wider and wider forms of a query: a service that requires every word finds nothing for a whole abstract."""
 
 import re
 from collections import Counter
@@ -8,9 +8,9 @@ from itertools import combinations
 from manyheads.bank.lexical import EVERYWHERE, STOP_WORDS
 
 MOST_LETTERS = 300
-"""Of a query: longer ones are refused or cut by the services themselves."""
+"""Maximum letters of a query: services refuse or cut longer ones."""
 FEWER = (8, 5, 3)
-"""How many words the wider and wider forms keep; then come the pairs of the last ones, as any one may be in the way."""
+"""Number of words in the wider forms; then follow pairs of the last ones, as any one may be the obstacle."""
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
@@ -18,17 +18,17 @@ _LINKING = (
     "about above across after against along among around because before behind below beneath beside besides beyond "
     "down during except inside onto outside over since through throughout toward towards under until up upon versus"
 )
-"""Titles are full of them, and a search for them finds anything."""
+"""Frequent words in titles, useless in a search."""
 _COMMON = frozenset(f"{EVERYWHERE} {_LINKING}".split())
 _FEWEST_IN_TITLE = 3
 
 
 def widen(query: str, most: int = MOST_LETTERS) -> Iterator[str]:
-    """A query, then ever wider forms of it: its first sentence, its salient words, fewer and fewer, then pairs of them.
+    """A query, then wider forms: its first sentence, fewer and fewer salient words, then pairs of them.
 
-    The same forms for the same query always, of at most `most` letters, none twice but for stop words, which services pass
-    over. Each has at most as many words as the one before, and none that the query had not. A single word is not asked
-    for, it would match a whole field; nothing comes of a blank query.
+    Deterministic; each form has at most `most` letters, and differs from the others in more than stop words, which services
+    ignore. No form has more words than the one before, or words that the query does not have. A single word is not used, as it
+    would match a whole field; a blank query has no forms.
     """
     said: set[frozenset[str]] = set()
     for form in _forms(query, most):
@@ -40,19 +40,19 @@ def widen(query: str, most: int = MOST_LETTERS) -> Iterator[str]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, signs and operators of query languages left out."""
+    """The words of a text, without punctuation and operators of query languages."""
     return _WORD.findall(text)
 
 
 def salient(text: str, most: int) -> list[str]:
-    """Up to `most` different words that tell what a text is about, in their order; without stop words."""
+    """Up to `most` distinct words most specific to a text, in order, without stop words."""
     return _in_order(_ranked(text)[:most])
 
 
 def _ranked(text: str) -> list[tuple[int, str]]:
-    """The different words that are no stop words, most salient first, each with its place.
+    """The distinct words except stop words, most specific first, each with its position.
 
-    Words that every abstract has say least; names and acronyms, and long words, say most.
+    Words common to all abstracts rank last; names, acronyms and long words rank first.
     """
     words = [word for word in words_of(text) if len(word) > 1]
     counts = Counter(word.casefold() for word in words)
@@ -73,12 +73,12 @@ def _in_order(words: Iterable[tuple[int, str]]) -> list[str]:
 
 def _forms(query: str, most: int) -> Iterator[str]:
     def cut(text: str) -> str:
-        """The text up to `most` letters, whole words where it has any."""
+        """The text up to `most` letters, cut between words if possible."""
         return text if len(text) <= most else text[: most + 1].rpartition(" ")[0] or text[:most]
 
     whole, title = cut(" ".join(query.split())), cut(first_sentence(query))
     yield whole
-    if not set(words_of(title)) <= set(words_of(whole)):  # it stood behind the cut
+    if not set(words_of(title)) <= set(words_of(whole)):  # it comes after the cut
         title = whole
     yield title
     ranked = _ranked(title)
@@ -89,7 +89,7 @@ def _forms(query: str, most: int) -> Iterator[str]:
 
 
 def first_sentence(query: str) -> str:
-    """The title of a text, or the first sentence that says something (`Abstract.` does not); else the whole."""
+    """The title of a text, or the first informative sentence (not `Abstract.`); else the whole."""
     for line in query.splitlines():
         for sentence in _SENTENCE_END.split(line):
             if len(salient(sentence, _FEWEST_IN_TITLE)) == _FEWEST_IN_TITLE:

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.source import Part, Request, Service, papers_of, parse, read_json
+from manyheads.literature.source import Part, Request, Service, moves, papers_of, parse, read_json
 from manyheads.papers import ANY_TIME, Paper, year_of
 from manyheads.retry import GarbledError, Pace, RefusedError
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 ADDRESS = "https://api.semanticscholar.org"
 WITH_KEY = Pace(1.0)
-"""A key grants one request a second, over all endpoints together."""
+"""Rate limit with a key: one request a second, over all endpoints together."""
 SHARED_POOL = Pace(3.0)
-"""Without a key everybody shares one pool; a hundred requests in five minutes was each address' share of it."""
+"""Without a key all users share one pool; each address's share was a hundred requests in five minutes."""
 
 _SEARCH_PAGE, _SEARCH_MOST = 100, 1000
 _LINKS_PAGE, _LINKS_MOST = 1000, 9999
 _RECOMMENDED_MOST = _BATCH_MOST = 500
-"""The service's limits: results a page, and how far pages go."""
+"""The service's limits: results per page, and number of results reachable."""
 _FIELDS: dict[Part, str] = {
     "abstract": "abstract",
     "authors": "authors",
@@ -44,17 +44,19 @@ _OWN_ID = re.compile(r"[0-9a-f]{40}")
 _HYPHENS = re.compile(r"[-‐‑‒–—]")
 
 
-# The service's answers (api.semanticscholar.org/api-docs): null or left out is what it does not know, or may not tell.
+# The service's answers (api.semanticscholar.org/api-docs): null or missing means unknown or withheld.
 
 
 def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
-    """A record as the fields of a paper; None for one without id or title, which could neither be looked up nor shown.
+    """A record as the fields of a paper; None without an id or a title.
 
-    References and citations come with the paper inside of what is said of the citation.
+    In references and citations, the paper is nested in the citation's record.
     """
     record = record.get("citedPaper", record.get("citingPaper", record))
     title, day = " ".join((record.get("title") or "").split()), record.get("publicationDate")
-    paper_id = record["paperId"] and "semantic_scholar:" + record["paperId"]  # null: cited, but not held
+    paper_id = (
+        record["paperId"] and "semantic_scholar:" + record["paperId"]
+    )  # null: cited, but not in the database
     if not (paper_id and title):
         return None
     date = dt.date.fromisoformat(day) if day else None
@@ -77,7 +79,7 @@ def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
 
 
 class _Page(BaseModel):
-    """One page of a list. Its data is left out when nothing matches, and null when publishers withhold it."""
+    """One page of a list. Its data is missing if nothing matches, and null if publishers withhold it."""
 
     total: int | None = None
     offset: int = 0
@@ -97,12 +99,12 @@ class _Page(BaseModel):
 class SemanticScholar(Service):
     """Papers of Semantic Scholar.
 
-    Papers are taken by the 40 digits of its own ids and by `DOI:…`, `ARXIV:…`, `CorpusId:…`, `MAG:…`, `ACL:…`, `PMID:…` and
-    `PMCID:…`. A search gives a thousand papers at most, references and citations 9,999, recommendations 500.
-    Works that are cited but not held (they have no id) are left out.
+    Papers are identified by the 40 digits of its own ids and by `DOI:…`, `ARXIV:…`, `CorpusId:…`, `MAG:…`, `ACL:…`, `PMID:…` and
+    `PMCID:…`. A search gives at most a thousand papers, references and citations 9,999, recommendations 500. Cited works that
+    are not in the database (they have no id) are omitted.
 
     Raises:
-        LiteratureError: the key is none that a header could hold.
+        LiteratureError: the key is not valid in a header.
     """
 
     name: SourceName = "semantic_scholar"
@@ -111,7 +113,7 @@ class SemanticScholar(Service):
     def __post_init__(self) -> None:
         if self.key and not (self.key.isascii() and self.key.isprintable()):
             raise LiteratureError(
-                f"{self.name}: the key in {self.key_env} contains characters that no key has",
+                f"{self.name}: the key in {self.key_env} contains invalid characters",
                 source=self.name,
                 fault="lacking",
                 hint=f"export {self.key_env}=… again, on one line",
@@ -136,7 +138,7 @@ class SemanticScholar(Service):
             publication_date_or_year="" if window == ANY_TIME else f"{window.after or ''}:{last}",
             limit=size,
         )
-        first = cast("Awaitable[PaginatedResults]", first)  # it would be one paper for `match_title` alone
+        first = cast("Awaitable[PaginatedResults]", first)  # it is a single paper only for `match_title`
         return await _pages(first, papers, request, size, _SEARCH_MOST)
 
     async def paper(self, request: Request) -> list[Paper]:
@@ -157,7 +159,7 @@ class SemanticScholar(Service):
 
         def read(body: bytes) -> list[Paper]:
             if not isinstance(records := read_json(body), list):
-                raise GarbledError("no list of papers")
+                raise GarbledError("not a list of papers")
             return papers_of([*filter(None, cast(list[Any], records))], _fields, request)
 
         for start in range(0, len(names), _BATCH_MOST):
@@ -175,15 +177,15 @@ class SemanticScholar(Service):
         return [*filter(request.window.holds, papers)]
 
     async def references(self, request: Request) -> list[Paper]:
-        """What a paper cites; the service takes no date bounds here, so what lies outside is read and left out."""
+        """A paper's references; the service has no date filter here, so papers outside the window are dropped."""
         return await self._links("references", request)
 
     async def citations(self, request: Request) -> list[Paper]:
-        """What cites a paper; as with references, what lies outside the window is read and left out."""
+        """Papers that cite a paper; as for references, those outside the window are dropped."""
         return await self._links("citations", request)
 
     async def recommendations(self, request: Request) -> list[Paper]:
-        """Papers like one paper: recent ones, or with date bounds those of all computer science inside them."""
+        """Papers similar to one paper: recent ones, or with date bounds those of all computer science within them."""
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         bounded = request.window != ANY_TIME
@@ -194,7 +196,7 @@ class SemanticScholar(Service):
         return [*filter(request.window.holds, papers)][: request.limit]
 
     async def _links(self, operation: str, request: Request) -> list[Paper]:
-        """Papers on the other side of a citation; none of a paper that the service does not know."""
+        """Papers on the other side of citations; none for an unknown paper."""
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
@@ -203,11 +205,11 @@ class SemanticScholar(Service):
         return await _pages(first, papers, request, size, _LINKS_MOST)
 
     def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, list[Paper]]":
-        """The package's client for one look-up, and where the papers of the last answer stand.
+        """The package's client for one look-up, and the location of the papers in the last answer.
 
-        Its own requester opens a connection for every request, forgets Retry-After, sends no key for references and
-        citations, and gives `{}` for statuses that it does not know: a service that is down would read as one that knows
-        nothing. With ours an answer is what its shape says, or an error; the package sees only how pages go on.
+        Its own requester opens a connection per request, ignores Retry-After, sends no key for references and citations, and gives
+        `{}` for unknown statuses: a service that is down would look like one without results. With ours an answer is validated, or
+        an error; the package only handles the pages.
         """
         from semanticscholar import AsyncSemanticScholar
 
@@ -222,7 +224,7 @@ class SemanticScholar(Service):
                 raise LiteratureError(
                     f"{self.name}: {what}: withheld by the publisher",
                     source=self.name,
-                    hint="ask another source: literature.cascade",
+                    hint="add another source to literature.cascade",
                 )
             papers[:] = papers_of(answer.data, _fields, request)
             return {"offset": answer.offset, "next": answer.next}
@@ -236,10 +238,10 @@ class SemanticScholar(Service):
             except LiteratureError as error:
                 later = params.get("offset", "0") != "0"
                 match error.__cause__:
-                    # it has no paper of that id; a 404 of anybody else's tells of a wrong address
+                    # unknown id; any other 404 means a wrong address
                     case RefusedError(status=404, text=text) if " with id " in text and "not found" in text:
                         pass
-                    # the service counts matches that it does not give
+                    # the service counts matches that it does not return
                     case RefusedError(status=400, text=text) if (
                         later and "Requested data" in text and "is not available" in text
                     ):
@@ -256,13 +258,15 @@ class SemanticScholar(Service):
 async def _pages(
     first: Awaitable["PaginatedResults"], page: list[Paper], request: Request, size: int, most: int
 ) -> list[Paper]:
-    """The first papers inside the window, each once, over as many pages of `size` as it takes."""
+    """The first distinct papers inside the window, over several pages of `size`."""
     results = await first
-    papers: dict[str, Paper] = {}
+    papers, seen = dict[str, Paper](), set[str]()
     for end in range(size, most + 1, size):
+        if not moves(page, seen):
+            break
         for paper in filter(request.window.holds, page):
             papers.setdefault(paper.id, paper)
-        # a page that is short of its size is the last, whatever `next` says: asking on would be refused
+        # a short page is the last, whatever `next` says: the next request would be refused
         if len(papers) >= request.limit or results.next != end or end + size > most:
             break
         await results.async_next_page()
@@ -270,13 +274,13 @@ async def _pages(
 
 
 def _names(request: Request) -> list[str]:
-    """What to ask for, in a fixed order; the date too where a window has to be checked."""
+    """The fields to request, in a fixed order; with the date if a window must be checked."""
     parts = request.parts if request.window == ANY_TIME else {*request.parts, "date"}
     return ["paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts)]
 
 
 def _path(paper_id: str) -> str | None:
-    """An id as it stands in an address; None for what is none of the service's kinds of ids."""
+    """An id as part of an address; None for unsupported ids."""
     kind, colon, rest = paper_id.strip().partition(":")
     if not colon:
         return kind if _OWN_ID.fullmatch(kind) else None
@@ -287,6 +291,6 @@ def _path(paper_id: str) -> str | None:
 
 
 def _is_empty(request: Request) -> bool:
-    """Whether no paper at all is asked for, or no day lies inside the window."""
+    """Whether no paper is requested, or the window is empty."""
     after, before = request.window.after or dt.date.min, request.window.before
     return request.limit < 1 or (before is not None and before <= after)

@@ -1,4 +1,4 @@
-"""The one interface of all literature sources, and the one way in which services are asked."""
+"""The interface of all literature sources, and the HTTP layer of services."""
 
 import asyncio
 import json
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from manyheads import __version__
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError, describe
+from manyheads.literature.markup import plain
 from manyheads.models.answers import body_of, refusal_of, scrubbed
 from manyheads.objects import printable
 from manyheads.papers import ANY_TIME, Paper, Window
@@ -38,22 +39,22 @@ if TYPE_CHECKING:
     import httpx
 
 Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url", "retracted"]
-"""What may be asked of a paper beside its id, title and year; few sources tell whether it is retracted."""
+"""Optional fields of a paper besides id, title and year; few sources know whether it is retracted."""
 ALL: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date", "doi", "url"))
-"""What is asked of a paper where nothing is said of it."""
+"""Fields requested by default."""
 Operation = Literal["search", "paper", "papers", "references", "citations", "recommendations"]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is looked up.
+    """A look-up.
 
     Args:
-        query: words, or a paper; a source takes the identifier behind the colon of `Paper.id`, or `DOI:…` or `ARXIV:…`. For
-            `papers`, several of the latter with spaces between them.
-        limit: papers, at most; it may exceed a page of the service.
-        until: when it is given up, in seconds of `time.monotonic`, if the source's patience does not end before.
-        faults: takes what was wrong with single records of the answers.
+        query: words, or a paper: the part of `Paper.id` after the colon, or `DOI:…` or `ARXIV:…`. For `papers`, several of the
+            latter separated by spaces.
+        limit: maximum papers; may exceed a page of the service.
+        until: deadline in seconds of `time.monotonic`, if before the end of the source's patience.
+        faults: collects the faults of single records.
     """
 
     operation: Operation
@@ -66,35 +67,35 @@ class Request:
 
 
 class LackingError(LiteratureError):
-    """A source has no such look-up at all. It is passed over for it, which is no failure."""
+    """A source does not support the look-up. It is skipped, which is not a failure."""
 
 
 class Source:
-    """A place where papers are looked up: one method for each operation that it does not lack, with a `Request`.
+    """A source of papers: one method per supported operation, with a `Request`.
 
-    Lists come best first, and hold nothing outside the window. `paper` gives one or none, whenever it came out;
-    `papers` those of several that the source has, in one request for many.
+    Lists are sorted best first and contain nothing outside the window. `paper` gives one or none, of any date; `papers` those of
+    several that the source has, in one request for many.
     """
 
     name: SourceName
     lacking: ClassVar[Mapping[str, str]] = {}
-    """Operations that it has not, each with the reason; known beforehand, so that nobody is asked in vain."""
+    """Unsupported operations with reasons, known before any request."""
     tells_retractions: ClassVar[bool] = False
 
     def deadline(self) -> float:
-        """When a look-up that begins now is given up, in seconds of `time.monotonic`."""
+        """The deadline of a look-up that begins now, in seconds of `time.monotonic`."""
         return math.inf
 
     async def look_up(self, request: Request) -> list[Paper]:
-        """The papers; an empty list means that the source was asked and knows nothing. Raises `LiteratureError` where
-        it cannot be reached, refuses, answers nonsense, or has no such look-up."""
+        """The papers; an empty list means that the source answered and has none. Raises `LiteratureError` if it cannot be reached,
+        refuses, gives an invalid answer, or does not support the look-up."""
         if why := self.lacking.get(request.operation):
             raise LackingError(why, source=self.name)
         operation: Callable[[Request], Awaitable[list[Paper]]] = getattr(self, request.operation)
         return await operation(replace(request, until=min(request.until, self.deadline())))
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close connections."""
 
 
 T = TypeVar("T")
@@ -106,23 +107,23 @@ _CONNECTIONS = 10
 _MOST_OF_A_REFUSAL = 200
 _MOST_REDIRECTS = 5
 MOST_VALUES = 500_000
-"""In an answer: in memory, the smallest takes ten times the room that it has in a text."""
+"""Maximum values in an answer: in memory, the smallest takes ten times its size as text."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Service(Source):
-    """A source behind HTTP: all that have its name, address and pace share one limiter.
+    """A source behind HTTP; sources with the same name, address and pace share one limiter.
 
-    Connections are kept open between requests, as long as their event loop runs.
+    Connections stay open between requests, while their event loop runs.
 
     Args:
-        pace: how fast it may be asked.
-        retries: how often a failed request is sent again.
-        patience: seconds for one look-up, waits for the limiter and retries counted.
+        pace: the rate limit.
+        retries: maximum number of retries of a failed request.
+        patience: maximum seconds of one look-up, with waits for the limiter and retries.
         address: of the service, or of a mirror.
-        key_env: environment variable for the key, of services that give keys.
-        key: what that variable holds, if anything.
-        backoff: most seconds of the first wait between two tries; it doubles with each try, and is random.
+        key_env: environment variable for the key, for services with keys.
+        key: the value of that variable, if any.
+        backoff: maximum seconds of the first wait between two tries. It doubles with each try and is randomised.
     """
 
     name: SourceName
@@ -139,7 +140,7 @@ class Service(Source):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Sent to the service with every request, and to nobody to whom it sends us on."""
+        """Sent to the service with every request, but not to the target of a redirection."""
         return {}
 
     def deadline(self) -> float:
@@ -158,10 +159,10 @@ class Service(Source):
         """One request; see `call`.
 
         Args:
-            url: with everything in it escaped.
+            url: already escaped.
             params: added to its query, not yet escaped.
-            read: reads the answer's body; raises `GarbledError` or `RefusedError` when it is none.
-            body: posted as JSON if given.
+            read: parses the answer's body; raises `GarbledError` or `RefusedError` if it is invalid.
+            body: posted as JSON, if any.
         """
         import httpx
 
@@ -185,22 +186,24 @@ class Service(Source):
                 finally:
                     await response.aclose()
                 request = response.next_request
-                way = f", at {scrubbed(str(request.url))[:_MOST_OF_A_REFUSAL]} to where it sends us on ({status})"
-            raise RefusedError(status, text=f"it sends us on and on{way}")
+                way = (
+                    f", at {scrubbed(str(request.url))[:_MOST_OF_A_REFUSAL]}, after a redirection ({status})"
+                )
+            raise RefusedError(status, text=f"too many redirections{way}")
 
         return await self.call(send, what, until=until)
 
     async def call(self, send: Callable[[], Awaitable[T]], what: str, *, until: float | None = None) -> T:
-        """Send anything at the service's pace, again where that can help.
+        """Send a request at the service's pace, with retries.
 
         Args:
-            send: sends it; raises `RefusedError` and `GarbledError` for bad answers, and lets the client's exceptions
-                through. It is cancelled when time is up.
-            what: what is looked up, for messages.
-            until: the `deadline` of a look-up of several requests; the patience begins anew if not given.
+            send: sends it; raises `RefusedError` and `GarbledError` for bad answers, and passes the client's exceptions on. It is
+                cancelled at the deadline.
+            what: the subject of the look-up, for messages.
+            until: the `deadline` of a look-up with several requests; by default now plus the patience.
 
         Raises:
-            LiteratureError: the service refuses, cannot be reached, answers nonsense, or takes too long.
+            LiteratureError: the service refuses, cannot be reached, gives an invalid answer, or takes too long.
         """
         until, began = self.deadline() if until is None else until, time.monotonic()
         retry = Retry(
@@ -214,12 +217,12 @@ class Service(Source):
             if began >= until:
                 raise SlowError
             return await retry.send(send)
-        except Exception as error:  # the clients have trees of their own; what is not theirs is raised again
+        except Exception as error:  # each client has its own exceptions; others are raised again
             if not is_failure(error):
                 raise
             tried = {0: "not asked", 1: "once"}.get(retry.tries, f"{retry.tries} times")
             late = isinstance(error, SlowError) and until - began < self.patience / 2
-            # Who waits in line for another try has been told by the try before what is the matter.
+            # If time ran out while waiting for another try, report the failure of the last try.
             cause = retry.failure if isinstance(error, OverdueError) and retry.failure else error
             raise LiteratureError(
                 f"{self.name}: {what}: {self._in_words(error, retry)}",
@@ -234,7 +237,7 @@ class Service(Source):
             await held[1].aclose()
 
     async def _client(self) -> "httpx.AsyncClient":
-        """The client of this event loop: connections cannot be shared between loops, and end with theirs."""
+        """The client of this event loop: loops cannot share connections, which end with them."""
         import httpx
 
         loop = asyncio.get_running_loop()
@@ -255,7 +258,7 @@ class Service(Source):
         return client
 
     async def _sign(self, request: "httpx.Request") -> None:
-        """Called for each request, those of redirections too, which take over the headers of the one before."""
+        """Called for each request, including redirections, which copy the headers of the previous request."""
         import httpx
 
         home, to = httpx.URL(self.address), request.url
@@ -272,9 +275,9 @@ class Service(Source):
                     f"{self._in_words(retry.failure)}; no time is left for another try (literature.patience)"
                 )
             case OverdueError(paused=True):
-                return f"the service wants to be left alone, {error.seconds:.0f} s from now on"
+                return f"rate limited by the service for another {error.seconds:.0f} s"
             case OverdueError():
-                return f"too many ask it already, a turn would come in {error.seconds:.0f} s"
+                return f"rate limit: too many requests are waiting, the next slot is in {error.seconds:.0f} s"
             case SlowError():
                 return f"no answer within {self.patience:g} s (literature.patience)"
             case RefusedError(status=401 | 403) if self.key:
@@ -291,19 +294,19 @@ class Service(Source):
             case RefusedError(status=401 | 403) if self.key:
                 return f"fix the key in {self.key_env}, or unset it"
             case RefusedError(status=401 | 403 | 429) | OverdueError() if self.key_env and not self.key:
-                return f"get a key of the service and export {self.key_env}=…, or ask again later"
+                return f"get a key for the service and export {self.key_env}=…, or try again later"
             case RefusedError(status=429) | OverdueError() | SlowError():
-                return "ask again later, or raise literature.patience"
+                return "try again later, or raise literature.patience"
             case RefusedError(status=status) if not is_passing(status):
                 return f"fix the request, or {address} if it is set"
             case RefusedError():
-                return "ask again later, or take the source out of literature.cascade"
+                return "try again later, or remove the source from literature.cascade"
             case _:
                 return f"check the network, and {address} if it is set"
 
 
 async def _hold(client: "httpx.AsyncClient") -> AsyncGenerator[None]:
-    """Keeps a client until it is closed, or its event loop ends: that closes the generators begun in it."""
+    """Keeps a client until it is closed or its event loop ends, which closes its generators."""
     try:
         yield
     finally:
@@ -312,31 +315,31 @@ async def _hold(client: "httpx.AsyncClient") -> AsyncGenerator[None]:
 
 @cache
 def _certificates() -> "ssl.SSLContext":
-    """The certificates that are trusted; reading them takes longer than many a request."""
+    """The trusted certificates; loading them takes longer than many a request."""
     import httpx
 
     return httpx.create_ssl_context()
 
 
 def few_values(body: bytes, marks: bytes) -> bytes:
-    """The body; raises `GarbledError` where it holds so many values, told by their marks, that they would fill the memory."""
+    """The body; raises `GarbledError` if its number of values, counted by punctuation, would fill the memory."""
     if sum(body.count(mark) for mark in marks) > MOST_VALUES:
         raise GarbledError(f"more than {MOST_VALUES:,} values")
     return body
 
 
 def read_json(body: bytes) -> Any:
-    """The JSON of an answer; what is no number (NaN, one of a hundred digits) is null. Raises `GarbledError`."""
+    """The JSON of an answer; invalid numbers (NaN, one of a hundred digits) are null. Raises `GarbledError`."""
     try:
         text = few_values(body, b",:[{").decode("utf-8-sig")
         value = json.loads(text, parse_constant=lambda _: None, parse_int=_number)
-        if "\\ud" in text or "\\uD" in text:  # maybe half a letter
+        if "\\ud" in text or "\\uD" in text:  # possibly a lone surrogate
             value = json.loads(printable(json.dumps(value, ensure_ascii=False)))
         return value
     except RecursionError as error:
         raise GarbledError("its JSON is nested too deep") from error
     except ValueError as error:
-        raise GarbledError(f"no JSON; it begins {body[:60].decode(errors='replace')!r}") from error
+        raise GarbledError(f"not JSON; it begins {body[:60].decode(errors='replace')!r}") from error
 
 
 def _number(digits: str) -> int | None:
@@ -344,7 +347,7 @@ def _number(digits: str) -> int | None:
 
 
 def parse(shape: type[_Shape], body: bytes) -> _Shape:
-    """The answer as its shape says; raises `GarbledError`, which names the places that are not."""
+    """The validated answer; raises `GarbledError` with the invalid parts."""
     try:
         return shape.model_validate(read_json(body))
     except ValidationError as error:
@@ -354,24 +357,27 @@ def parse(shape: type[_Shape], body: bytes) -> _Shape:
 def papers_of(
     records: Sequence[T], fields: Callable[[T], Mapping[str, Any] | None], request: Request
 ) -> list[Paper]:
-    """The papers of a service's records; one that cannot be read is told in the request's `faults`.
+    """The papers of a service's records, without markup; unreadable ones are added to the request's `faults`.
 
     Args:
-        fields: a record as the fields of a paper, or None for one that is none; what it trips over is a fault of the record.
+        fields: a record as the fields of a paper, or None for no paper; its exceptions are faults of the record.
 
     Raises:
-        GarbledError: not one of the records can be read.
+        GarbledError: none of the records can be read.
     """
     papers, faulty, fault = list[Paper](), 0, ""
     for number, record in enumerate(records, 1):
         try:
             if values := fields(record):
-                papers.append(Paper.model_validate(values))
+                title, abstract = (plain(values.get(name) or "") for name in ("title", "abstract"))
+                title = " ".join(title.split())
+                paper = Paper.model_validate({**values, "title": title, "abstract": abstract})
+                papers += [paper] if title else []
             continue
         except ValidationError as error:
             why = describe(error)
         except (AttributeError, LookupError, TypeError):
-            why = "no record of a paper"
+            why = "not a record of a paper"
         except ValueError as error:
             why = in_short(error, 100)
         faulty, fault = faulty + 1, fault or f"record {number}: {why}"
@@ -382,3 +388,14 @@ def papers_of(
         raise GarbledError(told)
     request.faults.append(told)
     return papers
+
+
+def moves(page: Sequence[Paper], seen: set[str]) -> bool:
+    """Whether a page has papers that the pages before it did not have; a service may ignore where a page begins.
+
+    Args:
+        seen: the ids of the pages before, to which those of this one are added.
+    """
+    before = len(seen)
+    seen.update(paper.id for paper in page)
+    return not page or len(seen) > before

@@ -1,4 +1,4 @@
-"""Real targets of the relative quality ranking (Review and Rebuttal, §4.1): a paper, and what was known before it."""
+"""Real targets of the relative quality ranking (Review and Rebuttal, §4.1): a paper and its prior work."""
 
 import hashlib
 import heapq
@@ -25,11 +25,11 @@ from manyheads.papers import Paper, fold
 
 _T = TypeVar("_T")
 
-# Papers of datasets, kept on disk while their references are matched.
+# Papers of datasets, on disk while their references are matched.
 
 
 class Entry(NamedTuple):
-    """What targets need of a dataset's paper; `source` is the number of the dataset."""
+    """Fields of a dataset's paper needed for targets; `source` is the number of the dataset."""
 
     source: int
     id: str
@@ -41,13 +41,13 @@ class Entry(NamedTuple):
 
 
 class Entries:
-    """Papers in a file, by number from 0: no text of millions of papers is kept in memory."""
+    """Papers in a file, by number from 0, to keep millions of texts out of memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._starts, self._size = file, array("q"), 0
 
     def add(self, entry: Entry) -> None:
-        """Put a paper at the end."""
+        """Append a paper."""
         self._starts.append(self._size)
         self._size += self._write(json.dumps(entry).encode() + b"\n")
 
@@ -61,15 +61,15 @@ class Entries:
         return map(_entry, self._file)
 
     def _write(self, line: bytes) -> int:
-        """Write a line, or all that waits to be written; how many bytes that were."""
+        """Write a line, or the whole buffer; returns the number of bytes."""
         try:
             if not line:
                 self._file.flush()
             return self._file.write(line)
         except OSError as error:
             raise CorpusError(
-                f"papers cannot be kept on the disk while references are matched: {error.strerror or error}",
-                hint="make room there, or set TMPDIR to a folder with more, and run the same command again",
+                f"cannot write papers to disk for matching references: {error.strerror or error}",
+                hint="free some space, or set TMPDIR to another folder, and run the same command again",
             ) from error
 
 
@@ -78,17 +78,17 @@ def _entry(line: bytes) -> Entry:
     return Entry._make((*fields, tuple(references)))
 
 
-# What was known before a paper: nothing later than it, and nothing that tells the paper's own idea.
+# A paper's prior work: nothing later, and nothing that contains the paper's own idea.
 
 
 RUN = 8
-"""Words in a row that texts seldom have in common but where one is made of the other."""
+"""Number of consecutive words that two texts seldom share unless one is based on the other."""
 RETOLD = 1 / 3
-"""Of the runs of the shorter text: from there on both tell the same, a preprint, say, and its extended version."""
+"""Share of the shorter text's runs above which both have the same content, such as a preprint and its extended version."""
 
 
 def retells(text: str, other: str) -> bool:
-    """Whether two texts have so many words in a row in common that one tells what the other does."""
+    """Whether two texts share enough runs of words to have the same content."""
 
     def runs(text: str) -> set[tuple[str, ...]]:
         words = re.findall(r"\w+", text.casefold())
@@ -102,28 +102,28 @@ _W = TypeVar("_W", Paper, Entry)
 
 
 def before(paper: Paper | Entry, others: Iterable[_W]) -> list[_W]:
-    """Those of other papers that may stand in the paper's background."""
+    """Other papers suitable for the paper's background."""
     return [
         one for one in others if not later(one.year, paper.year) and not retells(one.abstract, paper.abstract)
     ]
 
 
-# A case of a suite: a paper as the target, and the abstracts from which ideas beside it begin.
+# A case of a suite: a paper as the target, and the abstracts given to the author of new ideas.
 
 WITHOUT_ABSTRACT = "without an abstract"
 SPARE = 10
-"""Drawn beyond what is wanted, for those whose texts turn out not to be enough."""
+"""Extra papers drawn, in case of insufficient texts."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """Which papers may be targets, how many are drawn, and what is told beside them.
+    """Which papers may be targets, how many to draw, and their backgrounds.
 
     Attributes:
-        count: targets, at most.
-        least, most: texts of a background; with more, some are drawn.
-        after: a year; targets are of later ones.
-        citations: of a target, at least.
+        count: maximum number of targets.
+        least, most: minimum and maximum texts of a background; beyond the maximum, a sample is drawn.
+        after: a year; only later papers are targets.
+        citations: minimum citations of a target.
         seed: of both draws.
     """
 
@@ -135,28 +135,28 @@ class Wish:
     seed: int = 0
 
     def unfit(self, paper: Paper | Entry) -> str | None:
-        """Why a paper is no target, whatever it cites."""
+        """Why a paper cannot be a target, apart from its references."""
         if not paper.abstract.strip():
             return WITHOUT_ABSTRACT
         if self.after is not None and (paper.year is None or paper.year <= self.after):
-            return f"not known to be later than {self.after}"
+            return f"not known to be after {self.after}"
         if self.citations is not None and paper.citations is None:
-            return "with nobody telling how often they are cited"
+            return "with unknown citation counts"
         if self.citations is not None and (paper.citations or 0) < self.citations:
-            return f"cited less than {self.citations} times"
+            return f"with fewer than {self.citations} citations"
         return None
 
     @property
     def too_few(self) -> str:
-        """Why a paper is no target for its references."""
+        """Why a paper cannot be a target because of its references."""
         if self.least == 1:
-            return "with no reference that is to be had with an abstract"
-        return f"with fewer than {self.least} references that are to be had with an abstract"
+            return "without references with an available abstract"
+        return f"with fewer than {self.least} references with an available abstract"
 
     def draw(self, papers: Iterable[tuple[Sequence[str], _T]]) -> list[_T]:
-        """`SPARE` more than are wanted; who is drawn depends on the names given with each, whatever else is read.
+        """A sample with `SPARE` extra papers; it depends only on the names of the papers.
 
-        With a larger count, the same come first.
+        A larger count extends the sample.
         """
 
         def place(one: tuple[Sequence[str], _T]) -> bytes:
@@ -165,7 +165,7 @@ class Wish:
         return [paper for _, paper in heapq.nsmallest(self.count + SPARE, papers, key=place)]
 
     def some(self, of: str, texts: Sequence[_T]) -> Sequence[_T]:
-        """At most `most` of what a paper's background could be, in the order given."""
+        """A sample of at most `most` possible background papers, in order."""
         if len(texts) <= self.most:
             return texts
         places = sorted(random.Random(f"{self.seed} {of}").sample(range(len(texts)), self.most))
@@ -177,8 +177,8 @@ class Case:
     """A target with its background.
 
     Attributes:
-        id: of the paper, where it comes from.
-        about: for readers alone: nothing of it is shown to an agent.
+        id: the paper's id in its source.
+        about: for readers only, never shown to agents.
         background, target: titles and abstracts.
     """
 
@@ -189,7 +189,7 @@ class Case:
 
     @classmethod
     def of(cls, paper: Paper | Entry, background: Sequence[Paper] | Sequence[Entry], of: str) -> "Case":
-        """A paper as a target; `of` says in words of what the background is some."""
+        """A paper as a target; `of` describes the set from which the background was drawn."""
 
         def text(one: Paper | Entry) -> str:
             return f"{' '.join(one.title.split())}\n\n{' '.join(one.abstract.split())}"
@@ -201,12 +201,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Targets:
-    """What was drawn.
+    """The result of a draw.
 
     Attributes:
-        fit: papers that could have been drawn.
-        passed: papers that could not, by reason.
-        silent: services that could not be asked, so that a background may lack something.
+        fit: number of suitable papers.
+        passed: numbers of unsuitable papers, by reason.
+        silent: services that failed, so that a background may be incomplete.
     """
 
     cases: tuple[Case, ...]
@@ -216,23 +216,23 @@ class Targets:
 
 
 def reasons(passed: Counter[str]) -> str:
-    """Why papers were passed over and how many, the most frequent first; empty where there were none."""
+    """The reasons and numbers of unsuitable papers, most frequent first; empty if there were none."""
     return "; ".join(f"{count:,} {why}" for why, count in passed.most_common() if count)
 
 
 def need_new(path: Path) -> None:
-    """Raises `CorpusError` where no file can be made, or there is one: what was paid for or edited is not written over."""
+    """Raises `CorpusError` if the file cannot be created, or exists: paid or edited results are not overwritten."""
     if path.exists():
-        raise CorpusError(f"{path}: is there already", hint="choose another --out, or remove it")
+        raise CorpusError(f"{path}: already exists", hint="choose another --out, or remove it")
     if not path.parent.is_dir():
         raise CorpusError(
-            f"{path}: {path.parent} is no folder", hint="choose another --out, or make the folder"
+            f"{path}: {path.parent} is not a folder", hint="choose another --out, or make the folder"
         )
 
 
 def write_cases(path: Path, cases: Sequence[Case]) -> None:
-    """Write the cases of a suite, a line each; a number tells one from others of the same id. Raises `CorpusError`
-    where the file cannot be written."""
+    """Write the cases of a suite, a line each; a number is added to repeated ids. Raises `CorpusError` if the file cannot be
+    written."""
     seen, lines = Counter[str](), list[str]()
     for case in cases:
         seen[case.id] += 1
@@ -247,15 +247,15 @@ def write_cases(path: Path, cases: Sequence[Case]) -> None:
         ) from error
 
 
-# Targets among the contemporary papers of a corpus, which knows no references: its past papers stand for them.
+# Targets among the contemporary papers of a corpus without references: similar past papers replace them.
 
 LOOKED_AT = 3
-"""Times as many near papers are looked at as are told: some have no abstract, or are one paper under several ids."""
+"""Similar papers checked per paper needed: some have no abstract, or are duplicates under several ids."""
 
 
 async def targets_in(ecosystem: Ecosystem, wish: Wish) -> Targets:
-    """Draw contemporary papers, each with the past papers nearest to it that have an abstract. Raises `CorpusError`
-    where none can be a target."""
+    """Draw contemporary papers, each with the most similar past papers with an abstract. Raises `CorpusError` if none is
+    suitable."""
     passed, cases, fit = Counter[str](), list[Case](), 0
 
     def candidates() -> Iterator[tuple[Sequence[str], Paper]]:
@@ -276,43 +276,42 @@ async def targets_in(ecosystem: Ecosystem, wish: Wish) -> Targets:
             near.setdefault(fold(one.title), one)
         background = [*near.values()][1 : wish.most + 1]
         if len(background) < wish.least:
-            passed[f"with fewer than {wish.least} past papers that have an abstract"] += 1
+            passed[f"with fewer than {wish.least} past papers with an abstract"] += 1
         else:
-            of = "the past papers nearest to it, as this corpus knows no references"
+            of = "the most similar past papers (this corpus has no references)"
             cases.append(Case.of(paper, background, of))
     if not cases:
         raise CorpusError(
-            f"corpus {ecosystem.meta.name}: no contemporary paper in it can be a target",
+            f"corpus {ecosystem.meta.name}: no contemporary paper is suitable as a target",
             tried=reasons(passed),
-            hint="manyheads corpus info says what is in it",
+            hint="manyheads corpus info describes the corpus",
         )
     return Targets(tuple(cases), fit, passed)
 
 
-# Targets that the user names, with their references as literature services tell them.
+# Targets named by the user, with references from literature services.
 
 MOST_LISTED = 1000
-"""References of a paper that are asked for, at most."""
+"""Maximum references requested per paper."""
 
 
 async def targets_named(library: Library, names: Sequence[str], wish: Wish) -> Targets:
-    """These papers, each with those of its references of which a service knows the abstract.
+    """These papers, each with its references that have an abstract in a service.
 
     Args:
         names: ids, DOIs, arXiv numbers or exact titles.
 
     Raises:
-        LiteratureError: a paper is known to no service, a service that may know of more could not be asked, or none
-            of the papers can be a target.
+        LiteratureError: no service knows a paper, a service that may have more failed, or none of the papers is suitable.
     """
     cases, passed, silent = dict[str, Case](), Counter[str](), dict[str, None]()
     for name in names:
         if (paper := await library.paper(name)) is None:
             raise LiteratureError(
-                f"{name}: no source knows such a paper",
+                f"{name}: no source has this paper",
                 source="literature",
                 fault="lacking",
-                hint="name it by DOI:…, arXiv:…, or its exact title",
+                hint="use DOI:…, arXiv:…, or the exact title",
             )
         if why := wish.unfit(paper):
             passed[why] += 1
@@ -324,47 +323,47 @@ async def targets_named(library: Library, names: Sequence[str], wish: Wish) -> T
         if len(background) >= wish.least:
             of = f"its {len(findings.papers)} references"
             cases.setdefault(paper.key, Case.of(paper, wish.some(paper.id, background), of))
-        elif findings.degraded:  # too few references are no fact about a paper where a source was silent
+        elif findings.degraded:  # too few references prove nothing if a source failed
             raise LiteratureError(
-                f"{paper.id}: too few references came, but some sources failed: {', '.join(findings.degraded)}",
+                f"{paper.id}: too few references found, and some sources failed: {', '.join(findings.degraded)}",
                 source=findings.degraded[0],
-                hint="run the same command again, or leave the source out: --source",
+                hint="run the same command again, or exclude the source with --source",
             )
         else:
             passed[wish.too_few] += 1
     if not cases:
         raise LiteratureError(
-            "none of these papers can be a target",
+            "none of these papers is suitable as a target",
             source="literature",
             fault="lacking",
             tried=reasons(passed),
-            hint="name other papers, or lower --least",
+            hint="use other papers, or lower --least",
         )
     return Targets(tuple(cases.values()), len(cases), passed, tuple(silent))
 
 
-# Targets of datasets that tell references.
+# Targets from datasets with references.
 
-READ_BEFORE = "that were read before"
+READ_BEFORE = "that are duplicates"
 
 
 def open_datasets(sources: Sequence[str], format: str, columns: Mapping[str, str]) -> list[Reader]:  # noqa: A002
-    """The readers of datasets, one each. Raises `CorpusError` where nothing is there, its format is not known, or it
-    is a search, which tells no references."""
+    """The readers of datasets. Raises `CorpusError` if one does not exist, has an unknown format, or is a search, which has no
+    references."""
     if search := next((one for one in sources if is_search(one, format)), None):
-        raise CorpusError(f"{search}: a search tells no references", hint="name papers instead: --paper DOI")
+        raise CorpusError(f"{search}: a search has no references", hint="use papers instead: --paper DOI")
     opening = Opening(format=format, columns=columns)
     return [open_corpus(source, opening) for source in sources]
 
 
 def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets:
-    """Draw targets among papers that have an abstract and enough references with abstracts in these datasets.
+    """Draw targets among the papers in these datasets with an abstract and enough references with abstracts.
 
-    A dataset's ids mean papers of its own; DOIs, arXiv numbers and titles mean papers of all. Each dataset is read once; what
-    is needed of it waits in a temporary file until the references are matched.
+    A dataset's ids refer to its own papers; DOIs, arXiv numbers and titles to papers of all datasets. Each dataset is read once;
+    the needed parts wait in a temporary file until references are matched.
 
     Raises:
-        CorpusError: a dataset cannot be read, the disk is full, or none of the papers can be a target.
+        CorpusError: a dataset cannot be read, the disk is full, or none of the papers is suitable.
     """
     with tempfile.TemporaryFile() as file:
         entries, index, passed, cases, fit = Entries(file), Index(), Counter[str](), list[Case](), 0
@@ -379,10 +378,10 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
                 )
             else:
                 passed[READ_BEFORE] += 1
-        passed["that are no papers"] = rejects.total
+        passed["that are not papers"] = rejects.total
 
         def candidates() -> Iterator[tuple[Sequence[str], tuple[int, Sequence[int]]]]:
-            """Papers that can be a target, and those of their background, by their numbers."""
+            """Suitable papers and those of their backgrounds, by number."""
             nonlocal fit
             for number, paper in report_each(enumerate(entries), "references", tell):
                 why = wish.unfit(paper) or ("" if paper.references else "without references")
@@ -405,9 +404,9 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
                 cases.append(Case.of(paper, background, f"its {len(paper.references)} references"))
     if not cases:
         raise CorpusError(
-            f"{', '.join(reader.name for reader in readers)}: no paper in it can be a target",
+            f"{', '.join(reader.name for reader in readers)}: no paper is suitable as a target",
             tried=reasons(passed),
-            hint="name datasets that tell references together with those that hold the papers referred to, or ask for "
+            hint="use datasets with references together with those of the cited papers, or ask for "
             "fewer: --least",
         )
     return Targets(tuple(cases), fit, passed)

@@ -8,10 +8,10 @@ both stand beside the judge's, without which a share of alignment says little.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, product
-from math import nan
 from statistics import fmean
 from typing import Any
 
+from manyheads.measures.forms import LISTED
 from manyheads.measures.ranking import TARGET, JudgedSet, Rankings, relative_quality
 from manyheads.measures.statistics import Mean, group_means, kendall_tau, kendall_w, mean_of
 from manyheads.texts import count
@@ -75,10 +75,12 @@ class Alignment:
     means: Mapping[str, Mean | None]
 
     @property
-    def alignment(self) -> float:
-        """1 - D(S), the share by which judge and people agree where the target stands (Table 4)."""
+    def alignment(self) -> float | None:
+        """1 - D(S), the share by which judge and people agree where the target stands (Table 4); None without a judge
+        or a target.
+        """
         difference = self.means["difference"]
-        return 1 - difference.mean if difference else nan
+        return 1 - difference.mean if difference else None
 
 
 def alignments(rankings: Rankings) -> list[Alignment]:
@@ -101,8 +103,8 @@ def alignments(rankings: Rankings) -> list[Alignment]:
             indicator=name,
             sets=some,
             targets=len({each.target for each in some}),
-            raters=len({rater for each in some for rater in each.raters}),
-            rankings=sum(len(each.raters) for each in some),
+            raters=len({rater for each in some for rater in rankings.ranks[each.name]}),
+            rankings=sum(len(rankings.ranks[each.name]) for each in some),
             means={figure: mean(some, figure) for figure in FIGURES},
         )
         for name, some in qualities.items()
@@ -114,7 +116,9 @@ def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any
 
     def data(quality: Alignment) -> dict[str, Any]:
         own = asdict(quality)
-        means = {name: mean["mean"] if name in CHANCE else mean for name, mean in own.pop("means").items()}
+        means = {
+            name: mean["mean"] if mean and name in CHANCE else mean for name, mean in own.pop("means").items()
+        }
         sets = [{**each.pop("figures"), "s_human": each.pop("raters"), **each} for each in own.pop("sets")]
         return {**own, **means, "sets": sets, "alignment": quality.alignment}
 
@@ -123,6 +127,7 @@ def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any
         "sets": len(rankings.sets),
         "rankings": sum(map(len, rankings.ranks.values())),
         "excluded": list(rankings.excluded),
+        "unused": list(rankings.unused),
         "qualities": {each.indicator: data(each) for each in qualities},
     }
 
@@ -135,6 +140,13 @@ def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str
     yield f"{sets}, {raters}, rankings a set: {each}"
     if rankings.excluded:
         yield f"Left out, each with its set: {', '.join(rankings.excluded)}"
+    if rankings.unused:
+        more = f"; and {len(rankings.unused) - LISTED} more" if rankings.unused[LISTED:] else ""
+        yield f"Not used: {count(len(rankings.unused), 'ranking')} ({'; '.join(rankings.unused[:LISTED])}{more})"
+    if not any(each.judge_ranks for each in rankings.sets.values()):
+        yield "No judge among the raters (--judge RATER): figures are of people alone"
+    if not any(each.has_target for each in rankings.sets.values()):
+        yield "No target among the ideas (--target IDEA): S and D(S) are not defined"
     for quality in qualities:
         yield ""
         sets, targets = count(len(quality.sets), "set"), count(quality.targets, "target")
@@ -149,7 +161,8 @@ def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str
         for one in quality.sets:
             people = ", ".join(f"{rater} {s:.2f}" for rater, s in sorted(one.raters.items()))
             judge, difference = one.figures["s_judge"], one.figures["difference"]
-            yield f"  {one.name}: S of the judge {judge:.2f}, of {people}; D(S) {difference:.2f}"
+            if judge is not None and difference is not None:
+                yield f"  {one.name}: S of the judge {judge:.2f}, of {people}; D(S) {difference:.2f}"
     yield ""
     yield (
         "D(S) = |S of a person - S of the judge in one order|, alignment = 1 - D(S). Means are over targets, "
@@ -170,17 +183,18 @@ def _figure(mean: Mean | None, alone: bool) -> str:
 def _agreement(name: str, judged: JudgedSet, ranks: Mapping[str, tuple[int, ...]]) -> SetAgreement:
     ideas, people = len(judged.numbers) - 1, list(ranks.values())
     pairs, both = list(combinations(people, 2)), list(product(people, judged.judge_ranks))
-    raters = {rater: relative_quality(each[TARGET], ideas) for rater, each in ranks.items()}
+    placed = judged.has_target
+    raters = {rater: relative_quality(each[TARGET], ideas) for rater, each in ranks.items() if placed}
     s_human = [*raters.values()]
-    s_judge = [relative_quality(each[TARGET], ideas) for each in judged.judge_ranks]
+    s_judge = [relative_quality(each[TARGET], ideas) for each in judged.judge_ranks if placed]
     anywhere = [relative_quality(rank, ideas) for rank in range(1, ideas + 2)]
     figures = {
-        "s_judge": fmean(s_judge),
-        "s_human": fmean(s_human),
+        "s_judge": _mean(s_judge),
+        "s_human": _mean(s_human),
         "difference": _difference(product(s_human, s_judge)),
         "between_people": _difference(combinations(s_human, 2)),
         "by_chance": _difference(product(s_human, anywhere)),
-        "of_means": abs(fmean(s_human) - fmean(s_judge)),
+        "of_means": abs(fmean(s_human) - fmean(s_judge)) if s_human and s_judge else None,
         "tau": _mean(kendall_tau(*two) for two in both),
         "tau_between_people": _mean(kendall_tau(*two) for two in pairs),
         "concordance": kendall_w(people),
@@ -188,8 +202,9 @@ def _agreement(name: str, judged: JudgedSet, ranks: Mapping[str, tuple[int, ...]
         "first_between_people": _mean(one.index(1) == other.index(1) for one, other in pairs),
         "first_by_chance": 1 / (ideas + 1),
     }
+    orders = len(judged.judge_ranks)
     return SetAgreement(
-        name, judged.run, judged.indicator, judged.target, ideas, len(s_judge), raters, figures
+        name, judged.run, judged.indicator, judged.target, ideas + (not placed), orders, raters, figures
     )
 
 

@@ -14,7 +14,7 @@ from manyheads.config.files import common
 from manyheads.core.results import Part, read_result
 from manyheads.errors import ConfigError, CorpusError, EmbeddingError, MeasureError
 from manyheads.measures.novelty import Normalise
-from manyheads.measures.papers import Floats, Papers, load_papers
+from manyheads.measures.papers import Floats, Papers, load_papers, load_titled
 from manyheads.papers import Period, fold
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ class MeasuringCorpus:
     model: Embedder
     past: Papers
     contemporary: Papers
+    progress: "Progress | None" = None
+
+    def titled_past(self) -> Papers:
+        """B_past by title and abstract, see `load_titled`."""
+        return load_titled(self.folder, self.meta, self.model, self.progress)
 
     @classmethod
     def open(
@@ -58,7 +63,7 @@ class MeasuringCorpus:
                 hint=f"choose its model: --set embedding={own[0]}, or build the corpus again",
             )
         papers = load_papers(folder, meta, model, progress)
-        return cls(folder, meta, model, papers["past"], papers["contemporary"])
+        return cls(folder, meta, model, papers["past"], papers["contemporary"], progress)
 
     def ids_by_title(self, titles: Iterable[str]) -> list[str]:
         """Ids of the papers that bear one of these titles, whatever their case and signs."""

@@ -10,7 +10,9 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite, nan
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,6 +29,8 @@ LARGEST = 50_000_000
 """Bytes of a table."""
 LISTED = 8
 """Problems of a message, at most."""
+MISSING = ("", "na", "n/a", "n.a.", "nan", "null", "none", "-", "–", "?", ".")
+"""Cells of other people's tables in which nothing was answered, in lower case."""
 
 
 @dataclass(frozen=True)
@@ -146,13 +150,24 @@ class Row:
     def __getitem__(self, column: str) -> str:
         return self.cells.get(column, "")
 
-    def problems_of(self, column: str, lowest: int, highest: int) -> Iterator[str]:
-        """What is wrong with a cell that should hold a whole number."""
+    def missing(self, column: str) -> bool:
+        """Whether a cell of somebody else's table holds no answer."""
+        return self[column].lower() in MISSING
+
+    def number(self, column: str) -> float:
+        """The number in a cell, not a number where there is none; a comma is read as a point."""
         cell = self[column]
+        plain = re.fullmatch(r"[+-]?[0-9]{1,15}([.,][0-9]{1,15})?", cell)
+        return float(cell.replace(",", ".")) if plain else nan
+
+    def problems_of(self, column: str, lowest: float, highest: float, *, whole: bool = True) -> Iterator[str]:
+        """What is wrong with a cell that should hold a number, as a rule a whole one."""
+        cell, number = self[column], self.number(column)
         if not cell:
             yield f"{self.place}: column {column}: empty"
-        elif not re.fullmatch(r"[0-9]{1,9}", cell) or not lowest <= int(cell) <= highest:
-            yield f"{self.place}: column {column}: {cell!r} is no whole number from {lowest} to {highest}"
+        elif not lowest <= number <= highest or (whole and not number.is_integer()):
+            ends = f" from {lowest:g} to {highest:g}" if isfinite(lowest) else ""
+            yield f"{self.place}: column {column}: {cell!r} is no {'whole ' * whole}number{ends}"
 
 
 @dataclass(frozen=True)
@@ -256,18 +271,34 @@ class Filled:
         )
 
 
-def columns_named(text: str, names: Collection[str]) -> dict[str, str]:
-    """What `--columns rater=who,id=paper` says, of these names of columns. Raises `RatingError` for anything else."""
+def columns_named(text: str, names: Collection[str], others: bool = False) -> dict[str, str]:
+    """What `--columns rater=who,id=paper` says, of these names of columns; of `others` too, if allowed.
+
+    Raises:
+        RatingError: it says anything else.
+    """
     columns = {
         name.strip(): column.strip() for name, _, column in (each.partition("=") for each in text.split(","))
     }
-    if wrong := [name for name, column in columns.items() if name not in names or not column]:
+    if wrong := [
+        name for name, column in columns.items() if not name or not column or not (others or name in names)
+    ]:
         raise RatingError(
             f"--columns: {wrong[0]!r} names no column",
             tried=f"columns of a form: {', '.join(names)}",
             hint=f"--columns {','.join(f'{name}=COLUMN' for name in [*names][:3])}",
         )
     return columns
+
+
+def scale_named(text: str) -> tuple[float, float]:
+    """What `--scale 0-100` says. Raises `RatingError` for anything else."""
+    if ends := re.fullmatch(r"\s*(-?[0-9.]+)\s*(?:-|–|to|:)\s*(-?[0-9.]+)\s*", text):
+        with suppress(ValueError):
+            low, high = map(float, ends.groups())
+            if low < high:
+                return low, high
+    raise RatingError(f"--scale {text!r}: no scale", hint="name the lowest and the highest: --scale 0-100")
 
 
 def read_table(
@@ -297,7 +328,12 @@ def read_table(
         ) from error
     ours = {column.lower(): name for name, column in (columns or {}).items()}
     names = [ours.get(name.lower(), name.lower()) for name in header]
-    if missing := [" or ".join(group) for group in needed if not set(group) & set(names)]:
+    called = {name: f"{column!r} ({name})" for name, column in (columns or {}).items()}
+    if missing := [
+        " or ".join(called.get(name, name) for name in group)
+        for group in needed
+        if not set(group) & set(names)
+    ]:
         present = f"its columns: {', '.join(names)}"
         raise RatingError(f"{path}: no column {', '.join(missing)}", tried=present, hint=hint)
     if twice := sorted(name for name, number in Counter(names).items() if name and number > 1):

@@ -12,6 +12,8 @@ from manyheads.measures.papers import Floats, Means, Papers, nearest
 from manyheads.papers import Period
 
 Normalise = Literal["year", "database", "none"]
+Density = Literal["paper", "abstract"]
+"""How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean distances of abstracts."""
 Search: TypeAlias = Callable[[Period, Floats, int], Sequence[Sequence[str]]]
 """Another search: of a period, the ids of the k papers that it holds to be nearest to each of (q, dim) vectors."""
 NEIGHBOURS = 5
@@ -185,21 +187,8 @@ def novelty_of(old: Surroundings, new: Surroundings) -> Novelty:
     return Novelty(**values, past=old.neighbours, contemporary=new.neighbours, missing=missing)
 
 
-def relative_neighbour_density(
-    vectors: Floats, papers: Papers, *, around: int = AROUND, own: int = OWN
-) -> list[float]:
-    """RND of q texts, (q, dim), each 0…1.
-
-    The share of the text's `around` (P) nearest papers that lie no more thinly than the text does: whose mean
-    distance to their own `own` (Q) nearest papers, themselves left out, is no larger than the text's mean
-    distance to its Q nearest. 1: all around it is denser, the text is new; 0: it sits in the thick of it.
-
-    HD and CD are absolute, so that in a field with many papers no text looks new; RND compares a text with the
-    field that it is in. Distances are Euclidean, as for HD; among unit vectors they rank papers as cosine does.
-
-    Raises:
-        MeasureError: there are fewer than P papers, or not more than Q.
-    """
+def need_field(papers: Papers, around: int, own: int) -> None:
+    """Raises `MeasureError` where there are too few papers for RND."""
     if len(papers) < around or len(papers) <= own:
         # Sizes that fit keep the proportion of the paper's and leave most of the field outside a neighbourhood.
         fitting, larger = min(around, len(papers) // 3), "measure against a larger corpus"
@@ -209,10 +198,45 @@ def relative_neighbour_density(
             f"need {max(around, own + 1)} past papers; the corpus has {len(papers)}",
             hint=f"{smaller} fit this one, and make another measure; or {larger}" if fitting else larger,
         )
-    near = nearest(vectors, papers.vectors, max(around, own))
+
+
+def relative_neighbour_density(
+    vectors: Floats, papers: Papers, *, around: int = AROUND, own: int = OWN, density: Density = "paper"
+) -> list[float]:
+    """RND of q texts, (q, dim), each 0…1.
+
+    The share of the text's `around` (P) nearest papers that lie no more thinly than the text does: whose mean
+    distance to their own `own` (Q) nearest papers, themselves left out, is no larger than the text's mean
+    distance to its Q nearest. 1: all around it is denser, the text is new; 0: it sits in the thick of it.
+
+    HD and CD are absolute, so that in a field with many papers no text looks new; RND compares a text with the
+    field that it is in.
+
+    Args:
+        density: `paper` takes cosine distances, as arXiv 2503.01508 does; vectors should be those of title and abstract.
+            `abstract` takes Euclidean distances, as HD does, of the vectors of abstracts.
+
+    Raises:
+        MeasureError: there are fewer than P papers, or not more than Q.
+    """
+    need_field(papers, around, own)
+    cosine = density == "paper"
+    among = _of_length_one(papers.vectors) if cosine else papers.vectors
+
+    def thinness_of(distances: Floats) -> NDArray[np.float64]:
+        """Mean distance; between vectors of length one, half the squared distance is the cosine distance."""
+        return (distances**2 / 2 if cosine else distances).mean(axis=1, dtype=np.float64)
+
+    near = nearest(_of_length_one(vectors) if cosine else vectors, among, max(around, own))
     rows = near.rows[:, :around]
-    thinness = near.distances[:, :own].mean(axis=1, dtype=np.float64)
+    thinness = thinness_of(near.distances[:, :own])
     needed, where = np.unique(rows, return_inverse=True)
-    around_them = nearest(papers.vectors[needed], papers.vectors, own, without=needed).distances
-    theirs = around_them.mean(axis=1, dtype=np.float64)
+    theirs = thinness_of(nearest(among[needed], among, own, without=needed).distances)
     return (theirs[where.reshape(rows.shape)] <= thinness[:, None]).mean(axis=1).tolist()
+
+
+def _of_length_one(vectors: Floats) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if np.allclose(lengths, 1, atol=1e-3):
+        return vectors
+    return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)

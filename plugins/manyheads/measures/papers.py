@@ -127,6 +127,10 @@ def _distances(points: Floats, which: NDArray[Any], among: Floats, rows: NDArray
 
 FOLDER = "measures"
 """Beside the corpus's banks."""
+TITLED = "measures-titled"
+"""The same of past papers, by title and abstract."""
+AT_ONCE = 256
+"""Texts that are embedded together."""
 TABLE, VECTORS = "papers.json", "vectors.npy"
 PERIODS: tuple[Period, Period] = ("past", "contemporary")
 TOLD_EVERY = 1000
@@ -194,6 +198,43 @@ def load_papers(
     if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
         _keep(kept, _read_bank(folder, model, progress), meta.fingerprint, broken)
     return {period: _mapped(kept / period) for period in PERIODS}
+
+
+def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None) -> Papers:
+    """B_past with the vectors of title and abstract together; the first time, all of it is embedded and kept.
+
+    Raises:
+        CorpusError: the corpus cannot be read, has no past papers, or its folder cannot be written.
+    """
+    kept = folder / TITLED
+    if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
+        _keep(kept, {"past": _embed_titled(folder, model, progress)}, meta.fingerprint, broken)
+    return _mapped(kept / "past")
+
+
+def titled(title: str, abstract: str) -> str:
+    """Title and abstract as one text."""
+    return f"{title.strip()}\n{abstract.strip()}".strip()
+
+
+def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") -> Papers:
+    from manyheads.bank.knowledge import KnowledgeBank
+    from manyheads.bank.store import Filter
+
+    rows, texts, vectors = list[tuple[Any, ...]](), list[str](), list[Floats]()
+    with KnowledgeBank.open(folder, model, read_only=True) as bank:
+        for record in bank.store.scroll(Filter(equals={"period": "past"})):
+            known = record.payload
+            rows.append((record.id, known["title"], known["year"], known.get("citations")))
+            texts.append(titled(known["title"], known.get("abstract") or ""))
+    if not rows:
+        raise CorpusError(f"{folder}: the corpus has no past papers to measure against")
+    for start in range(0, len(texts), AT_ONCE):
+        vectors.append(model.embed(texts[start : start + AT_ONCE]))
+        if progress is not None:
+            progress("embedding titles and abstracts", min(start + AT_ONCE, len(texts)), len(texts))
+    columns: Any = zip(*rows, strict=True)
+    return Papers.of(*columns, vectors=np.concatenate(vectors))
 
 
 def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> dict[Period, Papers]:

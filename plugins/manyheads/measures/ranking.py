@@ -3,7 +3,8 @@
 import hashlib
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from string import ascii_uppercase
@@ -13,7 +14,7 @@ from pydantic import Field, model_validator
 from manyheads.core.results import Part, RankedItem, RankedOrder
 from manyheads.errors import MeasureError, RatingError
 from manyheads.forms import as_ranked
-from manyheads.measures.forms import Filled, Form, Key, Layout, Row, anonymous, judged_run
+from manyheads.measures.forms import LISTED, Filled, Form, Key, Layout, Row, anonymous, judged_run, read_table
 from manyheads.measures.statistics import kendall_w
 from manyheads.prompts import Prompts
 from manyheads.resources import Resources
@@ -134,6 +135,8 @@ def fingerprint(text: str) -> str:
     return digest(" ".join(text.split()).lstrip("'"))
 
 
+COLUMNS = ("rater", "set", "idea", "rank")
+"""What a table of rankings has to tell."""
 LAYOUT = Layout(
     command="manyheads ranking form",
     table=("rater", "set", "quality", "idea", "text", "rank", "comment"),
@@ -289,7 +292,8 @@ class JudgedSet:
 
     Attributes:
         numbers: by letter, which text it is; 0 is the target.
-        judge_ranks: for each of the judge's orders the rank of each text, from 1, the target first.
+        judge_ranks: for each of the judge's orders the rank of each text, from 1, the target first; none without a judge.
+        has_target: whether number 0 is a target, and no idea as the others.
     """
 
     indicator: str
@@ -297,17 +301,20 @@ class JudgedSet:
     run: str
     numbers: Mapping[str, int]
     judge_ranks: tuple[tuple[int, ...], ...]
+    has_target: bool = True
 
 
 @dataclass(frozen=True)
 class Rankings:
     """What people ranked: by set, then rater, the rank of each text, from 1, the target first; what the key has of these
-    sets; and the rows, as `file:row`, that were named to leave their sets out.
+    sets; the rows, as `file:row`, that were named to leave their sets out; and rankings of other people's tables that
+    are not used, with the reason.
     """
 
     ranks: Mapping[str, Mapping[str, tuple[int, ...]]]
     sets: Mapping[str, JudgedSet]
     excluded: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
     @property
     def raters(self) -> list[str]:
@@ -364,7 +371,7 @@ def read_rankings(paths: Sequence[Path], key: Key, exclude: Collection[str] = ()
         wrong = list(_problems(rows, key, sets.get(name)))
         problems += wrong
         if not wrong:
-            by_number = {sets[name].numbers[row["idea"]]: int(row["rank"]) for row in rows}
+            by_number = {sets[name].numbers[row["idea"]]: int(row.number("rank")) for row in rows}
             ranks.setdefault(name, {})[rater] = tuple(by_number[number] for number in sorted(by_number))
     filled.refuse(problems)
     if not ranks:
@@ -389,3 +396,75 @@ def _problems(rows: Sequence[Row], key: Key, judged: JudgedSet | None) -> Iterat
                 yield f"{row.place}: {rater} gives {name} the {column} {row[column]} again, after {place}"
     if missing := sorted(set(judged.numbers if judged else ()) - {row["idea"] for row in rows}):
         yield f"{first.place}: {rater} leaves {', '.join(missing)} out of {name}"
+
+
+def own_rankings(
+    paths: Sequence[Path],
+    columns: Mapping[str, str],
+    judges: Collection[str] = (),
+    target: str | None = None,
+    exclude: Collection[str] = (),
+) -> Rankings:
+    """The rankings in tables of another origin, which have no key: a row for each rater, set and idea, with its rank.
+
+    A ranking that lacks an idea of its set, or has two of one rank, is not used. Ranks are numbers, the best the lowest.
+
+    Args:
+        paths: CSV files in UTF-8.
+        columns: what they call `rater`, `set`, `idea` and `rank`; without a set, there is a single one.
+        judges: raters whose rankings are those of the judge.
+        target: the idea that is the target of every set.
+        exclude: rows, as `row` or `file:row`; the whole set of that rater is left out.
+
+    Raises:
+        RatingError: a file cannot be read, a cell is no rank, an idea is ranked twice, a judge or the target is in no set,
+            or nothing is left.
+    """
+    single = "set" not in columns and not any(
+        "set" in row.cells for path in paths for row in read_table(path, (), "")
+    )
+    layout = replace(LAYOUT, names=("idea",) if single else LAYOUT.names)
+    filled, problems = Filled.read(paths, layout, exclude, columns), list[str]()
+    groups: dict[str, dict[str, list[Row]]] = {}
+    for row in filled.rows:
+        problems += [f"{row.place}: column {name}: empty" for name in ("rater", "idea") if not row[name]]
+        if not row.missing("rank"):
+            problems += row.problems_of("rank", -inf, inf, whole=False)
+        groups.setdefault(row["set"] or "all", {}).setdefault(row["rater"], []).append(row)
+    filled.refuse(problems)
+    if strange := sorted(set(judges) - {rater for by_rater in groups.values() for rater in by_rater}):
+        raise RatingError(f"--judge {strange[0]}: no such rater", hint="name a rater of the tables")
+    ranks, sets, unused = dict[str, dict[str, tuple[int, ...]]](), dict[str, JudgedSet](), list[str]()
+    for name, by_rater in groups.items():
+        ideas = [*dict.fromkeys(row["idea"] for rows in by_rater.values() for row in rows)]
+        ideas.sort(key=lambda idea: idea != target)
+        whole = dict[str, tuple[int, ...]]()
+        for rater, rows in by_rater.items():
+            if any(row.place in filled.excluded for row in rows):
+                continue
+            given = {row["idea"]: row.number("rank") for row in rows if not row.missing("rank")}
+            if len({row["idea"] for row in rows}) < len(rows):
+                unused.append(f"{rows[0].place}: {rater} ranks an idea of {name} twice")
+            elif absent := len(ideas) - len(given):
+                unused.append(
+                    f"{rows[0].place}: {rater} ranks {absent} of {len(ideas)} ideas of {name} not at all"
+                )
+            elif len({*given.values()}) < len(ideas):
+                unused.append(f"{rows[0].place}: {rater} gives two ideas of {name} the same rank")
+            else:
+                order = sorted(given.values())
+                whole[rater] = tuple(order.index(given[idea]) + 1 for idea in ideas)
+        people = {rater: each for rater, each in whole.items() if rater not in judges}
+        if len(ideas) < 2 or not people:
+            continue
+        first = ideas[0] == target
+        judged = tuple(each for rater, each in whole.items() if rater in judges)
+        numbers = {idea: number for number, idea in enumerate(ideas)}
+        ranks[name] = people
+        sets[name] = JudgedSet("rank", target if first and target else name, "", numbers, judged, first)
+    if not ranks:
+        why = f": {'; '.join(unused[:LISTED])}" if unused else ""
+        raise RatingError(f"{', '.join(map(str, paths))}: no whole ranking of a person in it{why}")
+    if target and not any(each.has_target for each in sets.values()):
+        raise RatingError(f"--target {target}: in no set", hint="name one of the ideas that are ranked")
+    return Rankings(ranks, sets, filled.excluded, tuple(unused))

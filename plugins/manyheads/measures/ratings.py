@@ -1,14 +1,15 @@
-"""Ratings of texts by people or models, from 1 to 10, and how far a measure agrees with them (VirSci 2025, §4.2, App. C.4).
+"""Ratings of texts by people or models, and how far a measure agrees with them (VirSci 2025, §4.2, App. C.4).
 
-People rate on blind forms; what `manyheads review` has reviewed is read as rated too. Scores come from `manyheads measure`,
+People rate on blind forms, from 1 to 10, or in tables of their own, on any criteria and scale; what `manyheads review` has reviewed is read as rated too. Scores come from `manyheads measure`,
 tables and reviews, and each is paired with the text that it is of.
 """
 
 import math
 import random
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, cast
@@ -48,27 +49,34 @@ class Ratings:
     """What some raters gave some texts.
 
     Attributes:
-        criteria: those on which all of them rated.
-        scores: by text, in the order in which they first come, then rater, then criterion.
+        criteria: what the texts were rated on.
+        scores: by text, in the order in which they first come, then rater, then criterion, as far as there is a rating.
         excluded: rows, as `file:row`, that were left out on demand.
+        scale: the lowest and the highest rating that can be given; None where nobody said so.
+        missing: by criterion, the number of cells without a rating.
+        unread: columns of the tables that are none of these criteria.
     """
 
     criteria: tuple[str, ...]
-    scores: Mapping[str, Mapping[str, Mapping[str, int]]]
+    scores: Mapping[str, Mapping[str, Mapping[str, float]]]
     excluded: tuple[str, ...] = ()
+    scale: tuple[float, float] | None = None
+    missing: Mapping[str, int] = field(default_factory=dict[str, int])
+    unread: tuple[str, ...] = ()
 
     @property
     def raters(self) -> list[str]:
         return list(dict.fromkeys(rater for by_rater in self.scores.values() for rater in by_rater))
 
-    def of(self, criterion: str) -> dict[str, dict[str, int]]:
+    def of(self, criterion: str) -> dict[str, dict[str, float]]:
         """The ratings on one criterion, by text and rater; raises `RatingError` where nobody rated that."""
-        if criterion not in self.criteria:
-            raise RatingError(f"nobody rated {criterion!r}", tried=f"rated: {', '.join(self.criteria)}")
-        return {
-            item: {rater: each[criterion] for rater, each in by_rater.items()}
+        rated = {
+            item: {rater: each[criterion] for rater, each in by_rater.items() if criterion in each}
             for item, by_rater in self.scores.items()
         }
+        if not any(rated.values()):
+            raise RatingError(f"nobody rated {criterion!r}", tried=f"rated: {', '.join(self.criteria)}")
+        return {item: by_rater for item, by_rater in rated.items() if by_rater}
 
     def means(self, criterion: str) -> dict[str, float]:
         """The mean over raters of each text."""
@@ -103,36 +111,57 @@ def read_ratings(
     exclude: Collection[str] = (),
     key: Key | None = None,
     columns: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
 ) -> Ratings:
     """Ratings from filled-in forms: columns `rater`, `id` and at least one criterion, a whole number from 1 to 10.
+
+    Tables of another origin, those with `columns` or a `scale`, may have other criteria, any numbers, and cells
+    without a rating, which are counted.
 
     Args:
         paths: CSV files in UTF-8, parted by comma, semicolon or tab.
         exclude: rows to leave out, as `row` or `file:row`; row 1 is the header, as in a spreadsheet.
         key: of the same form.
         columns: what tables of another origin call `rater`, `id` and the criteria.
+        scale: the lowest and the highest rating of such tables.
 
     Raises:
         RatingError: a file cannot be read, a column or a cell is missing, a rating is none, a rater rated a text
             twice, a text is not in the key or has another title there, or a row to leave out is not there. All that is
             wrong is named by file, row and column.
     """
-    filled = Filled.read(paths, LAYOUT, exclude, columns or {})
-    problems, scores = list[str](), dict[str, dict[str, dict[str, int]]]()
+    foreign, columns = bool(columns or scale), columns or {}
+    criteria = tuple(name for name in columns if name not in LAYOUT.table or name in CRITERIA)
+    layout = replace(LAYOUT, answers=criteria, optional=False) if criteria else LAYOUT
+    filled = Filled.read(paths, layout, exclude, columns)
+    ends = scale or ((-math.inf, math.inf) if foreign else (LOWEST, HIGHEST))
+    problems, missing = list[str](), Counter[str]()
+    scores = dict[str, dict[str, dict[str, float]]]()
     for row in filled.rows:
         if row.place in filled.excluded:
             continue
         problems += [f"{row.place}: column {name}: empty" for name in ("rater", "id") if not row[name]]
-        wrong = [problem for name in filled.answers for problem in row.problems_of(name, LOWEST, HIGHEST)]
+        given = [name for name in filled.answers if not (foreign and row.missing(name))]
+        missing.update(set(filled.answers) - set(given))
+        wrong = [each for name in given for each in row.problems_of(name, *ends, whole=not foreign)]
         problems += [*wrong, *(key.problems_of(row) if key else ())]
         by_rater, rater = scores.setdefault(row["id"], {}), row["rater"]
         if rater in by_rater:
             problems.append(f"{row.place}: {rater} has rated {row['id']} already")
-        by_rater[rater] = {} if wrong else {name: int(row[name]) for name in filled.answers}
+        by_rater[rater] = {} if wrong else {name: row.number(name) for name in given}
     filled.refuse(problems)
-    if not scores:
+    if not any(each for by_rater in scores.values() for each in by_rater.values()):
         raise RatingError(f"{', '.join(map(str, paths))}: no ratings in it")
-    return Ratings(filled.answers, scores, filled.excluded)
+    known = {*LAYOUT.table, *filled.answers}
+    unread = dict.fromkeys(name for row in filled.rows for name in row.cells if name not in known)
+    return Ratings(
+        filled.answers,
+        scores,
+        filled.excluded,
+        scale=None if foreign and not scale else (ends[0], ends[1]),
+        missing=missing,
+        unread=tuple(unread) if foreign else (),
+    )
 
 
 Identity = Mapping[str, str]
@@ -152,7 +181,7 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
     Raises:
         RatingError: a folder holds no such run, two are of the same text, or of different forms.
     """
-    scores, known = dict[str, dict[str, dict[str, int]]](), dict[str, Identity]()
+    scores, known = dict[str, dict[str, dict[str, float]]](), dict[str, Identity]()
     forms = dict[tuple[str, ...], Path]()
     for folder in folders:
         result = _review(folder)
@@ -333,12 +362,23 @@ def _matching(identity: Identity, scores: Sequence[Score]) -> list[Score]:
 
 @dataclass(frozen=True)
 class Rated:
-    """How the texts did on one criterion: the mean of their mean ratings, 1 to 10, and Krippendorff's alpha of the raters,
-    None where nothing can be said of their agreement.
+    """How the texts did on one criterion.
+
+    Attributes:
+        mean: of the texts' mean ratings.
+        alpha: Krippendorff's, of the raters; None where nothing can be said of their agreement.
+        texts: with a rating.
+        ratings: of all of them.
+        missing: cells without a rating.
+        ends: the lowest and the highest rating that was given.
     """
 
     mean: float
     alpha: float | None
+    texts: int
+    ratings: int
+    missing: int
+    ends: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -358,6 +398,8 @@ class Comparison:
     Attributes:
         per_text: fewest and most ratings of a text.
         excluded: rows that were left out on demand.
+        scale: the lowest and the highest rating that can be given, where it is known.
+        unread: columns of the tables that were not read.
     """
 
     texts: int
@@ -367,6 +409,8 @@ class Comparison:
     excluded: tuple[str, ...]
     criteria: dict[str, Rated]
     held: ScoreAgreement | None = None
+    scale: tuple[float, float] | None = None
+    unread: tuple[str, ...] = ()
 
 
 def compare(
@@ -405,11 +449,23 @@ def compare(
         ratings=sum(counts),
         per_text=(min(counts), max(counts)),
         excluded=ratings.excluded,
-        criteria={
-            name: Rated(fmean(ratings.means(name).values()), krippendorff_alpha(ratings.of(name)))
-            for name in ratings.criteria
-        },
+        criteria={name: _rated(ratings, name) for name in ratings.criteria},
         held=held,
+        scale=ratings.scale,
+        unread=ratings.unread,
+    )
+
+
+def _rated(ratings: Ratings, criterion: str) -> Rated:
+    by_text = ratings.of(criterion)
+    every = [rating for by_rater in by_text.values() for rating in by_rater.values()]
+    return Rated(
+        mean=fmean(ratings.means(criterion).values()),
+        alpha=krippendorff_alpha(by_text),
+        texts=len(by_text),
+        ratings=len(every),
+        missing=ratings.missing.get(criterion, 0),
+        ends=(min(every), max(every)),
     )
 
 
@@ -420,9 +476,23 @@ def as_lines(comparison: Comparison) -> Iterator[str]:
     yield f"{count(comparison.texts, 'text')}, {count(comparison.raters, 'rater')}, ratings a text: {each}"
     if comparison.excluded:
         yield f"Left out    {', '.join(comparison.excluded)}"
+    if comparison.unread:
+        yield f"Not read    {', '.join(comparison.unread)} (name a criterion with --columns)"
+    scale = comparison.scale
+    yield (
+        f"Scale       {scale[0]:g} to {scale[1]:g}"
+        if scale
+        else "Scale       not given (--scale LOWEST-HIGHEST); the ratings found are shown with each mean"
+    )
     for name, rated in comparison.criteria.items():
         alpha = "not defined" if rated.alpha is None else f"{rated.alpha:.2f}"
-        yield f"{name:13} mean {rated.mean:.2f}, agreement of raters (Krippendorff's alpha) {alpha}"
+        found = f" between {rated.ends[0]:g} and {rated.ends[1]:g}" * (not scale)
+        missing = f", {rated.missing} missing" * bool(rated.missing)
+        yield (
+            f"{name:13} mean {rated.mean:.2f} of {count(rated.texts, 'text')}, agreement of raters "
+            f"(Krippendorff's alpha) {alpha}; {count(rated.ratings, 'rating')}{found}{missing}"
+        )
+    yield "A mean is over texts, each with the mean of its raters."
     if held := comparison.held:
         yield from ("", f"{held.by} against {held.on}, n = {held.agreement.n}")
         yield _correlation("Pearson r", held.agreement.pearson)

@@ -18,16 +18,18 @@ from manyheads.literature.queries import first_sentence, widen
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.novelty import (
     NEIGHBOURS,
+    Density,
     Neighbour,
     Normalise,
     Novelty,
     Surroundings,
+    need_field,
     novelty,
     novelty_of,
     relative_neighbour_density,
     surroundings,
 )
-from manyheads.measures.papers import Papers
+from manyheads.measures.papers import Papers, titled
 from manyheads.measures.statistics import Mean, mean_of
 from manyheads.papers import Paper, fold
 from manyheads.texts import Subject
@@ -92,6 +94,8 @@ class Score(BaseModel):
     around: int | None = None
     """P and Q of RND, where it was asked for."""
     own: int | None = None
+    density: Density | None = None
+    """How RND was measured."""
     search: Search = "exact"
     against: Literal["corpus", "services"] = "corpus"
     corpus: str | None = None
@@ -119,6 +123,7 @@ def scores(
     normalise: Normalise = "year",
     search: Search = "exact",
     rnd: tuple[int, int] | None = None,
+    density: Density = "paper",
     exclude: Collection[str] = (),
     exclude_same_title: bool = False,
 ) -> list[Score]:
@@ -127,6 +132,7 @@ def scores(
     Args:
         search: `approximate` asks the index of the corpus's bank, where it has one, for the nearest papers; not for RND.
         rnd: P and Q of the relative neighbour density, if it is wanted.
+        density: how it is measured; as in its `paper`, all past papers are embedded with their titles the first time.
         exclude: ids of papers that do not count, neither as neighbours nor in any mean.
         exclude_same_title: whether papers do not count that bear the title of one of the texts.
 
@@ -156,17 +162,23 @@ def scores(
         search=partial(corpus.approximately, excluded) if search == "approximate" else None,
     )
     around, own = rnd or (None, None)
-    densities = (
-        relative_neighbour_density(vectors, past, around=rnd[0], own=rnd[1]) if rnd else [None] * len(texts)
-    )
+    densities: list[Any] = [None] * len(texts)
+    if rnd:
+        need_field(past, *rnd)
+        field = past if density == "abstract" else corpus.titled_past().without(excluded)
+        points = vectors
+        if density == "paper":
+            whole = [titled(one.title, text) for one, text in zip(subjects, texts, strict=True)]
+            points = corpus.model.embed(whole)
+        densities = relative_neighbour_density(points, field, around=rnd[0], own=rnd[1], density=density)
     meta = corpus.meta
     return [
         _score(
-            subject, one, rest, rnd=density, neighbours=neighbours, normalise=normalise, search=search,
-            around=around, own=own, corpus=meta.name, fingerprint=meta.fingerprint,
+            subject, one, rest, rnd=thin, neighbours=neighbours, normalise=normalise, search=search,
+            around=around, own=own, density=density if rnd else None, corpus=meta.name, fingerprint=meta.fingerprint,
             embedding=meta.embedding.name, excluded=excluded,
         )
-        for subject, one, density, rest in zip(subjects, found, densities, unread(corpus.model, texts), strict=True)
+        for subject, one, thin, rest in zip(subjects, found, densities, unread(corpus.model, texts), strict=True)
     ]  # fmt: skip
 
 
@@ -355,7 +367,12 @@ def title(scores: Sequence[Score]) -> str:
         against = f"up to {how.wanted} papers{dates} from {', '.join(how.sources)}"
     search = "" if first.search == "exact" else ", approximate search"
     normalised = "not normalised" if first.normalise == "none" else f"normalised by {first.normalise}"
-    return f"{against}, {first.neighbours} neighbours, {normalised}{search}"
+    density = {
+        None: "",
+        "paper": f", RND of title and abstract by cosine (P {first.around}, Q {first.own})",
+        "abstract": f", RND of abstracts by Euclidean distance (P {first.around}, Q {first.own})",
+    }[first.density]
+    return f"{against}, {first.neighbours} neighbours, {normalised}{density}{search}"
 
 
 def measures_of(scores: Sequence[Score]) -> list[Measure]:

@@ -1,4 +1,4 @@
-"""What a model at its server can do, as it was found out: by `manyheads check`, or by a refusal."""
+"""Known abilities of a model on its server, from `manyheads check` or from an error message."""
 
 import json
 import time
@@ -20,36 +20,36 @@ from manyheads.models.requests import options, server_address
 from manyheads.replies import PlainText, ReplyModel
 
 Limit = Literal["max_tokens", "max_completion_tokens"]
-"""Under which name an OpenAI-compatible server takes the length limit of an answer."""
+"""The name of the length limit on an OpenAI-compatible server."""
 FORMS = ("schema", "object", "none")
-"""How a reply's schema is sent beside the prompt, the strictest first."""
+"""How a reply's schema is sent with the prompt, strictest first."""
 MOST_NUMBERS = 100
-"""That a range may span to be written out."""
+"""Maximum size of a range to write out."""
 LASTING = 86_400.0
-"""Seconds that what was found out holds; a server may be started anew with another model of the same name."""
+"""Seconds until abilities expire; the server may be restarted with another model of the same name."""
 Form = Mapping[str, Any]
-"""The arguments of a request that ask a provider for a reply's schema."""
+"""Arguments of a request for a reply's schema."""
 
 
 class Abilities(BaseModel):
-    """Of one model at one server; None for what nobody has found out."""
+    """Abilities of one model on one server; None if unknown."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     tools: bool | None = None
-    """Whether it calls a tool when it is told to."""
+    """Whether it calls a tool on request."""
     parallel: bool | None = None
-    """Whether it calls two at once."""
+    """Whether it makes two tool calls at once."""
     form: Literal["schema", "object", "none"] | None = None
-    """The strictest form of a schema that it keeps to."""
+    """The strictest form of a schema that it follows."""
     both: bool | None = None
-    """Whether it still calls tools where a schema is sent in the same request."""
+    """Whether it still calls tools if the request has a schema."""
     vision: bool | None = None
     limit: Limit | None = None
     context: int | None = None
     """The server's window, in tokens."""
     at: float = 0.0
-    """When, in seconds of `time.time`."""
+    """When tested, in seconds of `time.time`."""
 
 
 NOTHING_KNOWN = Abilities()
@@ -57,14 +57,14 @@ _known: dict[str, Abilities] = {}
 
 
 def key_of_server(config: ModelConfig) -> str:
-    """One for each model at each address, without what the address may hold of a login."""
+    """Key of a model at an address, without any login in the address."""
     return sha256(json.dumps([config.provider, server_address(config), config.name]).encode()).hexdigest()[
         :32
     ]
 
 
 def abilities_of(config: ModelConfig) -> Abilities:
-    """What is known of a model; read from the cache once for the process."""
+    """The known abilities of a model; read from the cache once per process."""
     if config.provider not in ("openai", "ollama", "anthropic"):
         return NOTHING_KNOWN
     key = key_of_server(config)
@@ -78,23 +78,23 @@ def abilities_of(config: ModelConfig) -> Abilities:
 
 
 def remember(config: ModelConfig, **found: Any) -> Abilities:
-    """Take down what a model can do, for this process."""
+    """Store abilities for this process."""
     known = _known[key_of_server(config)] = abilities_of(config).model_copy(update=found)
     return known
 
 
 def keep(config: ModelConfig, found: Abilities) -> None:
-    """Take down what a model can do, for this process and, for a day, for others."""
+    """Store abilities for this process and, for a day, for others."""
     key = key_of_server(config)
     _known[key] = found.model_copy(update={"at": time.time()})
-    with suppress(OSError, UserError):  # what cannot be kept is asked for again
+    with suppress(OSError, UserError):  # without a cache they are tested again
         file = _file(key)
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_text(file, _known[key].model_dump_json())
 
 
 def forget() -> None:
-    """Forget what this process knows."""
+    """Forget the abilities in this process."""
     _known.clear()
 
 
@@ -103,7 +103,7 @@ def _file(key: str) -> Path:
 
 
 def settled(config: ModelConfig, known: Abilities | None = None) -> ModelConfig:
-    """A model's config with what is known of its abilities, or was, where the config says nothing itself."""
+    """A model's config, completed with its known abilities, current or stored."""
     known = known or abilities_of(config)
     found = {"tools": known.tools, "vision": known.vision, "context": known.context}
     return config.model_copy(
@@ -112,31 +112,31 @@ def settled(config: ModelConfig, known: Abilities | None = None) -> ModelConfig:
 
 
 def is_openai(config: ModelConfig) -> bool:
-    """Whether a model is served by OpenAI itself, and not by one of the many servers that speak as it does."""
+    """Whether OpenAI itself serves the model, not another server with the same protocol."""
     return config.provider == "openai" and urlsplit(server_address(config)).hostname == "api.openai.com"
 
 
 def limit_of(config: ModelConfig) -> Limit:
-    """OpenAI's own models want the new name, many other servers know only the old one."""
+    """OpenAI's own models require the new name; many other servers know only the old one."""
     return abilities_of(config).limit or ("max_completion_tokens" if is_openai(config) else "max_tokens")
 
 
 def other_limit(config: ModelConfig) -> Abilities:
-    """Take down that the server refuses the name under which the length limit was sent."""
+    """Store that the server rejects the length limit's name."""
     refused = limit_of(config)
     return remember(config, limit=next(name for name in get_args(Limit) if name != refused))
 
 
 def openai_settings(config: ModelConfig) -> dict[str, Any]:
-    """Arguments of an OpenAI-compatible server."""
+    """Arguments for an OpenAI-compatible server."""
     limit = {limit_of(config): config.max_tokens}
     return options(temperature=config.temperature, seed=config.seed, **limit)
 
 
 def takes_both(config: ModelConfig) -> bool:
-    """Whether tools and a schema may stand in one request.
+    """Whether one request may have tools and a schema.
 
-    Servers that hold a model to a grammar (vLLM, llama.cpp, Ollama) make tool calls impossible by it, without a word.
+    Servers that enforce a grammar (vLLM, llama.cpp, Ollama) silently make tool calls impossible.
     """
     return is_openai(config) or bool(abilities_of(config).both)
 
@@ -144,9 +144,9 @@ def takes_both(config: ModelConfig) -> bool:
 def forms_for(
     config: ModelConfig, reply_type: type[ReplyModel] | None, *, with_tools: bool
 ) -> dict[str, Form]:
-    """Arguments that ask a provider for a reply's schema, the strictest first, then what it may take if it refuses those.
+    """Arguments for a reply's schema, strictest first, then fallbacks in case the provider rejects them.
 
-    The last, `none`, is empty: the form stands in the prompt anyway. What a config names is sent in no other way.
+    The last, `none`, is empty: the prompt contains the form anyway. A form set in the config has no fallback.
     """
     most = config.response_format
     if (
@@ -165,7 +165,7 @@ def forms_for(
 
 @cache
 def form_arguments(provider: str, kind: type[Any]) -> dict[str, Form]:
-    """How each of `FORMS` that a provider knows is asked for; not to be changed."""
+    """The arguments for each of `FORMS` that a provider supports; do not modify."""
     none: dict[str, Form] = {"none": {}}
     schema = schema_of(kind)
     match provider:
@@ -184,7 +184,7 @@ def form_arguments(provider: str, kind: type[Any]) -> dict[str, Form]:
 
 
 def enumerated(schema: Any) -> Any:
-    """A schema with small ranges of whole numbers written out: grammars of servers that know no limits hold them, too."""
+    """A schema with small ranges of integers as lists: grammars of servers without limits then enforce them, too."""
     match schema:
         case {"type": "integer", "minimum": int(low), "maximum": int(high)} if high - low <= MOST_NUMBERS:
             return {"enum": list(range(low, high + 1))}

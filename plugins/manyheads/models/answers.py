@@ -1,8 +1,8 @@
-"""What model servers answer, made sound before a framework's client reads it: bounded, readable, without secrets.
+"""Validates answers of model servers before a framework's client reads them: bounded, readable, without secrets.
 
-Clients of the frameworks trust a server: a body that is no UTF-8, a number of 6,000 digits or a usage of −10 breaks
-them in as many ways as there are clients. Here a body that is no answer becomes an error in words, which is sent again
-like any other failure; what is only untidy is tidied; what cannot be counted is left to an estimate of ours.
+The frameworks' clients trust a server: a body that is not UTF-8, a number of 6,000 digits or a usage of −10 breaks each
+in its own way. Here an invalid body becomes an error with a message, which is retried like any other failure; an untidy
+one is repaired; invalid token counts are left to our own estimate.
 """
 
 import json
@@ -30,35 +30,35 @@ from manyheads.retry import (
 )
 
 MOST_BYTES = 16_000_000
-"""Of an answer, unpacked: the longest replies of today's models have some 500 kB, those of literature services 10 MB."""
+"""Maximum bytes of an unpacked answer: the longest replies of today's models have 500 kB, literature services 10 MB."""
 MOST_ARGUMENTS = 100_000
-"""Characters of a tool call's arguments."""
+"""Maximum characters of a tool call's arguments."""
 MOST_CALLS = 100
-"""Of tools, in one answer."""
+"""Maximum tool calls in one answer."""
 MOST_TOKENS = 100_000_000
-"""That one answer can have cost: more than any model reads and writes."""
+"""Maximum tokens of one answer: more than any model supports."""
 _SPENT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|insufficient (credit|balance|fund)", re.I
 )
-"""What a server says to an account that has nothing left, beside the status of one that asks too often."""
+"""A server's message for an account without quota, sent with the status of a rate limit."""
 _DIGITS = re.compile(r"\d{400}")
 _JSON = {"content-type": "application/json"}
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 _UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
-"""What clients that a user brings trip over where an answer is JSON, but not of the documented shape."""
+"""Errors of a user's own client on JSON without the documented shape."""
 
 Object = dict[str, Any]
 
 
 class SoundTransport:
-    """The way to a model server, on which answers are read to a bound and made sound.
+    """A transport to a model server that bounds and validates answers.
 
-    Requests and responses are those of the client that it is put into: httpx, or a package of the same shape.
+    Requests and responses are those of the wrapped client: httpx, or a package of the same shape.
 
     Args:
         inner: the client's own transport.
-        provider: whose form the answers have.
+        provider: the provider whose format the answers have.
     """
 
     def __init__(self, inner: Any, provider: str) -> None:
@@ -79,8 +79,8 @@ class SoundTransport:
         """Send a request.
 
         Raises:
-            RefusedError: the server answers with an error.
-            GarbledError: its answer is none, with what it did in words.
+            RefusedError: the server answers with an error status.
+            GarbledError: its answer is invalid; the message says how.
         """
         request.headers["accept-encoding"] = "gzip"
         response = await self._inner.handle_async_request(request)
@@ -90,9 +90,7 @@ class SoundTransport:
             status = response.status_code
             if status in (301, 302, 303):
                 place = scrubbed(response.headers.get("location", "nowhere"))[:200]
-                raise GarbledError(
-                    f"it sends requests elsewhere ({status}), to {place}: put that into base_url"
-                )
+                raise GarbledError(f"it redirects requests ({status}) to {place}: use that as base_url")
             if status in (307, 308):
                 return type(response)(status, headers=response.headers, content=b"", request=request)
             if status >= 400:
@@ -110,7 +108,7 @@ class SoundTransport:
 
 
 def make_sound(http: Any, provider: str) -> None:
-    """Have a client of httpx, or of a package of the same shape, read sound answers alone."""
+    """Make a client of httpx, or of a package of the same shape, read only validated answers."""
     http._transport = SoundTransport(http._transport, provider)
     http._mounts = {
         pattern: inner and SoundTransport(inner, provider) for pattern, inner in http._mounts.items()
@@ -118,17 +116,17 @@ def make_sound(http: Any, provider: str) -> None:
 
 
 class _Ends:
-    """Which connections of a pool their servers have ended, looked at for all together, a hundred times a second.
+    """Which connections of a pool were closed by their servers, checked for all together a hundred times a second.
 
-    With each request, a pool asks all its idle connections, and each would look up its socket, its names and its
-    addresses anew: an eighth of the time of twenty teams at once.
+    With each request, a pool checks all its idle connections, and each would look up its socket and addresses again: an
+    eighth of the time of twenty concurrent teams.
     """
 
     def __init__(self) -> None:
         self._poll, self._ended, self._seen = select.poll(), set[int](), -math.inf
 
     def watch(self, stream: Any) -> None:
-        """Have a connection ask here, from its first answer on."""
+        """Make a connection check here, from its first answer on."""
         if stream is None or "get_extra_info" in vars(stream):
             return
         other, socket = stream.get_extra_info, stream.get_extra_info("socket")
@@ -152,7 +150,7 @@ class _Ends:
 
 
 def plain(error: Exception) -> Exception | None:
-    """What a server did, from what a provider's SDK, or a framework over it, made of it; None for anything else."""
+    """The server's fault behind an exception of a provider's SDK, or of a framework over it; None for other exceptions."""
     for each in (error, error.__cause__):
         if isinstance(each, RefusedError | GarbledError):
             return each
@@ -160,29 +158,29 @@ def plain(error: Exception) -> Exception | None:
         words = _message(getattr(error, "body", None)) or getattr(error, "error", None) or str(error)
         return _refusal(status, retry_after(error), str(words))
     if is_garbled(error):
-        return GarbledError("its answer is no JSON")
+        return GarbledError("its answer is not JSON")
     unreadable = isinstance(error, _UNREADABLE) and not is_failure(error)
-    return GarbledError("its answer is no chat completion") if unreadable else None
+    return GarbledError("its answer is not a chat completion") if unreadable else None
 
 
 async def body_of(response: Any, most: int = MOST_BYTES) -> bytes:
-    """An answer's bytes, unpacked as they come: one that grows or never ends is left at `most`.
+    """An answer's bytes, unpacked as a stream; one that grows beyond `most` or never ends is dropped.
 
     Args:
-        response: of httpx, or of a package of the same shape, not yet read; of a request that accepts gzip alone.
+        response: of httpx, or of a package of the same shape, unread; of a request that accepts only gzip.
 
     Raises:
-        GarbledError: it is longer, or packed in a way that nobody asked for.
+        GarbledError: it is larger, or has another compression.
     """
     packing = response.headers.get("content-encoding", "").strip().lower()
     if packing not in ("", "identity", "gzip", "x-gzip"):
-        raise GarbledError(f"packed as {packing[:40]!r}, which was not asked for")
+        raise GarbledError(f"unexpected compression {packing[:40]!r}")
     unpacking, body = zlib.decompressobj(zlib.MAX_WBITS | 16) if "gzip" in packing else None, bytearray()
     async for piece in response.aiter_raw():
         try:
             body += unpacking.decompress(piece, most + 1 - len(body)) if unpacking else piece
         except zlib.error as error:
-            raise GarbledError("said to be gzip, but it is none") from error
+            raise GarbledError("labelled as gzip, but it is not") from error
         if len(body) > most:
             raise GarbledError(f"longer than {most / 1_000_000:g} MB")
         if unpacking and unpacking.eof:
@@ -193,7 +191,7 @@ async def body_of(response: Any, most: int = MOST_BYTES) -> bytes:
 
 
 async def refusal_of(response: Any) -> str:
-    """What an error says, whatever its form; nothing where it says too much."""
+    """An error's message in any format; empty if it is too long."""
     try:
         text = (await body_of(response, 100_000)).decode("utf-8", "replace")
     except GarbledError:
@@ -223,7 +221,7 @@ def _refusal(status: int, wait: float | None, words: str, *secrets: str) -> Refu
 
 
 def _message(value: Any) -> str:
-    """The message in an error's JSON, `error.message`, `error`, `message` or `detail`, with the error's code, if it has a name."""
+    """The message in an error's JSON, `error.message`, `error`, `message` or `detail`, with the error's code, if it is a name."""
     code = None
     while isinstance(value, dict):
         fields = cast(Object, value)
@@ -239,21 +237,21 @@ def _json(body: bytes) -> Any:
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise GarbledError("its answer is no UTF-8 text") from error
+        raise GarbledError("its answer is not UTF-8 text") from error
     if not text.strip():
         raise GarbledError("its answer is empty")
     if _DIGITS.search(re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):
-        raise GarbledError("its answer holds a number of hundreds of digits")
+        raise GarbledError("its answer contains a number with hundreds of digits")
     try:
-        # NaN and Infinity, which JSON has not: not known
+        # NaN and Infinity, which JSON does not have: unknown
         return json.loads(text, parse_constant=lambda word: None)
     except (ValueError, RecursionError) as error:
         start = escaping.plain(text[:60])
-        raise GarbledError(f"its answer is no JSON; it begins: {start!r}") from error
+        raise GarbledError(f"its answer is not JSON; it begins: {start!r}") from error
 
 
 def _completion(value: Any) -> Object:
-    """OpenAI's chat completion, tidied."""
+    """OpenAI's chat completion, validated."""
     body, choices = _fields(value), _fields(value).get("choices")
     first = _fields(cast(list[Any], choices)[0]) if isinstance(choices, list) and choices else {}
     message = _told(body, first.get("message"))
@@ -277,7 +275,7 @@ def _completion(value: Any) -> Object:
 
 
 def _chat(value: Any) -> Object:
-    """Ollama's chat, tidied."""
+    """Ollama's chat, validated."""
     body = _fields(value)
     message = _told(body, body.get("message"))
     tidy: Object = {"role": "assistant", "content": _text(message.get("content")) or ""}
@@ -299,7 +297,7 @@ def _chat(value: Any) -> Object:
 
 
 def _message_of_blocks(value: Any) -> Object:
-    """Anthropic's message, tidied; of its blocks those that a client reads here: text, thoughts, tool calls."""
+    """Anthropic's message, validated, with the blocks that clients read here: text, thinking, tool calls."""
     body = _fields(value)
     _told(body, body if body.get("content") is not None else None)
     content, blocks = body["content"], list[Object]()
@@ -337,16 +335,18 @@ def _told(body: Object, message: Any) -> Object:
     """The message of an answer.
 
     Raises:
-        GarbledError: it has none; with what it says in place of one.
+        GarbledError: it has none; with the server's message, if any.
     """
     if isinstance(message, dict):
         return cast(Object, message)
     said = _message({name: body.get(name) for name in ("error", "message", "detail")})
     inner = _fields(body.get("error"))
     if said and type(status := inner.get("code", body.get("code"))) is int and 400 <= status < 600:
-        raise _refusal(status, None, said)  # as gateways do where the answer had begun
+        raise _refusal(status, None, said)  # as gateways do after the answer has begun
     nothing = (
-        "its answer holds no choice" if body.get("choices") == [] else "its answer is no chat completion"
+        "its answer contains no choice"
+        if body.get("choices") == []
+        else "its answer is not a chat completion"
     )
     raise GarbledError(f"it says: {escaping.plain(scrubbed(said))[:500]}" if said else nothing)
 
@@ -357,7 +357,7 @@ def _fields(value: Any) -> Object:
 
 def _list(value: Any) -> list[Any]:
     if value and not isinstance(value, list):
-        raise GarbledError("its answer is no chat completion: a list is missing")
+        raise GarbledError("its answer is not a chat completion: a list is missing")
     return cast(list[Any], value or [])
 
 
@@ -375,12 +375,12 @@ def _text(content: Any) -> str | None:
     parts = cast(Sequence[Any], content) if isinstance(content, list) else [None]
     texts = [_fields(part).get("text") for part in parts]
     if not all(isinstance(text, str) for text in texts):
-        raise GarbledError("its message is no text")
+        raise GarbledError("its message is not text")
     return "".join(cast(list[str], texts))
 
 
 def _calls(message: Object) -> list[tuple[str, str, str]]:
-    """The tool calls of a message: identity, name, arguments as JSON."""
+    """The tool calls of a message: id, name, arguments as JSON."""
     calls = [
         (_fields(each), _fields(_fields(each).get("function"))) for each in _list(message.get("tool_calls"))
     ]
@@ -398,15 +398,15 @@ def _object(name: str, arguments: str) -> Object:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise GarbledError(f"it calls the tool {name[:60]} with arguments that are no JSON object")
+        raise GarbledError(f"it calls the tool {name[:60]} with arguments that are not a JSON object")
     return cast(Object, value)
 
 
 def sound_arguments(name: Any, arguments: Any) -> str:
-    """A tool call's arguments as JSON that every framework and file takes; other errors in them are told to the model.
+    """A tool call's arguments as JSON that every framework and file accepts; the model is told about other errors in them.
 
     Raises:
-        GarbledError: it calls no tool, or no framework could read what it calls it with.
+        GarbledError: the call has no name, or arguments that no framework could read.
     """
     if not isinstance(name, str) or not name:
         raise GarbledError("it calls a tool without a name")
@@ -421,7 +421,7 @@ def sound_arguments(name: Any, arguments: Any) -> str:
         try:
             value = json.loads(arguments)
         except RecursionError:
-            problem = "that are nested too deep"
+            problem = "that are nested too deeply"
         except ValueError:
             return arguments
         else:
@@ -430,11 +430,11 @@ def sound_arguments(name: Any, arguments: Any) -> str:
 
 
 def _counts(usage: Object, read: str, written: str) -> tuple[int, int]:
-    """The tokens of an answer; 0 and 0, which no answer costs, where the server gives none that can be."""
+    """The token counts of an answer; 0 and 0, which no answer has, if the server's are missing or invalid."""
     reads, writes = count_of(usage.get(read), 1), count_of(usage.get(written))
     return (0, 0) if reads is None or writes is None else (reads, writes)
 
 
 def count_of(value: Any, least: int = 0) -> int | None:
-    """A number of tokens, None for what cannot be one: no credit is earned, and no budget spent, by a wrong number."""
+    """A token count, None if invalid: a wrong number must not earn credit or use up a budget."""
     return value if type(value) is int and least <= value <= MOST_TOKENS else None

@@ -1,4 +1,4 @@
-"""What is wrong where a model server refuses or cannot be reached, and the step that mends it."""
+"""Failures of model servers: the cause, and the step that fixes it."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -50,7 +50,7 @@ _WINDOWS = (
     re.compile(r"> (\d[\d,]*) maximum", re.I),
 )
 _SUM = re.compile(r"context limit: (\d[\d,]*) \+ (\d[\d,]*) > (\d[\d,]*)", re.I)
-"""Of what Anthropic says: the prompt, the most of the answer, the window."""
+"""In Anthropic's messages: the prompt, the maximum answer, the window."""
 _ASKED = re.compile(r"(?:requested|resulted in|request|prompt)\b\D{0,40}?(\d[\d,]*)", re.I)
 
 
@@ -58,8 +58,8 @@ class TooLongError(ModelError):
     """A prompt is longer than the server's context window.
 
     Args:
-        window: the server's, in tokens; None where it does not say.
-        asked: how many tokens it counts; None where it does not say.
+        window: the server's, in tokens; None if unknown.
+        asked: the prompt's tokens by the server's count; None if unknown.
     """
 
     def __init__(self, message: str, *, window: int | None, asked: int | None, **more: str | None) -> None:
@@ -68,13 +68,13 @@ class TooLongError(ModelError):
 
 
 def matter_of(error: BaseException) -> Matter | None:
-    """What a refusal is about, by its words; None where they do not say."""
+    """The subject of a refusal, from its words; None if unclear."""
     text = error.text if isinstance(error, RefusedError) else str(error)
     return next((matter for matter, words in _MATTERS.items() if words.search(text)), None)
 
 
 def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> ModelError:
-    """A failure for the user: which model, what happened after so many tries, what to do next."""
+    """The user's error: which model, what happened, number of tries, next step."""
     where = config.base_url or f"the {config.provider} service"
     model = f"models.{alias} ({config.provider}/{config.name} at {where})"
     status = status_of(error)
@@ -83,7 +83,7 @@ def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> M
         export = f"export {variable}=…" if variable else "check the server's access rules"
         hint = f"{export}; or that key's account may not use {config.name}" if status == 403 else export
         return ModelError(f"{model}: the key is refused ({status})", hint=hint)
-    # a gateway says so of a model that it has, at servers that do not take the request
+    # a gateway also says so of a model that it has, if the server rejects the request
     unable = matter_of(error) in ("tools", "images") and re.search(r"\bsupport", str(error), re.I)
     if status == 404 and not unable:
         return ModelError(f"{model}: no such model or address (404)", hint=_not_found(error, alias, config))
@@ -124,43 +124,43 @@ def _not_found(error: Exception, alias: str, config: ModelConfig) -> str:
 
 
 def _step(error: Exception, status: int | None, alias: str, config: ModelConfig) -> str:
-    """The next step, an imperative."""
+    """The next step, in the imperative."""
     if isinstance(error, GarbledError):
         if "it says:" in str(error):
-            return "wait for the server, or mend what it reports"
+            return "wait for the server, or fix what it reports"
         return f"check models.{alias}.base_url (most end in /v1), or fix the server"
     if status is None:
         return _way(error, alias, config)
     account = f"the account of the key in {key_variable(config)}" if key_variable(config) else "the account"
     matters: dict[Matter | None, str] = {
         "context": f"set models.{alias}.context to the server's window, or start the server with a larger one",
-        "tools": f"set models.{alias}.tools=false: what tools do is then done by fields of the reply"
+        "tools": f"set models.{alias}.tools=false: fields of the reply then replace tools"
         " (vLLM calls tools with --enable-auto-tool-choice)",
-        "images": f"set models.{alias}.vision=false, or give the role a model that sees: roles.<role>.model",
-        "limit": f"leave models.{alias}.max_tokens out",
-        "form": f"set models.{alias}.response_format=none: the form stands in the prompt anyway"
+        "images": f"set models.{alias}.vision=false, or give the role a model with vision: roles.<role>.model",
+        "limit": f"remove models.{alias}.max_tokens",
+        "form": f"set models.{alias}.response_format=none: the prompt contains the form anyway"
         if config.response_format is True
-        else f"set models.{alias}.response_format=true: the strictest form that the server takes is then found out",
+        else f"set models.{alias}.response_format=true: the strictest form that the server accepts is then used",
     }
     match status:
         case _ if isinstance(error, SpentError):
-            return f"add credit or raise the quota of {account}, or take another model"
+            return f"add credit or raise the quota of {account}, or use another model"
         case _ if 400 <= status < 501 and (step := matters.get(matter_of(error))):
             return step
         case 429:
             return f"wait, raise the limit of {account}, or lower models.{alias}.concurrency"
         case 502 | 503 | 504:
-            return "see whether the model behind the server's gateway is up, or wait until it is loaded"
+            return "check whether the model behind the server's gateway is up, or wait until it is loaded"
         case 529:
             return f"wait some minutes: the service is overloaded; or lower models.{alias}.concurrency"
         case 500:
-            return "see the server's log for what the server reports"
+            return "see the server's log"
         case _:
             return "fix what the server reports"
 
 
 def _way(error: Exception, alias: str, config: ModelConfig) -> str:
-    """The step where no answer came."""
+    """The next step if no answer came."""
     text = " ".join(str(each) for each in _chain(error))
     address = f"models.{alias}.base_url"
     ways: tuple[tuple[str, Callable[[], str]], ...] = (
@@ -170,13 +170,11 @@ def _way(error: Exception, alias: str, config: ModelConfig) -> str:
         ),
         (
             r"certificate",
-            lambda: (
-                "have the server's certificate trusted (SSL_CERT_FILE=FILE.pem), or mend its date or name"
-            ),
+            lambda: "trust the server's certificate (SSL_CERT_FILE=FILE.pem), or fix its date or name",
         ),
         (
             r"\bssl\b|\btls\b|wrong version number",
-            lambda: f"write http:// in {address} if the server speaks no TLS",
+            lambda: f"write http:// in {address} if the server does not use TLS",
         ),
         (
             r"no answer within|timed? ?out",
@@ -192,13 +190,11 @@ def _way(error: Exception, alias: str, config: ModelConfig) -> str:
         return ways[-1][1]()
     if config.provider == "ollama":
         return f"start the server (ollama serve) or fix {address}"
-    return (
-        f"start the server or fix {address}" if config.base_url else "see whether this machine has a network"
-    )
+    return f"start the server or fix {address}" if config.base_url else "check this machine's network"
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception, and those under it."""
+    """An exception and its causes."""
     for _ in range(8):
         if error is None:
             return
@@ -207,7 +203,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _root(error: Exception) -> str:
-    """What happened, with the words of what is under it where its own say little."""
+    """An exception's message, with that of its cause if it says little itself."""
     text = in_short(error)
     if status_of(error) is None and not isinstance(error, GarbledError):
         last = scrubbed(" ".join(str(list(_chain(error))[-1]).split()))

@@ -1,4 +1,4 @@
-"""What is left out of a request that is longer than its model's context: what was said longest ago, then papers, never the task."""
+"""Cuts a request to its model's context: drops the oldest replies, then papers, never the task."""
 
 import re
 from collections.abc import Sequence
@@ -7,19 +7,19 @@ from dataclasses import replace
 from manyheads.core import Message
 
 IMAGE = 2000
-"""Tokens that a picture is taken for, as AgentScope takes it."""
+"""Assumed tokens of an image, as in AgentScope."""
 SAID = ("reply", "summary", "thought", "earlier_review", "reflection")
-"""Labels of fences that hold what was said before, and not what the task is about."""
+"""Labels of fences with earlier messages, as opposed to the task's subject."""
 REPLY = re.compile(rf"^<({'|'.join(SAID)})>\n(?!…\n)(.*?)(?=\n</\1>$)", re.DOTALL | re.MULTILINE)
 PAPER = re.compile(r"^(\[\d+\]\n+<paper>\n[^\n]*\n)(?!…\n)(.*?)(?=\n</paper>$)", re.DOTALL | re.MULTILINE)
-"""A paper of a list, below the line of its title; a paper without a number is what the task is about."""
+"""A paper in a list, below the line of its title; a paper without a number is the task's subject."""
 
 
 def fitted(thread: Sequence[Message], over: int) -> tuple[tuple[Message, ...], str]:
-    """A thread with so many tokens less, if it has that many to spare, and what was left out of it, in words.
+    """A thread shortened by a number of tokens, as far as possible, and a description of what was dropped.
 
-    Replies and summaries go first, the oldest first of all; then what papers say below their titles, the last in a list
-    first, as the best match stands first.
+    Drops replies and summaries first, oldest first; then abstracts of papers, from the end of each list, as the best match
+    comes first.
     """
     messages, much = list(thread), 4 * over
     replies = papers = 0
@@ -40,8 +40,8 @@ def fitted(thread: Sequence[Message], over: int) -> tuple[tuple[Message, ...], s
     if replies:
         left_out.append(f"{replies} earlier {'reply' if replies == 1 else 'replies or summaries'}")
     if papers:
-        below = "paper says below its title" if papers == 1 else "papers say below their titles"
-        left_out.append(f"what {papers} {below}")
+        below = "the abstract of 1 paper" if papers == 1 else f"the abstracts of {papers} papers"
+        left_out.append(below)
     return tuple(messages), " and ".join(left_out)
 
 
@@ -50,7 +50,7 @@ def _without(text: str, start: int, end: int, much: int, count: int) -> tuple[st
 
 
 def size_of(thread: Sequence[Message]) -> int:
-    """About how many tokens the texts of a thread have: one for four bytes."""
+    """Estimated tokens of a thread's texts: one per four bytes."""
     return sum(_size(message.text) for message in thread) // 4
 
 

@@ -1,4 +1,4 @@
-"""The guard of the requests to one model: how many at once, what is sent again, which form of a schema the server takes."""
+"""Guards the requests to one model: concurrency, retries, and the form of a schema that the server accepts."""
 
 import asyncio
 import time
@@ -15,18 +15,18 @@ from manyheads.retry import Limiter, Pace, Retry, in_short, is_failure, status_o
 T = TypeVar("T")
 
 REFUSALS = frozenset({400, 422, 500})
-"""Statuses of a server that may know no `response_format`."""
+"""Statuses of a server that may not support `response_format`."""
 MOMENT = 30.0
-"""Seconds within which failures that a server does not explain are one: an outage meets all requests under way."""
+"""Seconds within which unexplained failures count as one: an outage affects all concurrent requests."""
 _doubts: dict[str, float] = {}
-"""Of servers that did not say what was wrong: since when, in seconds of `time.monotonic`, failures are gone without a form."""
+"""For servers with unexplained failures: when, in seconds of `time.monotonic`, a request without the form succeeded."""
 
 
 class Clock:
-    """The time that is left to a turn; it stands still while others are waited for, or a turn within this one.
+    """The time left for a turn; it is stopped while waiting for others, or for a nested turn.
 
     Args:
-        limit: what ends the turn.
+        limit: the timeout of the turn.
     """
 
     def __init__(self, limit: asyncio.Timeout | None) -> None:
@@ -34,7 +34,7 @@ class Clock:
 
     @contextmanager
     def stopped(self, by: int = 1) -> Generator[None]:
-        """Stand still for the length of a block."""
+        """Stop the clock for a block."""
         self._change(by)
         try:
             yield
@@ -42,7 +42,7 @@ class Clock:
             self._change(-by)
 
     def going(self) -> AbstractContextManager[None]:
-        """Go on for the length of a block within one of `stopped`."""
+        """Run the clock for a block within `stopped`."""
         return self.stopped(-1)
 
     def _change(self, by: int) -> None:
@@ -50,7 +50,7 @@ class Clock:
         if self._limit and stood != (self._stops > 0):
             now = asyncio.get_running_loop().time()
             when = self._limit.when()
-            with suppress(RuntimeError):  # of a turn that has ended meanwhile
+            with suppress(RuntimeError):  # the turn has ended meanwhile
                 if stood:
                     self._limit.reschedule(now + self._left)
                 elif when is not None:
@@ -59,11 +59,11 @@ class Clock:
 
 
 CLOCK: ContextVar[Clock] = ContextVar("clock", default=Clock(None))  # noqa: B039 - it never goes
-"""Of the turn under way."""
+"""Of the current turn."""
 
 
 class Governor:
-    """Guards the requests to one model, which a config names by its `alias`."""
+    """Guards the requests to the model `alias` of a config."""
 
     def __init__(self, alias: str, config: ModelConfig) -> None:
         self.alias, self.config = alias, config
@@ -72,21 +72,21 @@ class Governor:
     async def call(
         self, request: Callable[[Form], Awaitable[T]], forms: Mapping[str, Form], warn: list[str]
     ) -> T:
-        """Send one request, again where that can help.
+        """Send one request with retries.
 
-        A server that refuses the name of the length limit is asked with the other one, from then on.
+        If a server rejects the name of the length limit, the other name is used from then on.
 
-        A server that refuses a form is asked in the next one. For later requests that is remembered where the refusal
-        names it, or where failures that it does not explain were gone without twice, some time apart, and the strictest form
-        was not taken in between: one outage may be anything.
+        If a server rejects a form, the next one is tried. Later requests skip the form if the server's message names it, or if
+        unexplained failures went away without it twice, some time apart, and the strictest form did not succeed in between: a
+        single outage proves nothing.
 
         Args:
-            request: sends it with the form that it is given.
-            forms: what asks the provider for a reply's schema, by the name of each way, the strictest first; the last is empty.
-            warn: where notes for the user go.
+            request: sends the request with a form.
+            forms: arguments for a reply's schema by name, strictest first; the last is empty.
+            warn: collects warnings.
 
         Raises:
-            ModelError: the server cannot be reached, refuses, or fails for good.
+            ModelError: the server cannot be reached, refuses, or fails permanently.
         """
         names, sent, named, unexplained = list(forms), 0, False, 0
         limits = set[str]()
@@ -99,7 +99,7 @@ class Governor:
             nonlocal sent, named, unexplained
             status, matter = status_of(error), matter_of(error)
             if matter == "limit" and status in REFUSALS and self.config.max_tokens and len(limits) == 1:
-                if limit_of(self.config) in limits:  # else another request has learnt it meanwhile
+                if limit_of(self.config) in limits:  # else another request was first
                     other_limit(self.config)
                 return True
             if sent == len(names) - 1 or status not in REFUSALS or matter not in ("form", None):
@@ -133,7 +133,7 @@ class Governor:
         try:
             with CLOCK.get().stopped():
                 answer = await retry.send(send)
-        except Exception as error:  # every SDK has its own tree; what is not theirs is raised again
+        except Exception as error:  # every SDK has its own exceptions; others are raised again
             if not is_failure(error):
                 raise
             raise in_words(error, self.alias, self.config, retry.tries) from error
@@ -144,7 +144,7 @@ class Governor:
         return answer
 
     def _note_form(self, form: str, *, named: bool) -> str:
-        """Remember that the server takes no stricter form than this one, if that is sure; the note for the user."""
+        """Skip stricter forms than this one from now on, if the evidence is sufficient; returns the warning."""
         where = "is sent as json_object" if form == "object" else "stays in the prompt"
         if named:
             remember(self.config, form=form)
@@ -152,12 +152,12 @@ class Governor:
         key, now = key_of_server(self.config), time.monotonic()
         if key not in _doubts or now - _doubts[key] < MOMENT:
             _doubts.setdefault(key, now)
-            return f"models.{self.alias}: the server failed without a reason; for this request the schema {where}"
+            return f"models.{self.alias}: the server failed without a reason; the schema {where} for this request"
         remember(self.config, form=form)
-        return f"models.{self.alias}: the server failed again until its response_format was changed; the schema {where}"
+        return f"models.{self.alias}: the server failed again with response_format; the schema {where}"
 
     async def _answer(self, call: Awaitable[T]) -> T:
-        """One try, in time: the SDKs' time-outs start anew with each byte, this one holds for the whole request."""
+        """One try with a timeout: the SDKs' timeouts restart with each byte, this one covers the whole request."""
         try:
             with CLOCK.get().going():
                 async with asyncio.timeout(self.config.timeout):

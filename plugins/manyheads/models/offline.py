@@ -1,7 +1,7 @@
-"""The offline model: deterministic, needs no key and no server, and is no language model.
+"""The offline model: deterministic, without key, server or language model.
 
-It finds the skeleton of a reply in its prompt and fills it, field by field, with sample phrases around what else the
-prompt shows: a profile, papers, an idea. Its text shows how a run goes; nobody should mistake it for thought.
+It finds the skeleton of a reply in its prompt and fills it, field by field, with sample phrases and with content of the
+prompt: a profile, papers, an idea. Its text shows the course of a run, nothing more.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from manyheads.replies import label
 from manyheads.resources import Resources, parse_yaml
 
 Words = str | tuple[str, ...]
-"""A sentence, or several of which one is drawn; their slots, such as `{interest}`, are those of `Filler.slot`."""
+"""A sentence, or several to draw from; their slots, such as `{interest}`, are those of `Filler.slot`."""
 
 
 class _Strict(BaseModel):
@@ -33,46 +33,45 @@ class _Strict(BaseModel):
 
 
 class Filling(_Strict):
-    """How a field of a reply is filled; in a file, words alone or odds alone stand for themselves."""
+    """How to fill a field of a reply; in a file, plain text is short for `says`, a number for `odds`."""
 
     words: Words = ()
-    """What a text says; of a choice, the options, as often as they are likely."""
+    """Its text; for a choice, the options, repeated by likelihood."""
     with_papers: Words = ()
-    """What it says where the prompt shows papers, if anything else."""
+    """Its text if the prompt has papers, if different."""
     without_papers: Words = ()
-    """What it says of the idea on the table where the prompt shows no papers, if anything else."""
+    """Its text about the current idea if the prompt has no papers, if different."""
     draw_all: bool = False
-    """Whether the slots of all sentences are drawn before one sentence is, and not those of that sentence after it."""
+    """Whether to draw the slots of all sentences before a sentence, instead of that sentence's slots after it."""
     capitals: bool = False
-    """Whether the words are a title."""
+    """Whether to write the words as a title."""
     kept: float = Field(default=0, ge=0, le=1)
-    """How often a text that the prompt shows under this field's name stays as it is."""
+    """Probability that a text in the prompt under this field's name is repeated."""
     odds: float = Field(default=0.5, ge=0, le=1)
-    """How often a yes-or-no field says yes, a field that may be null is filled, and somebody is named."""
+    """Probability that a yes-or-no field says yes, a nullable field is filled, or somebody is named."""
     compares: tuple[str, ...] = ()
-    """Fences of the prompt between which a field sees a change; where nothing has changed it says no, or the first of
-    its options."""
+    """Fences of the prompt to compare; if they are equal the field says no, or the first of its options."""
     spread: tuple[int, int, int] | None = None
-    """Least, most and usual value of a number; otherwise the upper middle of its scale."""
+    """Minimum, maximum and usual value of a number; otherwise the upper middle of its scale."""
     lines: str | None = None
-    """The fence whose lines a list takes over."""
+    """The fence whose lines become the list."""
     terms: str | None = None
-    """The fence whose phrases, of two to five words, a list takes over."""
+    """The fence whose phrases, of two to five words, become the list."""
     counts: str = "idea"
-    """The fences of which a number without a limit names one."""
+    """The fences from which a number without a limit takes one."""
     names: str | None = None
-    """The fence of profiles of which a text names one."""
+    """The fence of profiles from which a text takes a name."""
     follows: str | None = None
-    """The field that names somebody; where it names nobody, this one is null."""
+    """The field with a name; if it names nobody, this field is null."""
 
 
 class Sentences(_Strict):
-    """A reply whose fields take the sentences of a fenced text, one after the other."""
+    """A reply whose fields are the sentences of a fenced text, in order."""
 
     fence: str
-    """Of the text; its title stands above it, after `Title:`."""
+    """Label of the text, which has its title above it, after `Title:`."""
     missing: str
-    """What stands in a field when there are no sentences left."""
+    """Value of a field when no sentences are left."""
 
 
 def _spelled_out(value: object) -> object:
@@ -82,18 +81,18 @@ def _spelled_out(value: object) -> object:
 
 
 class Phrases(_Strict):
-    """Sample phrases, by the fields of replies."""
+    """Sample phrases, by reply fields."""
 
     fields: dict[
         str, Annotated[Filling, BeforeValidator(_spelled_out, json_schema_input_type=Filling | Words | float)]
     ] = {}
-    """How fields are filled: `Reply.field` goes before `field`, and `*` is any other text."""
+    """How fields are filled: `Reply.field` overrides `field`, and `*` is any other text."""
     sentences: dict[str, Sentences] = {}
-    """Replies that a text is cut up for, by name."""
+    """Replies made from a text's sentences, by name."""
     interests: tuple[str, ...] = Field(default=(), min_length=1)
-    """Of a speaker who has no record of their own."""
+    """Interests of a speaker without a record."""
     alone: str = ""
-    """What a speaker with a single interest joins it with."""
+    """A second interest for a speaker with a single one."""
 
     def filling(self, reply: str, field: str) -> Filling:
         return self.fields.get(f"{reply}.{field}") or self.fields.get(field) or self.fields["*"]
@@ -101,10 +100,10 @@ class Phrases(_Strict):
 
 @cache
 def phrases_of(resources: Resources) -> Phrases:
-    """The phrases of all folders of a search path; for each field, those of the strongest folder that has any.
+    """The phrases of a search path; for each field, those of the folder with the highest priority that has any.
 
     Raises:
-        ConfigError: a file is not valid.
+        ConfigError: a file is invalid.
     """
     merged: dict[str, Any] = {}
     folders = [root / "prompts/phrases" for root in reversed(resources.search_path)]
@@ -121,20 +120,20 @@ def phrases_of(resources: Resources) -> Phrases:
     return Phrases.model_construct(**merged)
 
 
-# What a prompt shows that can be written about.
+# Content of a prompt.
 
 TITLE = re.compile(r"^<paper>\nTitle: (.+)$", re.MULTILINE)
 INTERESTS = re.compile(r"^Research interests: (.+)$", re.MULTILINE)
 NAME = re.compile(r"^- (\S+): ", re.MULTILINE)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 LONGEST_PHRASE, MOST_INTERESTS = 5, 5
-"""Words of a term above which it is cut to a phrase, and terms that are taken for interests."""
+"""Words above which a term is cut to a phrase, and terms used as interests."""
 SEAMS = re.compile(r"[:,;?]| (?:for|with|in|from|by|of|and|to) ")
 CLAUSES = re.compile(
     r"[.:;,!?\n]| (?:for|with|in|from|by|of|and|to|over|is|are|that|which|what|as|while|at|on|can|we) ",
     re.IGNORECASE,
 )
-"""What phrases stand between in a text."""
+"""Separators of phrases in a text."""
 SMALL = frozenset((
     "a", "an", "and", "as", "at", "by", "for", "from", "in", "into", "of", "on", "or", "the",
     "to", "under", "using", "via", "when", "with", "without",
@@ -143,29 +142,29 @@ SMALL = frozenset((
 
 @dataclass(frozen=True)
 class _Prompt:
-    """A prompt without the people whom it lists."""
+    """A prompt without its list of people."""
 
     text: str
     titles: tuple[str, ...]
-    """Of the papers that it shows."""
+    """Titles of its papers."""
     interests: tuple[str, ...]
-    """Of the speaker."""
+    """Interests of the speaker."""
 
     def fenced(self, *labels: str) -> list[str]:
         return _fenced(self.text, *labels)
 
     def first(self, *labels: str) -> str:
-        """The first line of the first of these fences, cut where it is long; empty where there is none."""
+        """The first line of the first of these fences, shortened; empty if there is none."""
         lines = next(iter(self.fenced(*labels)), "").strip().splitlines() or [""]
         return lines[0] if len(lines[0]) <= 160 else lines[0][:157] + "…"
 
     @cached_property
     def table(self) -> str:
-        """The title of the idea on the table, or its beginning."""
+        """The title of the current idea, or its beginning."""
         return self.first("idea", "title").removeprefix("Title: ")
 
     def former(self, names: Iterable[str]) -> dict[str, str]:
-        """The texts under the names of fields: in a fence, or in an idea on a line that begins with the name."""
+        """The texts by field name: in a fence, or in an idea on a line that begins with the name."""
         lines = dict(re.findall(r"^([A-Z][a-z ]+): (.+)$", "\n".join(self.fenced("idea")), re.MULTILINE))
         texts = {name: self.fenced(name) or [lines.get(label(name), "")] for name in names}
         return {name: found[-1] for name, found in texts.items() if found[-1]}
@@ -186,9 +185,9 @@ def _core(title: str) -> str:
 
 DEFAULTS = ModelConfig()
 OFFLINE = "offline"
-"""Model name of every reply that no language model has written."""
-LABEL = "Written by the offline model, which is no language model: this shows how a run goes, no more."
-"""Stands beside every result that it has written."""
+"""Model name of every reply of the offline model."""
+LABEL = "Written by the offline model, not by a language model: it shows the course of a run, nothing more."
+"""Note on every result of the offline model."""
 
 UNFORMED = """\
 [offline model: this is no language model's answer] I was asked: “{question}”. I can only fill in forms, to show how \
@@ -196,12 +195,12 @@ a run goes; name a real model to get an answer, such as openai/gpt-4o-mini."""
 
 
 class OfflineModel:
-    """Fills the form that a prompt ends with; the same prompt and seed always give the same answer.
+    """Fills the form at the end of a prompt; the same prompt and seed always give the same answer.
 
-    A word counts as a token, and costs what the config's prices say: nothing is known without them.
+    A word counts as a token, at the config's prices; without prices there is no cost.
 
     Raises:
-        ConfigError: a file of sample phrases is not valid.
+        ConfigError: a file of sample phrases is invalid.
     """
 
     def __init__(self, config: ModelConfig = DEFAULTS) -> None:
@@ -224,7 +223,7 @@ class OfflineModel:
 
 
 def with_label(text: str, model: str) -> str:
-    """A speaker's words, marked where no language model has found them."""
+    """A speaker's words, marked as the offline model's."""
     return f"[{OFFLINE}] {text}" if model == OFFLINE else text
 
 
@@ -241,10 +240,10 @@ def _reply(schema: Mapping[str, Any], system: str, text: str, phrases: Phrases, 
 
 
 class Filler:
-    """Fills one reply, or one of the things that it numbers.
+    """Fills one reply, or one of its numbered items.
 
     Args:
-        people: who may be named in a field that is filled so.
+        people: names for fields that name somebody.
     """
 
     def __init__(
@@ -265,7 +264,7 @@ class Filler:
         self._pair: tuple[str, str] | None = None
 
     def object(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """A reply, or a part of it, which goes by the name of the whole."""
+        """A reply, or a part of it, filled under the name of the whole."""
         self._title = title = schema.get("title", self._title)
         fields = schema.get("properties", {})
         if spread := self._phrases.sentences.get(title):
@@ -287,7 +286,7 @@ class Filler:
         return filled
 
     def _value(self, schema: Mapping[str, Any], name: str, filling: Filling, given: bool = False) -> Any:
-        """A field's value; one that may be null is null now and then, unless it must be `given`."""
+        """A field's value; a nullable field is null now and then, unless it must be `given`."""
         schema, optional = resolved(schema, {})
         if optional and not given and self._rng.random() >= filling.odds:
             return None
@@ -315,7 +314,7 @@ class Filler:
                     return low + self._rng.randint(0, max(0, counted - int(low)))
                 if isinstance(low, float):
                     return round(self._rng.uniform(low + (high - low) / 2, high - (high - low) / 9), 2)
-                # Sober self-ratings: the upper middle of the scale.
+                # Modest self-ratings: the upper middle of the scale.
                 return self._rng.randint(low + (high - low) // 2, high - (high - low) // 9)
             case _:
                 return self._text(name, filling)
@@ -327,7 +326,7 @@ class Filler:
         return [*dict.fromkeys(p for p in phrases if 2 <= len(p.split()) <= LONGEST_PHRASE)][:MOST_INTERESTS]
 
     def _array(self, schema: Mapping[str, Any], name: str, filling: Filling) -> list[Any]:
-        """Two things, or as many as the schema asks for; what has a number is about the paper, or idea, of that number."""
+        """Two items, or the number in the schema; a numbered item is about the paper, or idea, with that number."""
         least, most = schema.get("minItems", 0), schema.get("maxItems")
         count = max(min(2, most or 2), least)
         item = schema["items"]
@@ -352,7 +351,7 @@ class Filler:
         )
 
     def _sentences(self, spread: Sentences, fields: Sequence[str]) -> dict[str, str]:
-        """The sentences of a text, one a field after the title; what is left of them is the last."""
+        """The sentences of a text, one per field after the title; the last field takes the rest."""
         title, *below = fields
         [text, *_] = [*self._prompt.fenced(spread.fence), ""]
         headed = re.fullmatch(r"Title: (.+)\n\n(.*)", text, re.DOTALL)
@@ -391,17 +390,17 @@ class Filler:
         return self._filled(self._rng.choice(words))
 
     def _filled(self, words: str) -> str:
-        """The words with their slots filled, each in its turn."""
+        """The words with their slots filled in order."""
         pieces = re.split(r"\{(-?\w+)\}", words)
         pieces[1::2] = [self.slot(name.lstrip("-")) * (name[0] != "-") for name in pieces[1::2]]
         return "".join(pieces)
 
     def slot(self, name: str) -> str:
-        """What stands in `{name}`, drawn anew for each slot; `{-name}` is drawn and not shown.
+        """The value of `{name}`, drawn again for each slot; `{-name}` is drawn and not shown.
 
-        `interest`: of the speaker. `phrase`: from the title of a paper, or an interest. `paper`: the title of a paper.
+        `interest`: an interest of the speaker. `phrase`: from the title of a paper, or an interest. `paper`: the title of a paper.
         `one`, `other`: an interest and another matter, the same in all sentences of a field. `subject`: the topic.
-        `table`: the idea on the table. Any other name: the first line of the fence of that name.
+        `table`: the current idea. Any other name: the first line of the fence of that name.
         """
         match name:
             case "interest":
@@ -428,12 +427,12 @@ class Filler:
 
 
 class LocalModel(Protocol):
-    """Answers a thread in this process: a model that needs no server, as both hosts' adapters call it.
+    """A model in this process, without a server, as both hosts' adapters call it.
 
-    A `Raw` whose text is empty and that holds `tool_calls` asks for these calls (their `result` is ignored);
-    the host runs them and asks once more.
+    A `Raw` with empty text and `tool_calls` requests these calls (their `result` is ignored); the host runs them and asks
+    once more.
     """
 
     async def complete(self, system: str, thread: Sequence[Message], answered: int = 0) -> Raw:
-        """Answer a thread; `answered` counts the tool results that the model has been given so far."""
+        """Answer a thread; `answered` is the number of tool results so far."""
         ...

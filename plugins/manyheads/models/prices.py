@@ -1,4 +1,4 @@
-"""What models cost: the price that a config sets, else the one of a price list."""
+"""Prices of models: from the config, else from a price list."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,34 +20,34 @@ from manyheads.resources import Resources, parse_yaml, shipped
 
 PRICES = "configs/models/prices.yaml"
 FREE = ("offline", "replay")
-"""Providers that send no request."""
+"""Providers that send no requests."""
 DATED = re.compile(r"-(\d{4}-?\d{2}-?\d{2}|latest)$", re.ASCII)
 EXAMPLE = "{input: 0.15, output: 0.6}"
 
 
 class Amount(Strict):
-    """Price of a million tokens."""
+    """Price per million tokens."""
 
     input: float = Field(ge=0)
-    """Of what the model reads."""
+    """Input tokens."""
     output: float = Field(ge=0)
-    """Of what it writes."""
+    """Output tokens."""
 
 
 class PriceList(Strict):
     """Prices of models, as `configs/models/prices.yaml` of a folder has them."""
 
     as_of: date
-    """The day on which these prices were looked up."""
+    """Date of these prices."""
     currency: str
     """Such as USD."""
     source: str = ""
-    """Where they come from, in words."""
+    """Their source, in words."""
     models: dict[str, Amount]
-    """By `provider/name`. A name stands for its dated versions too; `*` stands for any letters."""
+    """By `provider/name`. A name covers its dated versions too; `*` matches any letters."""
 
     def price(self, model: str) -> Price | None:
-        """The price of `provider/name`; None where it is not listed. The name itself counts most, then the longest."""
+        """The price of `provider/name`; None if not listed. An exact name has priority, then the longest match."""
         patterns = sorted((name for name in self.models if "*" in name), key=len, reverse=True)
         matches = (name for name in patterns if fnmatchcase(model, name))
         for name in (model, DATED.sub("", model), *matches):
@@ -63,12 +63,12 @@ class PriceList(Strict):
 
 
 def with_prices(models: Mapping[str, ModelConfig], folders: Sequence[str | Path]) -> dict[str, ModelConfig]:
-    """The models by alias, each with its price where one is known.
+    """The models by alias, with prices if known.
 
-    A price that was listed for another model, as of a run that is resumed with another, is looked up again.
+    A listed price for another model, as after resuming with another model, is looked up again.
 
     Args:
-        folders: of the user, whose price lists come first.
+        folders: the user's folders, whose price lists have priority.
 
     Raises:
         ConfigError: a price list cannot be read.
@@ -84,12 +84,12 @@ def with_prices(models: Mapping[str, ModelConfig], folders: Sequence[str | Path]
 
 
 def _listed(model: ModelConfig, name: str, folders: Sequence[str | Path]) -> Price | None:
-    """The price of the first list that has the model; ours is of the provider's own servers."""
+    """The price from the first list with the model; the shipped list covers the providers' own servers."""
     for root in Resources.of([each for each in folders if Path(each).is_dir()]).search_path:
         file = root / PRICES
         if file.is_file() and (price := _read(file, file.stat().st_mtime_ns).price(name)):
             elsewhere = True
-            with suppress(ConfigError):  # an address that names a variable which is not set
+            with suppress(ConfigError):  # an address with an unset variable
                 elsewhere = is_own(model)
             return None if elsewhere and root == shipped() else price
     return None
@@ -108,7 +108,7 @@ def _read(file: Path, changed: int) -> PriceList:
 
 
 def need_prices(config: RunConfig, key: str) -> None:
-    """Raises `ConfigError` where money is limited by `key`, and a model has no price, or prices differ in currency."""
+    """Raises `ConfigError` if money is limited by `key` and a model has no price, or currencies differ."""
     for alias, model in config.models.items():
         if model.price is None:
             raise ConfigError(
@@ -118,7 +118,7 @@ def need_prices(config: RunConfig, key: str) -> None:
 
 
 def need_one_currency(config: RunConfig) -> None:
-    """Raises `ConfigError` where models have prices in several currencies: their sum would mean nothing."""
+    """Raises `ConfigError` if models have prices in different currencies, which cannot be added."""
     prices = {alias: model.price for alias, model in config.models.items() if model.price}
     named = {price.currency: alias for alias, price in prices.items() if price.currency}
     if len(named) > 1:

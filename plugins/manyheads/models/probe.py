@@ -1,4 +1,4 @@
-"""What a model at its server can do, found out by a few small requests."""
+"""The abilities of a model on its server, tested by a few small requests."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ from manyheads.resources import Resources
 from manyheads.retry import GarbledError, RefusedError, is_failure
 
 TOKENS = 300
-"""Most of one answer; a model that thinks aloud may need more, which is then told as not known."""
+"""Maximum tokens of one answer; if a thinking model needs more, the ability stays unknown."""
 ADD = {
     "type": "object",
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
@@ -39,11 +39,11 @@ ADD = {
 }
 TOOL = {"type": "function", "function": {"name": "add_numbers", "parameters": ADD}}
 WINDOWS = ("max_model_len", "max_context_length", "context_length", "context_window", "n_ctx", "n_ctx_train")
-"""Under which names servers list a model's context."""
+"""Names for a model's context in servers' lists."""
 
 
 class Sea(BaseModel):
-    """What nobody would write who was not held to it."""
+    """A text that no model would write without being forced to by a schema."""
 
     ninth_wave: Literal["tall", "small"]
     gulls: int
@@ -51,7 +51,7 @@ class Sea(BaseModel):
 
 @dataclass(frozen=True)
 class Answer:
-    """Of one request. `whole` is False where it ran into its length limit."""
+    """The answer to one request. `whole` is False if it was cut at its length limit."""
 
     text: str
     calls: int
@@ -68,7 +68,7 @@ class Probe:
     _prompts: Prompts = field(default_factory=lambda: Prompts(Resources.of()))
 
     async def abilities(self) -> Abilities:
-        """Ask for what the model can do; see `probe`."""
+        """Test the model; see `probe`."""
         config = self.config
         headers = {"authorization": f"Bearer {key_of(config, self.alias)}"} if key_variable(config) else {}
         if config.provider == "anthropic":
@@ -118,7 +118,7 @@ class Probe:
         )
 
     async def _ollama(self) -> Abilities:
-        """Ollama tells of itself; it is asked to answer once."""
+        """Ollama lists a model's abilities; it only gets one request to answer."""
         shown = await self._get("POST", "/api/show", {"model": self.config.name})
         await self._chat("ready")
         able = shown.get("capabilities")
@@ -133,7 +133,7 @@ class Probe:
         )
 
     async def _sees(self) -> bool | None:
-        """Whether it names the colours of a picture; None where it gives another answer."""
+        """Whether it names the colours of an image; None if it answers otherwise."""
         picture = f"data:image/png;base64,{base64.b64encode(sight.picture()).decode()}"
         text = {"type": "text", "text": self._prompts.render("probe/image.md.j2", {}).strip()}
         content = [text, {"type": "image_url", "image_url": {"url": picture}}]
@@ -158,7 +158,7 @@ class Probe:
         return [{"role": "user", "content": self._prompts.render(f"probe/{prompt}.md.j2", {}).strip()}]
 
     async def _try(self, prompt: str, **body: Any) -> Answer | None:
-        """An answer, None where the server refuses the request or fails at it."""
+        """An answer, None if the server refuses the request or fails."""
         try:
             return await self._chat(prompt, **body)
         except (RefusedError, GarbledError):
@@ -191,11 +191,11 @@ class Probe:
         return Answer(message.get("content") or "", len(message.get("tool_calls") or []), whole)
 
     async def _get(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """What a server says of itself.
+        """A server's page about itself.
 
         Raises:
-            RefusedError: it answers with an error.
-            GarbledError: its answer is no JSON object.
+            RefusedError: it answers with an error status.
+            GarbledError: its answer is not a JSON object.
         """
         async with self._listing.stream(method, self._address(path), json=body) as response:
             if response.status_code >= 400:
@@ -203,9 +203,9 @@ class Probe:
             try:
                 value = json.loads(await body_of(response, 4_000_000))
             except ValueError as error:
-                raise GarbledError("its answer is no JSON") from error
+                raise GarbledError("its answer is not JSON") from error
         if not isinstance(value, dict):
-            raise GarbledError("its answer is no JSON object")
+            raise GarbledError("its answer is not a JSON object")
         return cast(dict[str, Any], value)
 
     def _address(self, path: str) -> str:
@@ -216,10 +216,10 @@ class Probe:
 
 
 async def probe(config: ModelConfig, alias: str) -> tuple[Abilities, Usage]:
-    """What a model can do, found out by some seven small requests and kept for a day, and what they cost.
+    """A model's abilities and their cost, tested by about seven small requests and cached for a day.
 
     Raises:
-        ModelError: the server cannot be reached, or refuses even a plain question.
+        ModelError: the server cannot be reached, or refuses even a plain request.
         ConfigError: its key is missing.
     """
     asking = Probe(config, alias)
@@ -235,21 +235,19 @@ async def probe(config: ModelConfig, alias: str) -> tuple[Abilities, Usage]:
 
 
 def in_short(config: ModelConfig, found: Abilities) -> str:
-    """Abilities in a line for the user; what the config says itself goes before."""
+    """Abilities in one line for the user; the config has priority."""
     tools = found.tools if config.tools is None else config.tools
     ways = {"schema": "json_schema", "object": "json_object", "none": "not used; the prompt shows the form"}
     able = found.form or "none"
     form = able if config.response_format is True else config.response_format or "none"
-    taken = "" if form == able else f" (found: {'none' if able == 'none' else ways[able]})"
+    taken = "" if form == able else f" (tested: {'none' if able == 'none' else ways[able]})"
     words = {True: "yes", False: "no", None: "not known"}
     several = ", several at once" if tools and found.parallel else ""
-    beside = (
-        "" if found.both is None or form == "none" else f", {'also' if found.both else 'not'} beside tools"
-    )
+    beside = "" if found.both is None or form == "none" else f", {'also' if found.both else 'not'} with tools"
     context = config.context or found.context
     vision = found.vision if config.vision is None else config.vision
     return "; ".join([
-        f"tools {words[tools]}{several}" + ("" if tools in (True, None) else " (fields of the reply in their place)"),
+        f"tools {words[tools]}{several}" + ("" if tools in (True, None) else " (fields of the reply replace them)"),
         f"response_format {ways[form]}{taken}{beside}",
         f"images {words[vision]}",
         f"context {context:,}" if context else f"context unknown ({config.window:,} assumed)",
@@ -257,7 +255,7 @@ def in_short(config: ModelConfig, found: Abilities) -> str:
 
 
 def fits(answer: Answer | None) -> bool:
-    """Whether an answer keeps to the schema; one that ran into its limit is not held against the server."""
+    """Whether an answer fits the schema; an answer cut at its limit is not counted as a failure."""
     if answer is None or not answer.whole:
         return answer is not None
     with suppress(ValidationError, UnreadableError):
@@ -266,7 +264,7 @@ def fits(answer: Answer | None) -> bool:
 
 
 def is_object(answer: Answer | None) -> bool:
-    """Whether an answer is JSON and nothing else."""
+    """Whether an answer is only JSON."""
     if answer is None or not answer.whole:
         return answer is not None
     with suppress(ValueError, RecursionError):
@@ -275,7 +273,7 @@ def is_object(answer: Answer | None) -> bool:
 
 
 def window_in(model: Mapping[str, Any]) -> int | None:
-    """A context that a server lists, wherever it has put it."""
+    """A context in a server's list, under any known name."""
     parts: Sequence[Any] = (model, model.get("meta"), model.get("default_generation_settings"))
     values = (part.get(name) for part in parts if isinstance(part, dict) for name in WINDOWS)
     return next((value for value in values if type(value) is int and value > 0), None)

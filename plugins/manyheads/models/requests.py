@@ -1,4 +1,4 @@
-"""What both hosts send to a provider beside the messages, what an answer costs, which key opens a server."""
+"""What both hosts share in requests to a provider: arguments, cost, keys, limits."""
 
 import os
 from typing import Any
@@ -13,11 +13,11 @@ from manyheads.models.answers import count_of
 def usage_of(
     config: ModelConfig, read: object, written: object, asked: object = "", said: object = ""
 ) -> Usage:
-    """What one request cost, from the tokens that the server says it read and wrote.
+    """The usage of one request, from the server's token counts.
 
     Args:
-        asked: what was sent, and `said` what came: where the server says nothing that can be, their tokens are estimated,
-            one for four bytes, so that no budget is open to servers that do not count. A number is of tokens.
+        asked: the request, and `said` the answer, as texts or token counts. Without valid counts from the server, tokens
+            are estimated, one per four bytes, so that a server without counts cannot evade a budget.
     """
     reads, writes = count_of(read, 1), count_of(written)
     estimated = 0
@@ -33,21 +33,21 @@ def usage_of(
 
 
 ROOM = 2048
-"""Tokens that are kept free for an answer whose length is not limited."""
+"""Tokens reserved for an answer without a length limit."""
 
-# What both hosts send to a provider beside the messages, in its own words, and what they refuse to send.
+# Arguments of requests besides the messages, and requests that both hosts refuse to send.
 
 
 def options(**settings: Any) -> dict[str, Any]:
-    """The settings that have a value; what a config leaves out is not sent."""
+    """The settings with a value; others are not sent."""
     return {name: value for name, value in settings.items() if value is not None}
 
 
 def ollama_settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
-    """Ollama's arguments for a prompt of about so many tokens.
+    """Ollama's arguments for a prompt of a given number of tokens.
 
-    It cuts longer prompts silently, and its default window is a few thousand tokens. Asked for is a power of two, so that
-    the server seldom has to load the model anew, and never more than the model's own.
+    Ollama silently cuts longer prompts, and its default window is a few thousand tokens. Requests a power of two, so that
+    the server seldom reloads the model, and never more than the model's own window.
     """
     window, need = 8192, tokens + (config.max_tokens or ROOM)
     while window < need:
@@ -57,27 +57,27 @@ def ollama_settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
 
 
 def refuse_unfit(who: str, model: str, tokens: int, context: int) -> None:
-    """Raises `ConfigError` when a prompt is longer than a model's context window, both in tokens.
+    """Raises `ConfigError` if a prompt is longer than a model's context window, both in tokens.
 
-    `who` is the model in the config, such as `models.default`, or the agent where there is no config.
+    `who` is the model in the config, such as `models.default`, or the agent if there is no config.
     """
     if tokens > context:
         raise ConfigError(
-            f"{who}: a prompt of about {tokens:,} tokens does not fit {model}, whose context is {context:,}",
-            hint="take a larger model, set its `context` if it takes more, or shorten the discussion (turns)",
+            f"{who}: a prompt of about {tokens:,} tokens does not fit {model} with a context of {context:,}",
+            hint="use a larger model, set its `context` if it is larger, or shorten the discussion (turns)",
         )
 
 
 def refuse_unseen(alias: str, config: ModelConfig, *, images: bool) -> None:
-    """Raises `ConfigError` when images are shown to a model that cannot see them."""
+    """Raises `ConfigError` for images to a model without vision."""
     if images and not config.sees:
         raise ConfigError(
             f"models.{alias}: {config.name} cannot see images (vision: false)",
-            hint="give this role a model that can, roles.<role>.model, or set its vision to true",
+            hint="give this role another model with roles.<role>.model, or set its vision to true",
         )
 
 
-# Where requests go.
+# Addresses.
 
 
 _USUAL_ADDRESS = {
@@ -85,14 +85,14 @@ _USUAL_ADDRESS = {
     "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
     "ollama": ("OLLAMA_HOST", "http://localhost:11434"),
 }
-"""Of each provider: the variable that its SDK follows where a config names no address, and the provider's own address."""
+"""For each provider: the SDK's variable for the address, and the provider's own address."""
 
 
 def server_address(config: ModelConfig) -> str:
-    """Where requests to a model go: to its `base_url`, else where the provider's SDK sends them.
+    """The address of requests to a model: its `base_url`, else the default of the provider's SDK.
 
     Raises:
-        ConfigError: an environment variable is not set, or holds no address.
+        ConfigError: an environment variable is not set, or does not contain an address.
     """
     variable, usual = _USUAL_ADDRESS.get(config.provider, ("", ""))
     if config.base_url is not None or not (named := os.environ.get(variable, "").strip()):
@@ -105,38 +105,38 @@ def server_address(config: ModelConfig) -> str:
         parts = host = port = None
     if parts is None or parts.scheme not in ("http", "https") or not (host or config.provider == "ollama"):
         raise ConfigError(
-            f"{variable} holds no address of a server",
+            f"{variable} does not contain a server's address",
             hint=f"export {variable}=http://… again, or set base_url of the model",
         )
     if config.provider != "ollama":
         return address
-    # As Ollama's client reads it: a bare host has Ollama's port, an empty one is this machine.
+    # As in Ollama's client: a bare host gets Ollama's port, an empty one is this machine.
     place = f"[{host}]" if host and ":" in host else host or "127.0.0.1"
     port = port or (11434 if "://" not in named else 443 if parts.scheme == "https" else 80)
     return f"{parts.scheme}://{place}:{port}/{parts.path.strip('/')}".rstrip("/")
 
 
 def is_own(config: ModelConfig) -> bool:
-    """Whether a model is served elsewhere than by the provider itself, which asks money for each request."""
+    """Whether the model is on another server than the provider's own, which charges for each request."""
     usual = {urlsplit(_USUAL_ADDRESS[name][1]).hostname for name in ("openai", "anthropic")}
     return bool(address := server_address(config)) and urlsplit(address).hostname not in usual
 
 
-# Keys of model servers; they come from the environment and from nowhere else.
+# Keys of model servers, only from the environment.
 
 
 USUAL = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 NO_KEY = "none"
-"""Sent to a server of one's own that wants no key; the SDKs refuse to send nothing."""
+"""Sent to a server that needs no key; the SDKs do not accept an empty key."""
 
 
 def key_variable(config: ModelConfig) -> str | None:
-    """The environment variable that holds a model's key, None for providers without one."""
+    """The environment variable for a model's key, None for providers without keys."""
     return config.api_key_env or USUAL.get(config.provider)
 
 
 def key_of(config: ModelConfig, alias: str = "default") -> str:
-    """The key from the environment; a server of one's own may do without.
+    """The key from the environment; optional for your own servers.
 
     Raises:
         ConfigError: the variable is not set.
@@ -146,7 +146,7 @@ def key_of(config: ModelConfig, alias: str = "default") -> str:
         if key.isascii() and key.isprintable():
             return key
         raise ConfigError(
-            f"models.{alias}: the key in {variable} has letters that no key has",
+            f"models.{alias}: the key in {variable} contains invalid characters",
             hint=f"export {variable}=… again, on one line",
         )
     if config.base_url and not config.api_key_env:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from manyheads.core.results import MEASURE, RESULT, Part
 from manyheads.disk import FileLock, read_text, reading, replace_text
 from manyheads.escaping import plain, shortened
+from manyheads.measures import BY_FIELD
 from manyheads.models.offline import OFFLINE
 from manyheads.report.page import _environment
 from manyheads.resources import parse_yaml
@@ -298,7 +299,8 @@ def write_index(base: Path) -> Path | None:
         if runs != before:
             replace_text(base / ROWS, json.dumps(ENTRIES.dump_python(runs), ensure_ascii=False))
         template = _environment("manyheads.report").get_template("index.html.j2")
-        html = template.render(generator=GENERATOR, name=plain(base.absolute().name), rows=rows(runs))
+        values = {"generator": GENERATOR, "name": plain(base.absolute().name), "note": f"{BY_FIELD}."}
+        html = template.render(**values, rows=rows(runs))
         replace_text(page, html.encode("utf-8", "replace").decode())
     return page
 

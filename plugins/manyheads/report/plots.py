@@ -126,7 +126,8 @@ def scatter_plot(comparison: Comparison, path: Path) -> None:
         line = [found.intercept + found.slope * end for end in ends]
         axes.plot(ends, line, color=COLOURS[1], linewidth=1.8, zorder=2)
         axes.set_xlabel(LABELS.get(held.by, held.by))
-        axes.set_ylabel(f"{held.on}, mean of raters (1 to 10)")
+        ends = f" ({comparison.scale[0]:g} to {comparison.scale[1]:g})" if comparison.scale else ""
+        axes.set_ylabel(f"{held.on}, mean of raters{ends}")
         caption = (
             f"n = {found.n} texts, {count(comparison.raters, 'rater')}; Pearson r = {found.pearson.value:.2f} "
             f"({interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}); "

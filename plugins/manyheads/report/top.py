@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from manyheads.core.results import MEASURE, RESULT, Part
+from manyheads.measures import BY_FIELD
 
 REPORT = "report.html"
 
@@ -59,6 +60,11 @@ class Measured(Part):
         """What could be measured, by name."""
         names = ("on", "hd", "cd", "ci", "rnd")
         return [(name.upper(), value) for name in names if (value := getattr(self, name)) is not None]
+
+    @property
+    def note(self) -> str:
+        """What a reader of ON must know, where there is one."""
+        return "" if self.on is None else f"{BY_FIELD}."
 
     @property
     def nearest(self) -> Near | None:

@@ -1,1 +1,1 @@
-"""Evaluation suites: a grid of configs over cases and seeds, run, measured and told with how sure that is."""
+"""Evaluation suites: a grid of configs over cases and seeds, run, measured and reported with intervals."""

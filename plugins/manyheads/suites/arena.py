@@ -1,10 +1,10 @@
-"""The texts that the runs of a suite have written, laid out for a blind comparison.
+"""The texts of a suite's runs, anonymised for a blind comparison.
 
 <folder>/
-    cases.jsonl     a line for each case: its id and title, the file of its paper, the ids of its texts in an order that tells nothing
-    papers/         what the texts are about, where a case names a file
-    texts/<id>.md   a text each, without what would tell who wrote it
-    key.csv         whose each is; not for those who compare
+    cases.jsonl     one line per case: id, title, its paper's file, and the ids of its texts in random order
+    papers/         the papers of the cases
+    texts/<id>.md   one text each, without hints at its author
+    key.csv         the author of each text; keep it from the raters
 """
 
 import hashlib
@@ -29,13 +29,13 @@ from manyheads.systems.results import in_full, load
 
 ARENA, KEY, CASES, TEXTS, PAPERS = "arena", "key.csv", "cases.jsonl", "texts", "papers"
 COLUMNS = ("id", "case", "maker", "seed", "run", "sha256", "words", "lines", "headings", "lists", "changed")
-"""Of the key; `lines`, `headings` and `lists` are the signs of style that ratings may be adjusted for (MAMORX, §5)."""
+"""Columns of the key; `lines`, `headings` and `lists` are the signs of style that ratings may be adjusted for (MAMORX, §5)."""
 ITSELF = re.compile(
     r"\b(?:as an? (?:AI|artificial intelligence|(?:large )?language model)|I am an? (?:AI|(?:large )?language model)"
     r"|this review (?:was|is) (?:written|generated|produced) by)\b",
     re.IGNORECASE,
 )
-"""How a text says what wrote it."""
+"""How a text names its author."""
 NEUTRAL, EARLIER = "the reviewer", "an earlier paper"
 
 
@@ -48,14 +48,14 @@ class Piece(NamedTuple):
     run: Path
     text: str
     changed: int
-    """Places in which it would have told who wrote it."""
+    """Number of removed hints at the author."""
 
 
 def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str], folder: Path) -> int:
-    """Lay out the texts of the cells' finished runs; the same runs are laid out alike.
+    """Write the texts of finished runs in a random order that depends on the runs alone.
 
     Returns:
-        How many texts there are.
+        Number of texts.
     """
     pieces, titles = list[Piece](), dict[str, str]()
     for cell in cells:
@@ -68,7 +68,7 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
                 Piece(cell.case, label_of(cell.condition), job.config.seed, job.folder, text, changed)
             )
             titles.setdefault(cell.case, str(getattr(run.result, "title", "") or ""))
-    # Several conditions of one maker may share a run: its text is compared once.
+    # Conditions of one maker may share a run: compare its text once.
     once = {_digest(each.case, str(each.run), each.text): each for each in reversed(pieces)}
     ids = anonymous(once, "T", random.Random("".join(sorted(once))))
     with writing(folder):
@@ -94,7 +94,7 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
 
 
 def nameless(text: str, names: Iterable[str], spec: ArenaConfig) -> tuple[str, int]:
-    """A text without what would tell who wrote it, and how many such places it had."""
+    """A text without hints at its author, and their number."""
     text, sections = _without(text, spec.cut)
     text, sentences = _without_itself(text)
     text, alone = re.subn(
@@ -126,7 +126,7 @@ def nameless(text: str, names: Iterable[str], spec: ArenaConfig) -> tuple[str, i
 
 
 def _without_itself(text: str) -> tuple[str, int]:
-    """A text without the sentences in which it says what wrote it."""
+    """A text without sentences in which it names its author."""
     kept, cut = list[str](), 0
     for line in text.splitlines():
         parts = re.split(r"(?<=[.!?])(?=\s)", line)
@@ -137,13 +137,13 @@ def _without_itself(text: str) -> tuple[str, int]:
 
 
 def _neutral(found: re.Match[str]) -> str:
-    """What stands in the place of a name, with a capital where a sentence begins."""
+    """The replacement of a name, capitalised at the start of a sentence."""
     begins = re.search(r"(?:^|\n|[.!?])[\s>#*+•\d.)-]*$", found.string[: found.start()])
     return NEUTRAL.capitalize() if begins else NEUTRAL
 
 
 def _without(text: str, headings: Sequence[str]) -> tuple[str, int]:
-    """A Markdown text without the sections of these headings."""
+    """A Markdown text without the sections under these headings."""
     kept, level, cut = list[str](), 0, 0
     for line in text.splitlines():
         if heading := re.match(r"(#+)\s+(.+?)\s*#*\s*$", line):
@@ -158,7 +158,7 @@ def _without(text: str, headings: Sequence[str]) -> tuple[str, int]:
 
 
 def names_of(config: RunConfig, others: Iterable[str]) -> Iterator[str]:
-    """What would tell who wrote a run's text: the names of the package, its system, roles, hosts and models."""
+    """Names that would reveal the author of a run's text: package, system, roles, hosts and models."""
     system = system_of(config)
     yield from ("manyheads", *hosts(), *others)
     yield from (name for name in (system.name, system.title) if len(name) > 3)
@@ -170,7 +170,7 @@ def names_of(config: RunConfig, others: Iterable[str]) -> Iterator[str]:
 
 
 def style_of(text: str) -> Mapping[str, int]:
-    """Words, lines, headings and items of lists."""
+    """Numbers of words, lines, headings and list items."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return {
         "words": len(text.split()),
@@ -189,7 +189,7 @@ def _row(name: str, piece: Piece) -> list[object]:
 
 
 def _papers(cells: Sequence[Cell], folder: Path) -> dict[str, str]:
-    """Copies of the files that the cells' runs were given, a file a case, by case."""
+    """Copy the input files of the cells' runs; returns one file per case."""
     found = dict[str, str]()
     for cell in cells:
         system, inputs = system_of(cell.config), cell.config.inputs

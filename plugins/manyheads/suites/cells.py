@@ -1,4 +1,4 @@
-"""A suite taken apart into cells, and these into the jobs that they need: runs, and judgings of these."""
+"""A suite expanded into cells, and these into jobs: runs, and judgements of runs."""
 
 import hashlib
 import json
@@ -17,17 +17,17 @@ from manyheads.errors import ConfigError, UserError
 from manyheads.suites.spec import MOST_RUNS, VARIANT, Condition, Suite, judges, label_of, leaves, mapped, root
 from manyheads.systems import systems
 
-# Whether a suite, its settings and its cases fit each other: what is wrong with them is said before anything is run.
+# Checks of a suite, its settings and its cases, before anything runs.
 
 
 def judged_in(config: RunConfig) -> set[str]:
-    """The sections of a run's config that do not steer the run, but how it is judged."""
+    """The sections of a run's config that steer only how the run is judged."""
     judge = system_of(config).judge
     return {*judges()} - ({judge.name} if judge else set())
 
 
 def check_keys(suite: Suite, given: Iterable[str]) -> None:
-    """Raises `ConfigError` where a key is set in two places: which of them won would be a matter of their order."""
+    """Raises `ConfigError` if a key is set in two places."""
     spec = suite.spec
     places = {
         "the command": given,
@@ -44,8 +44,8 @@ def check_keys(suite: Suite, given: Iterable[str]) -> None:
                     f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
                 ):
                     raise ConfigError(
-                        f"{suite.name}: {where} sets {other}, and so does {place} of the suite ({key})",
-                        hint="leave it to one of them, or change the suite in a folder of your own",
+                        f"{suite.name}: {where} sets {other}, but {place} of the suite sets {key}",
+                        hint="set it in one place only, or edit the suite in a folder of your own",
                     )
         taken |= dict.fromkeys(keys, place)
 
@@ -53,62 +53,62 @@ def check_keys(suite: Suite, given: Iterable[str]) -> None:
 def check_config(
     suite: Suite, config: RunConfig, judging: Mapping[str, RunConfig], condition: Condition, case: str
 ) -> None:
-    """Raises `ConfigError` where a cell's config has not what the suite does with it."""
+    """Raises `ConfigError` if a cell's config does not fit the suite."""
     where = f"{suite.name}: {f'case {case!r}' if case else label_of(condition)}"
     if suite.spec.begin_with:
         if getattr(config.inputs, "idea", None) is not None:
             raise ConfigError(
-                f"{where}: begin_with gives its runs an idea to begin with, and inputs.idea is set too",
-                hint="leave one of both out",
+                f"{where}: begin_with and inputs.idea both give its runs an idea",
+                hint="leave one of them out",
             )
         if {**condition, **suite.spec.begin_with} != condition and "idea" not in system_of(config).slots:
             takers = ", ".join(name for name, system in systems().items() if "idea" in system.slots)
             raise ConfigError(
-                f"{suite.name}: {label_of(condition)}: begin_with gives its runs an idea, and {config.system} takes none",
+                f"{suite.name}: {label_of(condition)}: begin_with gives its runs an idea, but {config.system} takes none",
                 hint=f"systems that do: {takers}",
             )
     for kind, judge in judging.items():
         name = judge_of(judge).input
         if system_of(config).judge:
             raise ConfigError(
-                f"{where}: its runs of {config.system} judge, and come to nothing that {kind} could judge",
-                hint="what a judge came to is measured by its path alone, such as usage.calls",
+                f"{where}: {config.system} is a judge: {kind} cannot judge its runs",
+                hint="measure a judge by a path of its result, such as usage.calls",
             )
         if getattr(judge.inputs, name):
             raise ConfigError(
-                f"{where}: {kind}.{name} is set, and the suite has its own runs judged", hint="leave it out"
+                f"{where}: {kind}.{name} is set, but the suite judges its own runs", hint="leave it out"
             )
     for key in suite.spec.settings(condition):
         if root(key) in judged_in(config) - judging.keys():
             judge = judges()[root(key)].judge
             raise ConfigError(
-                f"{suite.name}: grid and variants set {key}, and no measure is of a {root(key)}",
+                f"{suite.name}: grid or variants set {key}, but no measure uses {root(key)}",
                 hint=f"measure {judge.measure if judge else root(key)}, or leave it out",
             )
 
 
 def judge_of(config: RunConfig) -> Judge:
-    """How the system of a config judges."""
+    """The judging part of a config's system."""
     judge = system_of(config).judge
     assert judge, f"{config.system} judges nothing"
     return judge
 
 
 Load: TypeAlias = Callable[[tuple[str, ...], str | None], RunConfig]
-"""The config of all cells with `key=value` settings laid on, as the run's system reads it, or as another does."""
+"""Loads a config from the suite's own and `key=value` settings, read by the run's system or by another."""
 LONGEST = 60
 CELLS, RUN = "cells", "run"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A condition, a case and a seed, and the jobs that it needs.
+    """A condition, a case and a seed, with its jobs.
 
     Attributes:
-        name: the same at each start.
-        config: of its runs, but for their seeds and what they begin with; `judges` by judge that of its judgings.
-        runs: cells that differ only in how they are judged have the same ones.
-        judgings: by judge, of each run or of all together.
+        name: stable over restarts.
+        config: of its runs, without seed and initial idea; `judges` has that of each judge.
+        runs: cells that differ only in their judges share them.
+        judgings: by judge, one for each run or one for all.
     """
 
     condition: Condition
@@ -122,17 +122,17 @@ class Cell:
 
     @property
     def kind(self) -> str:
-        """What it shares with its repeats, in words."""
+        """Condition and case in words; repeats share it."""
         return _kind(self.condition, self.case)
 
     @property
     def jobs(self) -> tuple[Job, ...]:
-        """All of them, those that others need first."""
+        """All of them, dependencies first."""
         return (*self.runs, *(job for jobs in self.judgings.values() for job in jobs))
 
 
 def together(system: System) -> bool:
-    """Whether it judges all runs of a cell together."""
+    """Whether the judge judges all runs of a cell together."""
     return bool(system.judge and system.slots[system.judge.input].many)
 
 
@@ -142,11 +142,11 @@ def cells_of(
     """Every cell of a suite: by condition, then case, then seed.
 
     Args:
-        load: gives the config for the suite's own settings, then `settings`, then those of a condition and a case.
-        folder: of the suite, below which its jobs have theirs.
+        load: loads the config for the suite's own settings, then `settings`, then those of a condition and a case.
+        folder: of the suite; its jobs have theirs in it.
 
     Raises:
-        ConfigError: there are too many; a setting is what the suite varies; a cell is no config, or lacks something.
+        ConfigError: too many cells, a setting of a key that the suite varies, or an invalid config of a cell.
     """
     axes = {axis: len(values) for axis, values in suite.spec.axes.items()}
     factors = {**axes, "cases": len(suite.cases), "repeats": repeats, "ideas": suite.spec.ideas}
@@ -154,7 +154,7 @@ def cells_of(
         product = " × ".join(f"{number:,} {of}" for of, number in factors.items() if number > 1)
         raise ConfigError(
             f"{suite.name}: {product}: more than {MOST_RUNS:,} runs",
-            hint="part it into several suites, or repeat less",
+            hint="split it into several suites, or use fewer repeats",
         )
     check_keys(suite, [setting.partition("=")[0].strip() for setting in settings])
     cells = _Expansion(suite, load, (*_as_settings(suite.spec.set), *settings), folder.resolve())
@@ -167,9 +167,9 @@ def cells_of(
 
 
 def jobs_of(cells: Sequence[Cell]) -> dict[str, Job]:
-    """Every job once, by its key: one repeat of all conditions and cases, then the next.
+    """Every job by its key: one repeat of all conditions and cases, then the next.
 
-    So all conditions are known a little before any is known well, and what cannot be measured shows early.
+    So early results cover all conditions, and a missing measure shows early.
     """
     seeds = list(dict.fromkeys(cell.seed for cell in cells))
     cases = list(dict.fromkeys(cell.case for cell in cells))
@@ -178,7 +178,7 @@ def jobs_of(cells: Sequence[Cell]) -> dict[str, Job]:
 
 
 class _Expansion:
-    """Makes cells; each config is read and checked once."""
+    """Makes cells; reads and checks each config once."""
 
     def __init__(self, suite: Suite, load: Load, common: tuple[str, ...], folder: Path) -> None:
         self._suite, self._spec, self._load, self._common = suite, suite.spec, load, common
@@ -205,7 +205,7 @@ class _Expansion:
     def _judgings(
         self, kind: str, condition: Condition, case: str, seed: int, runs: Sequence[Job]
     ) -> Iterator[Job]:
-        """Judgings by the same models on the same host as what is judged."""
+        """Judgements by the models and on the host of the judged runs."""
         config, judging = self._config(condition, case)
         judge, folders = judging[kind], tuple(str(run.folder) for run in runs)
         name = judge_of(judge).input
@@ -255,7 +255,7 @@ class _Expansion:
         return Job(key, self._folder / key, config, label, after, group=label_of(steered))
 
     def _without(self, condition: Condition, sections: Collection[str]) -> dict[str, Any]:
-        """A condition but for what sets only these sections; variants that are left alike go by the first's name."""
+        """A condition without keys of these sections; equal variants get the name of the first."""
         kept = {axis: value for axis, value in condition.items() if root(axis) not in sections}
         if self._spec.variants:
             left = {
@@ -269,7 +269,7 @@ class _Expansion:
         return kept
 
     def _name(self, condition: Condition, case: str, seed: int, without: Collection[str] = ()) -> str:
-        """Files of a case go by their names: a project that is moved has the same cells."""
+        """Uses file names without folders: a project that is moved keeps its cells."""
         keys = {key: value for key, value in self._suite.cases[case].items() if root(key) not in without}
         words = "-".join([*map(str, condition.values()), *filter(None, [case])])
         slug = re.sub(r"[^A-Za-z0-9]+", "-", words)[:LONGEST].strip("-")
@@ -278,7 +278,7 @@ class _Expansion:
 
 
 def _as_settings(keys: Mapping[str, Any]) -> tuple[str, ...]:
-    """JSON is YAML: what stands there is read as it was, a text as that text."""
+    """`key=JSON` settings; JSON is YAML."""
     return tuple(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in keys.items())
 
 
@@ -295,15 +295,15 @@ def _with_inputs(config: RunConfig, seed: int, **inputs: Any) -> RunConfig:
     return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs), "seed": seed})
 
 
-# Whether jobs can be run: what their configs, prompts and files lack is said before the first one is paid for.
+# Checks of the jobs' configs, prompts and files, before anything is paid for.
 
 SEED = {"seed": True}
 INPUTS = {"inputs": True}
-"""Config keys that no role card or prompt has to fit."""
+"""Config keys that no role card or prompt depends on."""
 
 
 def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
-    """Raises `ConfigError` where a job lacks what its system needs; what only seeds set apart is looked at once."""
+    """Raises `ConfigError` if a job lacks what its system needs; jobs that differ only in seeds are checked once."""
     seen = set[str]()
 
     def first(text: str) -> bool:
@@ -313,7 +313,7 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
 
     for job in jobs:
         config, readable = job.config, True
-        if job.after:  # what other jobs have yet to come to
+        if job.after:  # set by other jobs
             name = "idea" if job.kind == RUN else judge_of(config).input
             many = system_of(config).slots[name].many
             config, readable = (
@@ -330,5 +330,5 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
             raise ConfigError(
                 f"{suite.name}: {job.label}: {error.message}",
                 tried=error.tried,
-                hint="set what is missing in suite.yaml or its cases, or by --set KEY=VALUE; take out what is too much",
+                hint="add or remove keys in suite.yaml, its cases, or with --set KEY=VALUE",
             ) from error

@@ -1,4 +1,4 @@
-"""From a suite to its numbers: run what is not finished, measure, sum up, write, draw."""
+"""Run a suite: run unfinished cells, measure, summarise, write, draw."""
 
 import json
 from collections import defaultdict
@@ -31,13 +31,13 @@ TASKS, CALIBRATION = "replies.csv", "calibration.json"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of a suite, and the files to look at."""
+    """The results of a suite, and its files."""
 
     results: Results
     report: Path
     pictures: tuple[Path, ...]
     arena: Path | None = None
-    """Where texts are laid out for a blind comparison."""
+    """The folder of the blind comparison."""
 
 
 AGAIN = "the same manyheads eval command"
@@ -55,17 +55,17 @@ async def evaluate(
     budget: JobsBudget | None = None,
     settings: Sequence[str] = (),
 ) -> Evaluation:
-    """Bring a suite to its end in its folder; called again, it goes on, and shares the jobs with other processes.
+    """Run a suite in its folder. Called again, it resumes, and shares the jobs with other processes.
 
     Args:
-        cells: whose jobs have their folders below `out`.
-        jobs: how many runs, or judgings of runs, there are at a time.
-        settings: those that were laid on the suite's own by hand, for the report.
+        cells: their jobs have folders in `out`.
+        jobs: number of runs or judgements in parallel.
+        settings: changes by hand, for the report.
 
     Raises:
-        ChangedError: the folder was begun by another suite, config or prompts, and changes are not accepted.
-        UserError: a host, the folder, a prompt, a corpus, a config or a measure cannot be used. Cells that fail are
-            told of instead.
+        ChangedError: the folder was made from another suite, config or prompts, and changes are not accepted.
+        UserError: a host, the folder, a prompt, a corpus, a config or a measure cannot be used. Failed cells are
+        reported instead.
     """
     spec, budget = suite.spec, budget or JobsBudget(BudgetConfig())
     graph = jobs_of(cells)
@@ -114,7 +114,7 @@ async def evaluate(
 
 
 def calibrations(suite: Suite, rows: Sequence[Row]) -> Iterator[tuple[Condition, Calibration | str]]:
-    """Of each condition, how a measure goes with people's ratings of the cases; or why nothing can be told."""
+    """For each condition, the agreement of a measure with people's ratings of the cases, or why there is none."""
     how = suite.spec.calibration
     if how is None or suite.people is None:
         return
@@ -139,12 +139,12 @@ def calibrations(suite: Suite, rows: Sequence[Row]) -> Iterator[tuple[Condition,
 
 
 def _journals(folder: Path) -> dict[str, Path]:
-    """Every journal that jobs have left, earlier ones too, by the job's key."""
+    """All journals of jobs, earlier ones too, by the job's key."""
     return {path.parent.relative_to(folder).as_posix(): path for path in folder.rglob(JOURNAL)}
 
 
 def _made_with(cells: Sequence[Cell], settings: Sequence[str]) -> list[str]:
-    """The host, the models and the settings that a reader of the numbers has to know of."""
+    """Host, models and settings, for the report."""
     configs = [cell.config for cell in cells]
     models = dict.fromkeys(
         f"{alias} {model.provider}/{model.name}" for each in configs for alias, model in each.models.items()

@@ -1,17 +1,17 @@
-"""A suite's folder: what a suite leaves, so that it can go on at any moment.
+"""A suite's folder, from which it can resume at any time.
 
 <folder>/
-    suite.json       what its cells are made from
-    jobs.sqlite      how each job stands, who does it, and what was paid
-    cells/<name>/    a run folder each; in it `<judge>/`, such as a review, where one was asked for
-    <judge>s/<name>/ a judging of a cell's runs together each, such as a ranking, where one was asked for
-    results.jsonl    a line for each cell, with all that was measured
-    summary.jsonl    a line for each condition and measure; summary.csv the same as a table
-    replies.csv      what the models made of the forms, by condition, role and task, where a measure is of that
-    calibration.json how a measure goes with people's ratings of the cases, where it is held against them
-    arena/           the texts that were written, laid out for a blind comparison, where the suite wants that
-    plot.png, .svg   what the suite draws
-    report.html      the same to read, with links to the runs; report.md as Markdown
+    suite.json       what its cells depend on
+    jobs.sqlite      state, process and cost of each job
+    cells/<name>/    one run folder each; in it `<judge>/`, such as a review, if measured
+    <judge>s/<name>/ judgements of all runs of a cell, such as a ranking, if measured
+    results.jsonl    the measures of each cell, one per line
+    summary.jsonl    one line per condition and measure; summary.csv is the same as a table
+    replies.csv      valid and invalid replies by condition, role and task, if measured
+    calibration.json agreement of a measure with people's ratings of the cases, if the suite has them
+    arena/           texts for a blind comparison, if the suite asks for it
+    plot.png, .svg   the suite's plot
+    report.html      the report, with links to the runs; report.md is the same in Markdown
 """
 
 import hashlib
@@ -37,26 +37,25 @@ from manyheads.roles import Roles
 from manyheads.suites.cells import CELLS, RUN, Cell, jobs_of, judged_in
 from manyheads.suites.spec import Suite, leaves, mapped, root
 
-# What a suite's results are made from, as its folder records it: results made otherwise are never mixed with others.
+# What results depend on, as the folder records it: results of different origin are never mixed.
 
 
 Record: TypeAlias = dict[str, Any]
 MADE_FROM = {"version", "configs", "seeds", "ideas", "begin_with"}
-"""What of a suite its cells are made from, beside what it varies; all else that it sets stands in the config."""
+"""Keys of a suite that its cells depend on, besides what it varies and what is in the config."""
 INDICATORS = "partials/indicators/"
-"""Prompts that a config names."""
+"""Prompts that configs name."""
 JUDGED, ACCEPTED = "judging", "accepted"
 FORMAT = 2
-"""Of the record; that of version 0.1.0 has none."""
-OLDER = "begun by another version of manyheads"
+"""Format of the record; version 0.1.0 had none."""
+OLDER = "made by another version of manyheads"
 MARK = 8
 
 
 def record_of(suite: Suite, cells: Sequence[Cell]) -> Record:
-    """What must stay the same for results to be comparable: not budgets, prices or addresses.
+    """What must stay the same for results to be comparable; budgets, prices and addresses are not in it.
 
-    What is varied stands in the suite. One config tells the rest. How runs are judged stands by itself: it may come
-    later. Raises `UserError` where a prompt or a corpus is not to be had.
+    Judges have an entry of their own, as they may be added later. Raises `UserError` if a prompt or a corpus is missing.
     """
     jobs = list(jobs_of(cells).values())
     judged = set[str].intersection(*(judged_in(cell.config) for cell in cells))
@@ -84,7 +83,7 @@ def record_of(suite: Suite, cells: Sequence[Cell]) -> Record:
 
 
 def changes(before: Record, now: Record) -> list[str]:
-    """What results would be made from otherwise than those that are there."""
+    """The differences between two records."""
     both = before.get(JUDGED, {}).keys() & now[JUDGED].keys()
     old, new = (dict(leaves({**record, JUDGED: {kind: record[JUDGED][kind] for kind in both}}))
                 for record in ({JUDGED: {}, **before, ACCEPTED: {}}, {**now, ACCEPTED: {}}))  # fmt: skip
@@ -101,7 +100,7 @@ def changes(before: Record, now: Record) -> list[str]:
 
 
 def _varied(suite: Suite, of: Callable[[str], bool]) -> Record:
-    """What a suite varies of some config keys."""
+    """What a suite varies of the config keys selected by `of`."""
 
     def these(keys: Mapping[str, Any]) -> Record:
         return {key: _portable(value) for key, value in keys.items() if of(key)}
@@ -119,7 +118,7 @@ def _configs(
     of: Callable[[Cell], RunConfig],
     course: Callable[[RunConfig], Record],
 ) -> Record:
-    """The first cell's config, and what others have otherwise, and not because the suite sets it for them."""
+    """The first cell's config, and differences of other cells that the suite does not set itself."""
     record: Record = {"config": course(of(cells[0]))}
     first = dict(leaves(record["config"]))
     for cell in cells[1:]:
@@ -135,7 +134,7 @@ def _configs(
 
 
 def _course(config: RunConfig) -> Record:
-    """What runs are made from."""
+    """What runs depend on."""
     models = {alias: model.identity() for alias, model in config.models.items()}
     course = {**config.course(), "host": config.host, "models": models}
     course |= config.model_dump(mode="json", include={"roles", "inputs"})
@@ -143,12 +142,12 @@ def _course(config: RunConfig) -> Record:
 
 
 def _section(config: RunConfig) -> Record:
-    """How runs are judged."""
+    """What judgements depend on."""
     return _portable(config.model_dump(mode="json", include={"settings", "inputs"}))
 
 
 def _place(config: RunConfig, key: str) -> str:
-    """Where a setting stands in a config, from its section on."""
+    """The place of a setting in a config, from its section on."""
     nested: Any = True
     for part in reversed(key.split(".")):
         nested = {part: nested}
@@ -157,7 +156,7 @@ def _place(config: RunConfig, key: str) -> str:
 
 
 def _portable(value: Any) -> Any:
-    """The same with files and runs by name and content, as they may lie elsewhere and hold something else one day."""
+    """The value with files and runs replaced by name and content, as they may move or change."""
 
     def with_content(text: str) -> str:
         if not text.startswith("/") or "\n" in text:
@@ -172,7 +171,7 @@ def _portable(value: Any) -> Any:
 
 
 def _wording(jobs: Iterable[Job]) -> dict[str, str]:
-    """A hash of each role card and prompt that jobs are asked with."""
+    """A hash of each role card and prompt of the jobs."""
     needed = defaultdict[tuple[str, ...], set[str]](set)
     for job in jobs:
         needed[job.config.paths] |= {role for role, _ in system_of(job.config).needs(job.config)}
@@ -192,7 +191,7 @@ def _wording(jobs: Iterable[Job]) -> dict[str, str]:
 
 
 def _corpora(suite: Suite, jobs: Iterable[Job]) -> dict[str, str]:
-    """The fingerprint of each corpus that is looked into, or measured against; one that ships is built for it."""
+    """The fingerprint of each corpus in use; a shipped one is built first."""
     measured = any(each.of == "novelty" for each in suite.spec.measure_paths)
     corpora = {
         (job.config.corpus, job.config.embedding)
@@ -211,27 +210,27 @@ def _mark(content: bytes) -> str:
 
 RECORD = "suite.json"
 LARGEST = 200_000_000
-"""Bytes of the record: a case may bring a text."""
+"""Maximum bytes of the record, which may contain texts of cases."""
 NAMED = 5
-"""Changes that a message names."""
+"""Maximum changes in a message."""
 _LOCK = ".lock"
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file of a suite's folder as a whole, or not at all."""
+    """Write a file atomically."""
     with writing(path.parent):
         replace_text(path, text, newline="")
 
 
 def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
-    """Make a folder one of what is made from this, new or begun. Other repeats, measures, plots or words are no change.
+    """Record in a new folder what it depends on, or check that of an existing one. Repeats, measures, plots and texts may change.
 
     Returns:
-        Changes that were accepted, now or before: results of both sides stand in it.
+        Changes that were accepted, now or before: the results are mixed.
 
     Raises:
-        ChangedError: it was begun otherwise, and changes are not accepted, or a process is at work that does not know.
-        JournalError: it holds something else.
+        ChangedError: there are changes that are not accepted, or another process is running.
+        JournalError: it is not a suite's folder.
     """
     path, accepted = folder / RECORD, list[str]()
     if path.exists():
@@ -243,21 +242,23 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
         if before.get("format") == FORMAT:
             changed = changes(before, record)
             more = f"; and {len(changed) - NAMED} more" if changed[NAMED:] else ""
-            what = f"was begun otherwise: {'; '.join(changed[:NAMED])}{more}"
+            what = f"was made with different settings: {'; '.join(changed[:NAMED])}{more}"
         else:
             changed, before = [OLDER], {ACCEPTED: before.get(ACCEPTED, ())}
-            what = f"was {OLDER}, whose record of what it was made from cannot be compared with today's"
+            what = f"was {OLDER}: its settings cannot be compared"
         if changed and not (accept_changes and not in_use(folder)):
-            hint = "--out FOLDER starts again; --accept-changes goes on, and keeps what is finished"
+            hint = (
+                "--out FOLDER starts anew in another folder; --accept-changes resumes and keeps finished runs"
+            )
             raise ChangedError(
                 f"{folder}: {what}",
-                hint="wait for the process that goes on with it, or stop it" if accept_changes else hint,
+                hint="wait for the process that is running it, or stop it" if accept_changes else hint,
             )
         accepted = [*before.get(ACCEPTED, ()), *changed]
-        # Of judgings that are not made this time, what the last ones were made from stays.
+        # keep the record of judgements that are not made this time
         record = {**record, JUDGED: {**before.get(JUDGED, {}), **record[JUDGED]}}
     elif (folder / CELLS).exists() or (folder / RESULT).exists():
-        raise JournalError(f"{folder}: holds something else", hint="name another --out")
+        raise JournalError(f"{folder}: not the folder of a suite", hint="name another --out")
     record |= {ACCEPTED: accepted} if accepted else {}
     write(path, json.dumps(record, ensure_ascii=False, indent=2) + "\n")
     return accepted
@@ -265,7 +266,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
-    """A folder, made when missing, in which no other process begins or writes; raises `JournalError`."""
+    """Make and lock a folder against other processes; raises `JournalError`."""
     while True:
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)

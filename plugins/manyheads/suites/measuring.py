@@ -1,4 +1,4 @@
-"""What the cells of a suite measure, a row each; and measures that no result can have are noticed before all is paid for."""
+"""Measures of a suite's cells, one row each; measures that no result can have are reported early."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ Novelty: TypeAlias = dict[Path, dict[str, Value]]
 
 
 class Row(BaseModel):
-    """One cell, as `results.jsonl` keeps it."""
+    """The results of one cell, as in `results.jsonl`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,23 +46,23 @@ class Row(BaseModel):
     error: str | None = None
     """Why the cell has no result."""
     values: dict[str, float] = {}
-    """Each measure that there is; the mean where the cell has several runs, each with a value of its own."""
+    """The measures; means if the cell has several runs with a value each."""
     each: dict[str, tuple[float, ...]] = {}
-    """Each such measure to the values of the runs, in their order; empty in a cell of one run."""
+    """The values of single runs by measure; empty for a cell of one run."""
     shares: tuple[str, ...] = ()
-    """Measures that each run has or has not, 1 or 0, so that their means are shares."""
+    """Yes-or-no measures, 1 or 0 for each run: their means are shares."""
     unknown: tuple[str, ...] = ()
-    """Measures that the result holds as null, such as a cost without prices: nobody knows them, and nothing failed."""
+    """Measures that are null in the result, such as a cost without prices; this is no failure."""
     missing: dict[str, str] = {}
-    """Each other measure to why it is not there."""
+    """Missing measures, each with the reason."""
     by_language_model: bool | None = None
-    """Whether a language model wrote in it, and not only the offline model; null for a cell without a result."""
+    """Whether a language model wrote in it; false for the offline model alone, null for a cell without a result."""
     warnings: tuple[str, ...] = ()
-    """What its run warned of, such as a source that could not be asked; its values count all the same."""
+    """Warnings of its run, such as a source that could not be searched; its values count."""
 
 
 def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
-    """The corpora that the cells' texts are measured against; a text is measured in each before any cell is paid for.
+    """The corpora that texts are measured against. A sample text is measured in each before any cell is paid for.
 
     Raises:
         CorpusError, EmbeddingError, MeasureError: one cannot be opened, or has too few papers.
@@ -80,14 +80,14 @@ def open_corpora(spec: SuiteSpec, cells: Sequence[Cell]) -> Corpora:
 def rows_of(
     spec: SuiteSpec, cells: Sequence[Cell], failures: Mapping[str, Failure], corpora: Corpora
 ) -> list[Row]:
-    """What was measured, a row for each cell, in their order."""
+    """One row per cell, in their order."""
     runs = {job.folder: job for cell in cells for job in cell.runs if job.key not in failures}
     novelty = _novelty(spec, runs.values(), corpora)
     return [_row(spec, cell, failures, novelty) for cell in cells]
 
 
 def replies_of(cells: Sequence[Cell]) -> list[tuple[Condition, dict[str, ReplyCount]]]:
-    """What the models of each condition made of the forms, by `role.task`; runs that failed count as far as they went."""
+    """Replies by condition and `role.task`, up to the failure of runs that failed."""
     folders = defaultdict[str, dict[Path, None]](dict)
     conditions = {label_of(cell.condition): cell.condition for cell in cells}
     for cell in cells:
@@ -113,12 +113,12 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
         try:
             results[job.folder] = result_data(job.folder)
         except SubjectError as error:
-            return Row(**known, error=f"{error.message}; remove {job.folder} and it is run again")
+            return Row(**known, error=f"{error.message}; to run it again, remove {job.folder}")
     values, each, shares, unknown, missing = {}, {}, [], [], {}
     for measure in spec.measure_paths:
         found = list(_cell_values(measure, cell, results, novelty))
         numbers = tuple(one for one in found if isinstance(one, float | bool))
-        # Where a run lacks a measure, or nobody knows it, there is none of the cell.
+        # A cell lacks a measure, or has it unknown, as soon as one of its runs does.
         if absent := [one.why for one in found if isinstance(one, Absent)]:
             missing[measure.name] = absent[0]
         elif len(numbers) < len(found):
@@ -127,7 +127,7 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
             values[measure.name] = fmean(numbers)
             each |= {measure.name: numbers} if numbers[1:] else {}
             shares += [measure.name] if all(isinstance(one, bool) for one in numbers) else []
-    # of a run that asks no model, nobody wrote
+    # a run without model calls was written by nobody
     writers = [
         result.get("written_by_language_model")
         for result in results.values()
@@ -149,7 +149,7 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
 def _cell_values(
     measure: MeasurePath, cell: Cell, results: Mapping[Path, Mapping[str, Any]], novelty: Novelty
 ) -> Iterator[Value]:
-    """What there is of a measure in a cell: a value for each of its runs, or one of all of them together."""
+    """The values of a measure in a cell: one per run, or one for all runs together."""
     if measure.of == REPLIES:
         yield from _reply_figure(measure, cell)
         return
@@ -169,7 +169,7 @@ def _cell_values(
 
 
 def _reply_figure(measure: MeasurePath, cell: Cell) -> Iterator[Value]:
-    """Of all jobs of a cell together; null where nothing of the kind was asked, and none for other measures."""
+    """The figure over all jobs of a cell; null if the task was never asked, nothing for other measures."""
     if measure.of == REPLIES:
         task, figure = measure.path
         value = reply_counts(job.folder for job in cell.jobs).get(task, ReplyCount()).figures[figure]
@@ -177,7 +177,7 @@ def _reply_figure(measure: MeasurePath, cell: Cell) -> Iterator[Value]:
 
 
 def _novelty(spec: SuiteSpec, runs: Iterable[Job], corpora: Corpora) -> Novelty:
-    """HD, CD, CI, ON and RND of each run's abstract, or why there is none; all texts of a corpus at once."""
+    """HD, CD, CI, ON and RND of each run's abstract, or why there is none; texts of one corpus are measured together."""
     wanted = [each.path[0] for each in spec.measure_paths if each.of == "novelty"]
     found: Novelty = {}
     texts = defaultdict[tuple[str, str], dict[Path, Subject]](dict)
@@ -196,23 +196,24 @@ def _novelty_of(
 ) -> Novelty:
     sizes = (how.around, how.own) if "rnd" in wanted else None
     measured = scores(
-        corpus, list(subjects.values()), neighbours=how.neighbours, normalise=how.normalise, search="exact", rnd=sizes
+        corpus, list(subjects.values()), neighbours=how.neighbours, normalise=how.normalise, search="exact", rnd=sizes,
+        density=how.density,
     )  # fmt: skip
     found: Novelty = {}
     for folder, score in zip(subjects, measured, strict=True):
         values = score.model_dump(include=set(wanted))
         found[folder] = {
-            measure: Absent(score.missing.get(measure, "cannot be had")) if value is None else float(value)
+            measure: Absent(score.missing.get(measure, "not measured")) if value is None else float(value)
             for measure, value in values.items()
         }
     return found
 
 
 class Coverage:
-    """Listens for results, tells what they lack, and gives a measure up where nothing still to come can have it.
+    """Checks results for missing measures, and stops the suite if no remaining job can have one.
 
-    Runs of one condition have results of one form, and all judgings of a kind have: one that lacks a key tells of all.
-    `pending` are the keys of the jobs that are still to be paid.
+    Runs of one condition have results of one form, as have judgements of a kind: one that lacks a key stands for all.
+    `pending` has the keys of unpaid jobs.
     """
 
     def __init__(
@@ -227,10 +228,10 @@ class Coverage:
         self._gaps: dict[str, set[str]] = defaultdict(set)
 
     def __call__(self, news: JobNews) -> None:
-        """Pass news on, and look at the result of a job that has one.
+        """Pass news on, and check the result of a finished job.
 
         Raises:
-            ConfigError: a measure that no result has had, nor one to come can have, while jobs are left to be paid.
+            ConfigError: a measure that no result has or can have, while jobs are still to be paid.
         """
         job = news.job
         self._listener(news)
@@ -242,7 +243,7 @@ class Coverage:
         try:
             result = result_data(job.folder)
         except SubjectError:
-            return  # said where it is measured
+            return  # reported when it is measured
         values = {each: at(result, each.path) for each in measures}
         self._seen |= {each.name for each, value in values.items() if not isinstance(value, Absent)}
         absent = {each: value for each, value in values.items() if isinstance(value, Absent) and value.never}
@@ -253,7 +254,7 @@ class Coverage:
         for measure, value in absent.items():
             if self._pending and self._gaps[measure.name] >= self._forms[measure.of]:
                 raise ConfigError(
-                    f"measures: {measure.name}: {value.why}, nor can any other {measure.of} of this suite have it",
+                    f"measures: {measure.name}: {value.why}; no {measure.of} of this suite can have it",
                     tried=f"there are {', '.join(value.there)}" if value.there else None,
                     hint=did_you_mean(
                         measure.path[-1],

@@ -1,4 +1,4 @@
-"""A suite's report as a page: its question, an answer in two sentences, the picture, tables, and links to the runs."""
+"""A suite's report as a page: question, answer, picture, tables, and links to the runs."""
 
 import base64
 import os
@@ -39,7 +39,7 @@ def write_suite_page(
     """Write `report.html` into a suite's folder; raises `JournalError` where it cannot be written.
 
     Args:
-        shown: what the report in Markdown shows besides.
+        shown: further values of the Markdown report.
     """
     spec = suite.spec
     plotted = spec.plot.value if spec.plot else ()
@@ -69,7 +69,7 @@ def write_suite_page(
 
 
 def links(cell: Cell, folder: Path) -> list[tuple[str, str]]:
-    """The reports of a cell's runs and judgings that there are: what each is, and where, as the suite's page links to it."""
+    """The reports of a cell's runs and judgements, with titles and relative links."""
     reports = [(job.kind, job.folder / REPORT) for job in cell.jobs]
     return [
         (kind, quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()))
@@ -79,7 +79,7 @@ def links(cell: Cell, folder: Path) -> list[tuple[str, str]]:
 
 
 def answer(results: Results, measure: str) -> str:
-    """What the suite says of a measure, in words that claim no more than its intervals."""
+    """The answer of a suite for a measure; claims no more than its intervals."""
     entries = [each for each in results.entries if each.measure == measure]
     known = [each for each in entries if each.mean is not None]
     title = title_of(measure)
@@ -109,7 +109,7 @@ def _value(entry: Entry) -> str:
 
 
 def _differences(entries: Sequence[Entry]) -> str:
-    """How many conditions differ clearly from what they are compared with."""
+    """The number of conditions with a clear difference, in words."""
     compared = [each for each in entries if each.difference is not None]
     bounded = [
         (each, each.difference_low, each.difference_high)
@@ -127,7 +127,9 @@ def _differences(entries: Sequence[Entry]) -> str:
         return f"No clear difference: {each} of the difference from {_reference(compared)} includes 0."
     most = max(clear, key=lambda each: abs(each.difference or 0.0))
     chance = len(bounded) * (1 - entries[0].level)
-    many = f" By chance alone about {chance:.2g} of {len(bounded)} would be." if len(bounded) > 1 else ""
+    many = (
+        f" By chance alone about {chance:.2g} of {len(bounded)} would be clear." if len(bounded) > 1 else ""
+    )
     return (
         f"{len(clear)} of {len(bounded)} differences from {_reference(compared)} are clear (their {level} interval excludes 0); "
         f"the largest is {most.difference:+.3g} with {label_of(most.condition)}.{many}".replace(" -", " −")

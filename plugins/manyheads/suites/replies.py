@@ -1,4 +1,4 @@
-"""How well a model does what it is asked, counted by role and task from what runs have recorded of its replies."""
+"""Valid and invalid replies, counted by role and task from the journals of runs."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -14,11 +14,11 @@ from manyheads.forms import off_length, shape_of, word_count
 from manyheads.tools import INVITE
 
 ALL = "all"
-"""Stands for all tasks of all roles."""
+"""All tasks of all roles."""
 
 
 class ReplyCount(BaseModel):
-    """What came of a task that was asked `asked` times."""
+    """Replies to a task."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -30,20 +30,20 @@ class ReplyCount(BaseModel):
     given_up: int = 0
     """Tasks for which no attempt gave a valid reply."""
     lengths: int = 0
-    """Valid replies whose form asks for so many words."""
+    """Valid replies whose form asks for a length."""
     length_met: int = 0
-    """Of these, the ones that were not far too short or too long in the end."""
+    """Of these, replies that ended up not far too short or too long."""
     copied: int = 0
-    """Tasks of which some attempt left a field as the form shows it."""
+    """Tasks with an attempt that copied a field from the form."""
     invited: int = 0
-    """Tasks in which an outside scientist was asked, or wished for, by tool or by field."""
+    """Tasks in which an outside scientist was asked or requested, by tool or field."""
     unusable: dict[str, int] = {}
-    """Attempts that could not be used, by the kind of their fault, see `manyheads.forms.Unusable`."""
+    """Unusable attempts by kind of fault, see `manyheads.forms.Unusable`."""
     characters: int = 0
-    """Of all requests together: system prompt, thread and form, as the first attempt has them."""
+    """Of all first requests together: system prompt, thread and form."""
     input_tokens: int = 0
     calls: int = 0
-    """Calls of the model that the tokens are of; those of tasks given up are not known."""
+    """Calls that the tokens were counted over; calls of failed tasks are unknown."""
 
     def __add__(self, other: "ReplyCount") -> "ReplyCount":
         sums = {name: value + getattr(other, name) for name, value in self if isinstance(value, int)}
@@ -52,10 +52,7 @@ class ReplyCount(BaseModel):
 
     @property
     def figures(self) -> dict[str, float | None]:
-        """Shares of what was asked, of lengths of the replies with one, and the means of a request.
-
-        None where there is nothing to have a share of.
-        """
+        """Shares of the tasks, of replies with a length, and means per request; None for a share of nothing."""
         parts = {
             **{name: (getattr(self, name), self.asked) for name in SHARES},
             "length_met": (self.length_met, self.lengths),
@@ -70,7 +67,7 @@ FIGURES = (*ReplyCount().figures,)
 
 
 def reply_counts(folders: Iterable[Path]) -> dict[str, ReplyCount]:
-    """What runs, finished or not, have come to by `role.task`, and of `all`; runs without a journal count nothing.
+    """Replies of runs, finished or not, by `role.task` and in total (`all`). Runs without a journal count as empty.
 
     Raises:
         JournalError: a journal cannot be read.
@@ -115,7 +112,7 @@ def _count(request: Mapping[str, Any], reply: Mapping[str, Any]) -> ReplyCount:
 
 
 def table_row(count: ReplyCount) -> dict[str, object]:
-    """A line of a table: counts, shares, means, and the kinds of faults in words."""
+    """A table row: counts, shares, means, and faults by kind."""
     line: dict[str, object] = {"asked": count.asked}
     for name in (*SHARES, "length_met"):
         line |= {"lengths": count.lengths} if name == "length_met" else {}

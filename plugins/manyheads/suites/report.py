@@ -1,4 +1,4 @@
-"""A suite's report in Markdown: what was asked, what came of it, and what did not."""
+"""A suite's report in Markdown: question, results and problems."""
 
 import json
 import re
@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from manyheads.engine.system import Number
 from manyheads.escaping import csv_text, plain
+from manyheads.measures import BY_FIELD
 from manyheads.measures.calibration import FIGURES as ALIKE
 from manyheads.measures.calibration import Calibration
 from manyheads.measures.calibration import figure as alike
@@ -38,7 +39,7 @@ from manyheads.suites.replies import FIGURES, ReplyCount, table_row
 from manyheads.suites.spec import REPLIES, Condition, PlotConfig, Suite, SuiteSpec, judges, label_of
 from manyheads.systems import systems
 
-# What a suite comes to: for each condition and measure n, mean ± standard error, intervals, and what is left out.
+# The results of a suite: for each condition and measure n, mean ± standard error, and intervals.
 
 
 Place: TypeAlias = tuple[str, int]
@@ -57,7 +58,7 @@ COMMON = {
 
 
 def numbers() -> dict[str, Number]:
-    """What is known of measures and settings by name."""
+    """Titles and bounds of measures and settings by name."""
     return {
         **COMMON,
         **{name: each for system in systems().values() for name, each in system.numbers.items()},
@@ -65,16 +66,15 @@ def numbers() -> dict[str, Number]:
 
 
 def title_of(name: str) -> str:
-    """What pictures and reports call a measure or an axis."""
+    """The title of a measure or an axis in pictures and reports."""
     number = numbers().get(name)
     return f"{number.title} ({name})" if number and number.title else LABELS.get(name, name)
 
 
 class Entry(BaseModel):
-    """A condition's mean of a measure, and how far it is from that of the condition it is compared with.
+    """A condition's mean of a measure, and its difference from the reference condition.
 
-    Cells that failed or lack the measure are left out, as are those that hold it as unknown: they are counted here,
-    each kind apart, and named in the report.
+    Cells that failed, lack the measure, or have it unknown are left out and counted.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -82,50 +82,50 @@ class Entry(BaseModel):
     condition: dict[str, Any]
     measure: str
     n: int
-    """Values that the mean is over: cells, or cases where there are several, each the mean of its cells."""
+    """Values in the mean: cells, or means of cases if there are several cases."""
     cells: int
     """Cells that have the measure."""
     left_out: int
-    """Cells that failed, or whose result has no such thing."""
+    """Cells that failed or lack the measure."""
     unknown: int = 0
-    """Cells whose result holds it as null, such as a cost without prices."""
+    """Cells whose result has null, such as a cost without prices."""
     mean: float | None = None
     se: float | None = None
     """Standard error of the mean."""
     low: float | None = None
     high: float | None = None
-    """Ends of the interval of the mean."""
+    """Interval of the mean."""
     level: float
-    """Of all intervals."""
+    """Confidence level of all intervals."""
     method: Method | None = None
-    """Whose interval it is: Student's t of few values, the bootstrap's (BCa) of many, Wilson's of a share."""
+    """Method of the interval: Student's t for few values, the bootstrap (BCa) for many, Wilson for a share."""
     t_low: float | None = None
     t_high: float | None = None
     bca_low: float | None = None
     bca_high: float | None = None
-    """The same by each of the first two, whichever it is."""
+    """The interval by each of the first two methods."""
     why: str | None = None
     """Why there is no interval."""
     runs: int = 0
-    """Runs that have the measure; as many as cells, unless a cell has several."""
+    """Runs with the measure; equals `cells` unless a cell has several runs."""
     median: float | None = None
-    """Of all these runs."""
+    """Over all these runs."""
     repeats: int = 0
-    """Repeats whose means over cases stand behind the following; 0 where there are fewer than two."""
+    """Repeats in the following means over cases; 0 if fewer than two."""
     repeat_cases: int = 0
-    """Cases that have the measure in every repeat: the others are not in these means."""
+    """Cases that have the measure in every repeat; the means leave the others out."""
     repeat_mean: float | None = None
     repeat_sd: float | None = None
     repeat_low: float | None = None
     repeat_high: float | None = None
-    """Student's t interval over the repeats (Review and Rebuttal, Table 5): how far the mean over the very same cases
-    would come out otherwise another time. It says nothing of other cases."""
+    """Student's t interval over the repeats (Review and Rebuttal, Table 5): how much the mean over the same cases varies between
+    repeats. It does not cover other cases."""
     against: dict[str, Any] | None = None
-    """The condition that this one is compared with; null for that one itself."""
+    """The reference condition; null for itself."""
     pairs: int = 0
-    """Values that the difference is over: those of cases and seeds that both have, or of cases where there are several."""
+    """Pairs of values with the same case and seed, or of cases if there are several."""
     difference: float | None = None
-    """Mean of this condition's values minus those of the other one, pair by pair."""
+    """Mean of this condition's values minus the reference's, pair by pair."""
     difference_se: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
@@ -134,12 +134,12 @@ class Entry(BaseModel):
 
 @dataclass(frozen=True)
 class Results:
-    """What the cells of a suite measured, and what that comes to."""
+    """The rows of a suite's cells, and their summary."""
 
     spec: SuiteSpec
     rows: Sequence[Row]
     replies: Sequence[tuple[Condition, Mapping[str, ReplyCount]]] = ()
-    """Of each condition, by `role.task`."""
+    """By condition and `role.task`."""
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -152,17 +152,17 @@ class Results:
 
     @cached_property
     def unit(self) -> Literal["cases", "cells"]:
-        """What n counts."""
+        """The unit that n counts."""
         return "cases" if len({row.case for row in self.rows}) > 1 else "cells"
 
     @cached_property
     def shares(self) -> set[str]:
-        """The measures that say of each run that it has something or has it not, so that their means are shares."""
+        """Yes-or-no measures, whose means are shares."""
         return {measure for row in self.rows for measure in row.shares}
 
     @property
     def offline(self) -> bool:
-        """Whether the offline model wrote in any cell, and no language model."""
+        """Whether only the offline model wrote in the cells."""
         return any(row.by_language_model is False for row in self.rows)
 
     @property
@@ -172,7 +172,7 @@ class Results:
 
     @property
     def lacking(self) -> list[Row]:
-        """The cells with a result that does not hold all that is measured; what it holds as null is not meant."""
+        """Cells with a result that lacks a measure; null counts as present."""
         return [row for row in self.rows if row.missing]
 
     def pooled(self, measure: str) -> Mean | None:
@@ -185,7 +185,9 @@ class Results:
         return self._mean(group_means(values, lambda place: place[0]), measure)
 
     def sign(self, measure: str) -> str:
-        """What it means that a measure lies above or below 0, over all conditions; nothing of most measures."""
+        """What a value above or below 0 means, over all conditions, or what ON follows; empty for most measures."""
+        if measure == "on":
+            return f"{BY_FIELD}."
         number = numbers().get(measure)
         if not number or not number.signs:
             return ""
@@ -203,7 +205,7 @@ class Results:
 
     @property
     def methods(self) -> set[Method | None]:
-        """Whose intervals there are."""
+        """The interval methods in use."""
         return {method for each in self.entries for method in (each.method, each.difference_method)}
 
     def _mean(self, values: Iterable[float], measure: str) -> Mean | None:
@@ -215,7 +217,7 @@ class Results:
         return (0.0, 1.0) if measure in self.shares else number and number.ends
 
     def _independent(self, values: Values) -> list[float]:
-        """Where there are several cases, the mean of each: the runs of one case are not independent."""
+        """The mean of each case if there are several: runs of one case are not independent."""
         return group_means(values, lambda place: place[0]) if self.unit == "cases" else list(values.values())
 
     def _entry(self, condition: Condition, measure: str) -> Entry:
@@ -232,7 +234,7 @@ class Results:
             }
             entry["t_low"], entry["t_high"] = mean.t or (None, None)
             entry["bca_low"], entry["bca_high"] = mean.bca or (None, None)
-            # Over all runs: of the means of cells there is another median.
+            # The median over all runs differs from that of the cells' means.
             each = [one for row in here if measure in row.values
                     for one in row.each.get(measure, (row.values[measure],))]  # fmt: skip
             entry |= {"runs": len(each), "median": median(each)}
@@ -248,7 +250,7 @@ class Results:
 
 
 def summary_table(results: Results) -> str:
-    """The entries as CSV: a column for each axis, then those of an entry."""
+    """The entries as CSV: one column per axis, then the fields of `Entry`."""
 
     def cell(value: Any) -> object:
         written = isinstance(value, str | int | float) and not isinstance(value, bool)
@@ -266,7 +268,7 @@ def summary_table(results: Results) -> str:
 
 
 def replies_table(results: Results) -> str:
-    """What the models made of the forms as CSV: a line for each condition, role and task."""
+    """The replies as CSV: one line per condition, role and task."""
     axes = results.spec.axes
     lines = [
         ([condition[axis] for axis in axes], task, table_row(each))
@@ -278,7 +280,7 @@ def replies_table(results: Results) -> str:
 
 
 def _repeats_of(values: Values, seeds: Collection[int], level: float, within: Ends | None) -> dict[str, Any]:
-    """Each repeat's mean is over the same cases, or repeats would differ for the cases that they lack."""
+    """Each repeat's mean is over the same cases, so that repeats stay comparable."""
     cases = {case for case, _ in values}
     whole = sorted(case for case in cases if all((case, seed) in values for seed in seeds))
     if not whole or len(seeds) < 2:
@@ -295,9 +297,9 @@ OFFLINE_NOTE = (
     "Written by the offline model, which is no language model: the numbers only show how a suite works"
 )
 ROUNDING = 1e-9
-"""Part of a mean, below which an error comes of how numbers are added up."""
+"""Relative tolerance for floating-point error in means."""
 NOTHING = 1e-14
-"""What is left of numbers that add up to 0."""
+"""Absolute tolerance for sums that should be 0."""
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~])")
 
 
@@ -311,13 +313,13 @@ def report_text(
     calibrations: Sequence[tuple[Condition, Calibration | str]] = (),
     texts: int = 0,
 ) -> str:
-    """The report. What models and errors said is escaped: it is text, never markup.
+    """The report. Texts of models and errors are escaped: never markup.
 
     Args:
-        accepted: changes since the suite was begun.
-        made: what its cells were made with, a line each.
-        calibrations: how a measure goes with people's ratings, or why that cannot be told, by condition.
-        texts: how many were laid out for a blind comparison.
+        accepted: changes since the suite began.
+        made: hosts, models and settings, one per line.
+        calibrations: agreement with people's ratings by condition, or why there is none.
+        texts: number of texts in the blind comparison.
     """
     spec = suite.spec
     measured = {each.of for each in spec.measure_paths}
@@ -341,7 +343,7 @@ def report_text(
 
 
 def troubles(results: Results) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """What is wrong with cells, by kind: a title, what it means for the numbers, and texts with the cells they are about."""
+    """Problems of cells, by kind: a title, their effect on the numbers, and texts with their cells."""
     rows, replies = results.rows, " except those of replies" * bool(results.replies)
     unknown = "These runs did not fail; the value is not known, such as a cost without prices."
     return [
@@ -355,7 +357,7 @@ def troubles(results: Results) -> list[tuple[str, str, list[tuple[str, str]]]]:
 
 
 def figure(value: float | None) -> str:
-    """A number with four digits that count, and all of those before its point."""
+    """A number with four significant digits, and all digits before the point."""
     if value is None:
         return ABSENT
     if abs(value) < NOTHING:
@@ -364,12 +366,12 @@ def figure(value: float | None) -> str:
 
 
 def share(number: int, part: float | None) -> str:
-    """A count beside what it is of all."""
+    """A count with its share of all."""
     return ABSENT if part is None else f"{number} ({part:.0%})"
 
 
 def with_error(value: float | None, error: float | None) -> str:
-    """A number ± its error; two digits of the error count, and the number has no more decimals than that."""
+    """A number ± its error, rounded to two significant digits of the error."""
     if value is None or not error or max(abs(value), error) < NOTHING:
         return figure(value) + ("" if error is None else " ± 0")
     if error < ROUNDING * abs(value):
@@ -379,7 +381,7 @@ def with_error(value: float | None, error: float | None) -> str:
 
 
 def _escaped(value: object) -> Markup:
-    """A text in one line, without any markup in it."""
+    """A text in one line, without markup."""
     return value if isinstance(value, Markup) else Markup(SPECIAL.sub(r"\\\1", plain(value)))
 
 
@@ -389,22 +391,22 @@ def ends(low: float | None, high: float | None) -> str:
 
 
 def cells_by(told: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Of what is told of cells, the cells of which it is told, both in their order."""
+    """The cells of each text, both in order."""
     found: dict[str, list[str]] = {}
     for text, cell in told:
         found.setdefault(text, []).append(cell)
     return found
 
 
-# What a suite wants drawn, from its summary.
+# The suite's plot.
 
 FILES = ("plot.png", "plot.svg")
 
 
 def draw_suite(results: Results, folder: Path) -> list[Path]:
-    """Draw the suite's plot into its folder; no files where it has none, or matplotlib is not installed.
+    """Draw the suite's plot into its folder, replacing an earlier one; no files without a plot or without matplotlib.
 
-    A picture of earlier numbers does not stay. Raises `JournalError` where the folder cannot be written.
+    Raises `JournalError` if the folder cannot be written.
     """
     files, spec = [folder / name for name in FILES], results.spec
     for earlier in files:
@@ -417,7 +419,7 @@ def draw_suite(results: Results, folder: Path) -> list[Path]:
 
 
 def _panels(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[Entry]) -> Iterator[Panel]:
-    """A panel for each measure and each combination of the axes that the plot does not name."""
+    """A panel for each measure and each combination of axes that the plot does not name."""
     rest = {axis: values for axis, values in spec.axes.items() if axis not in (plot.x, plot.y)}
     for measure, values in product(plot.value, product(*rest.values())):
         held = dict(zip(rest, values, strict=True))
@@ -435,7 +437,7 @@ def _panels(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[Entry]) -> Iter
 
 
 def caption_of(plot: PlotConfig, results: Results) -> str:
-    """What is drawn, over how many values, how many cells are not in it, and whether a language model wrote."""
+    """The caption: intervals, n, cells left out, and the offline model."""
     entries = [entry for entry in results.entries if entry.measure in plot.value]
     counts, unit = sorted({entry.n for entry in entries}), results.unit
     n = f"{counts[0]} to {counts[-1]} {unit}" if counts[1:] else count(counts[0], unit[:-1])

@@ -1,10 +1,10 @@
-"""Reviews of texts: which system reviews them, on which form; of many a run each, side by side and under one budget.
+"""Reviews of one or many texts: the system and form, a run each, in parallel and under one budget.
 
-The same reviews begun again go on.
+Started again, they resume.
 
 <out>/
-    <time>-review-<text>/   a run folder each
-    .reviews-<mark>/        until all of them are finished: jobs.sqlite, and in folders.json the run folder of each
+    <time>-review-<text>/   one run folder each
+    .reviews-<mark>/        until all are finished: jobs.sqlite, and folders.json with the run folder of each
 """
 
 import hashlib
@@ -33,12 +33,12 @@ from manyheads.texts import KINDS, is_there, read_subjects
 
 FOLDERS = "folders.json"
 PAPERS = {".pdf", ".tei", ".xml", ".tex", ".html", ".htm", ".docx", ".doc", ".odt", ".rtf", ".ps"}
-"""Endings of files that hold papers, and never an abstract alone."""
+"""Suffixes of files that always contain papers, never a single abstract."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text to be reviewed: its file, a line of one, or a run's folder; what marks its content; what it is."""
+    """A text to review: its file, a line of one, or a run folder; a digest of its content; its kind."""
 
     source: str
     mark: str
@@ -46,10 +46,10 @@ class Text:
 
 
 def texts_of(path: Path) -> list[Text]:
-    """The texts that a path names: one, or as many as a `.jsonl` file has lines.
+    """The texts at a path: one, or one per line of a `.jsonl` file.
 
     Raises:
-        SubjectError: it is not there, cannot be read, or holds no text.
+        SubjectError: there is no such file, it cannot be read, or contains no text.
     """
     if not is_there(path):
         raise SubjectError(f"{path}: No such file or directory", hint=f"name a paper in PDF, or {KINDS}")
@@ -59,7 +59,7 @@ def texts_of(path: Path) -> list[Text]:
 
 
 def _holds_paper(path: Path) -> bool:
-    """Whether a file holds a paper: text in sections, or of a kind that never holds an abstract alone, whatever is in it."""
+    """Whether a file contains a paper: text in sections, or a file type of papers."""
     kind = path.suffix.lower()
     if kind in PAPERS or kind == ".jsonl":
         return kind in PAPERS
@@ -72,10 +72,10 @@ def _holds_paper(path: Path) -> bool:
 def reviewer_of(
     texts: Sequence[Text], form: str | None, resources: Resources
 ) -> tuple[System, Mapping[str, object]]:
-    """The system that reviews these texts, on a form or on the one that such texts are reviewed on, with its settings.
+    """The system that reviews these texts on a form, by default the form for their kind, with its settings.
 
     Raises:
-        ConfigError: there is no such form, or papers and abstracts stand side by side and no form is named.
+        ConfigError: there is no such form, or papers and abstracts are mixed without a form.
     """
     reviewing = [(each, each.reviews) for each in systems().values() if each.reviews]
     forms = {name: (each, settings) for each, reviews in reversed(reviewing)
@@ -92,8 +92,8 @@ def reviewer_of(
     if len(kinds) > 1:
         paper, abstract = kinds["papers"].source, kinds["abstracts"].source
         raise ConfigError(
-            f"{paper} is a paper, {abstract} an abstract: they are not reviewed on one form",
-            hint=f"name one: --form {sorted(forms)[0]}, or review them one after the other",
+            f"{paper} is a paper, {abstract} an abstract: they need different forms",
+            hint=f"name one: --form {sorted(forms)[0]}, or review them separately",
         )
     return next((each, {}) for each, reviews in reviewing if reviews.of in kinds)
 
@@ -107,10 +107,10 @@ async def review_all(
     budget: JobsBudget,
     listener: Listener,
 ) -> list[tuple[Job, Failure | None]]:
-    """Review every text; of each, in their order, why it has no result, None where it has one.
+    """Review every text; returns, in order, each job with the reason of its failure, None if it finished.
 
     Raises:
-        UserError: a folder or a host cannot be used, or what earlier starts have paid is not known.
+        UserError: a folder or a host cannot be used, or the cost of earlier starts is unknown.
     """
     budget.need_prices([config])
     made_from = [config.model_dump_json(), *(f"{text.source} {text.mark}" for text in texts)]
@@ -129,7 +129,7 @@ async def review_all(
 
 
 def _leave(table: JobTable, jobs: Mapping[str, Job], folder: Path) -> None:
-    """Remove what nobody needs any more: folders of runs that never began, and the jobs once all are finished."""
+    """Remove folders of runs that never began, and the jobs once all are finished."""
     with locked(folder):
         for job in jobs.values():
             with suppress(OSError):
@@ -139,7 +139,7 @@ def _leave(table: JobTable, jobs: Mapping[str, Job], folder: Path) -> None:
 
 
 def _jobs(config: RunConfig, texts: Sequence[Text], out: Path, folders: Path) -> dict[str, Job]:
-    """A job for each text; its run folder is the one that an earlier start has made."""
+    """A job for each text, in the run folder of an earlier start if there is one."""
     configs = [review_of(config, text) for text in texts]
     with writing(folders.parent):
         if not folders.exists():

@@ -1,4 +1,4 @@
-"""What a suite is: one pydantic model. Each field's text below is its documentation."""
+"""The pydantic model of a suite. The text below each field is its documentation."""
 
 import math
 import re
@@ -22,7 +22,7 @@ from manyheads.resources import Resources, data_file, parse_json
 from manyheads.suites.replies import ALL, FIGURES
 from manyheads.systems import systems
 
-# What a suite measures, read from its names: `hd`, `usage.calls`, `review.overall`, `iterations < 10`.
+# Measures, read from their names: `hd`, `usage.calls`, `review.overall`, `iterations < 10`.
 
 
 NOVELTY = ("hd", "cd", "ci", "on", "rnd")
@@ -33,7 +33,7 @@ MEASURE = re.compile(rf"(?P<path>{STEP}(?:\.{STEP})*)(?:\s*<\s*(?P<below>{NUMBER
 
 
 def judges() -> dict[str, System]:
-    """The systems that judge what runs came to, by the name that measures and settings begin with."""
+    """The systems that judge results, by the name that measures and settings begin with."""
     return {system.judge.name: system for system in systems().values() if system.judge}
 
 
@@ -42,11 +42,11 @@ class MeasurePath:
     """One measure.
 
     Attributes:
-        name: as tables call it.
+        name: in tables.
         of: `novelty` of the abstract, the `run` itself, its `replies`, or the name of a judge.
-        path: where in the result of that the value stands; for novelty, the name of the measure; for replies,
-            `role.task` or `all`, then the name of the figure.
-        below: what the value is held against, where it is a share that counts.
+        path: of the value in that result; for novelty, the name of the measure; for replies, `role.task` or `all`, then the
+        name of the figure.
+        below: the bound of a share.
     """
 
     name: str
@@ -56,11 +56,11 @@ class MeasurePath:
 
     @classmethod
     def parse(cls, text: str) -> "MeasurePath":
-        """Raises `ValueError` where the text is neither a path nor `path < number`."""
+        """Raises `ValueError` if the text is neither a path nor `path < number`."""
         match = MEASURE.fullmatch(text.strip())
         if match is None:
             raise ValueError(
-                f"{text!r}: a measure is a path such as usage.calls, or a share such as usage.calls < 10"
+                f"{text!r}: not a measure; write a path such as usage.calls, or a share such as usage.calls < 10"
             )
         path, below = match["path"], match["below"]
         path = path.lower() if path.lower() in NOVELTY else path  # tables write HD
@@ -73,7 +73,7 @@ class MeasurePath:
             *task, figure = rest
             if figure not in FIGURES or len(task) not in (0, 2):
                 raise ValueError(
-                    f"{text!r}: of replies there are {', '.join(f'replies.{each}' for each in FIGURES)}, "
+                    f"{text!r}: measures of replies are {', '.join(f'replies.{each}' for each in FIGURES)}, "
                     "and of one task such as replies.scientist.topic.first"
                 )
             return cls(name, REPLIES, (".".join(task) or ALL, figure), bound)
@@ -82,16 +82,16 @@ class MeasurePath:
         return cls(name, "run", (first, *rest), bound)
 
     def value(self, number: float | bool) -> float | bool:
-        """What counts of a number in a result: itself, or whether it is below the bound."""
+        """The number itself, or whether it is below the bound."""
         return number if self.below is None else number < self.below
 
 
 VARIANT = "variant"
 MOST_VALUES, MOST_RUNS = 1000, 10_000
-"""Of an axis, and of a suite."""
+"""Maximum values of an axis, and runs of a suite."""
 
 Condition: TypeAlias = Mapping[str, Any]
-"""What all cells have in common that are averaged: the value of each axis."""
+"""The value of each axis; cells of a condition are averaged."""
 MeasureName: TypeAlias = Annotated[
     str,
     BeforeValidator(lambda value: "on" if value is True else value),
@@ -104,24 +104,26 @@ class MeasuringConfig(Strict):
     """How `hd`, `cd`, `ci`, `on` and `rnd` are measured (VirSci 2025, §4.1; arXiv 2503.01508)."""
 
     neighbours: int = Field(default=5, ge=1)
-    """Nearest papers of each period."""
+    """Number of nearest papers per period."""
     normalise: Literal["year", "database", "none"] = "year"
-    """By the mean of the neighbour's year (2025), of all papers (2024), or not at all."""
+    """Divide distances by the mean of the neighbour's year (2025), by the mean of all papers (2024), or not at all."""
     around: int = Field(default=100, ge=1)
     """P of RND: papers around the text."""
     own: int = Field(default=50, ge=1)
     """Q of RND: papers around each of these."""
+    density: Literal["paper", "abstract"] = "paper"
+    """How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean distances of abstracts."""
 
 
 class PlotConfig(Strict):
-    """A panel for each of `value`, and for each combination of the axes that are neither `x` nor `y`."""
+    """One panel for each of `value` and each combination of the axes that are neither `x` nor `y`."""
 
     kind: Literal["heatmap", "lines", "bars"]
-    """Colours in a table, or means with their standard errors."""
+    """A table of colours, or means with standard errors."""
     x: str
-    """The axis to the right."""
+    """The horizontal axis."""
     y: str | None = None
-    """The axis upwards of a heat map; what the lines or the colours of the bars are."""
+    """The vertical axis of a heat map; the colours of lines or bars."""
     value: tuple[MeasureName, ...] = Field(min_length=1)
     """Measures."""
 
@@ -132,112 +134,111 @@ class PlotConfig(Strict):
 
 
 class CalibrationConfig(Strict):
-    """Which measure is held against people's ratings of the cases."""
+    """A measure to compare with people's ratings of the cases."""
 
     measure: MeasureName
-    """One of the suite's; of a case, its mean over repeats."""
+    """One of the suite's measures; averaged over the repeats of a case."""
     people: str
-    """A CSV file beside the cases, a row a rating: `paper`, which is the case's id, the column `on`, and, where they are known,
-    `rater` and `accepted`."""
+    """A CSV file next to the cases, one rating per row: `paper` (the case's id), the column `on`, and, if known, `rater` and
+    `accepted`."""
     on: str = "score"
-    """The column with the ratings."""
+    """The column of the ratings."""
     threshold: float | None = None
-    """Mean rating from which on a case is good, where no column `accepted` tells."""
+    """Minimum mean rating of a good case, if there is no column `accepted`."""
     score_threshold: float | None = None
-    """Value of the measure from which on a case is called good; `threshold` when left out."""
+    """Minimum value of the measure for a good case; default: `threshold`."""
 
 
 class ArenaConfig(Strict):
-    """How the texts that runs have written are made anonymous."""
+    """How to anonymise the texts of runs."""
 
     names: tuple[str, ...] = ()
-    """Words by which a text would tell who wrote it, such as a role's name: `the reviewer` stands in their place."""
+    """Words that reveal the author, such as a role's name; replaced by `the reviewer`."""
     cut: tuple[str, ...] = ()
-    """Headings of sections that are left out: they tell how a text was made."""
+    """Headings of sections to leave out, as they reveal how a text was made."""
     marks: tuple[Pattern[str], ...] = ()
-    """Regular expressions of names that readers of the text alone cannot look up, such as `N\\d+`: they are left out of brackets, and
-    `an earlier paper` stands in their place elsewhere."""
+    """Regular expressions of names that mean nothing to readers of the text alone, such as `N\\d+`; removed from brackets, elsewhere
+    replaced by `an earlier paper`."""
 
 
 class SuiteSpec(Strict):
     """An evaluation suite."""
 
     title: str
-    """What it asks."""
+    """The question that it answers."""
     description: str = ""
-    """What a reader must know of it."""
+    """Background for readers."""
     version: int = Field(ge=1)
-    """Counted up when its numbers can no longer be compared with those before."""
+    """Increased when its numbers are no longer comparable with earlier ones."""
     sources: tuple[str, ...] = Field(min_length=1)
-    """Where what it measures is described."""
+    """Publications that describe its measures."""
     configs: tuple[str, ...] = Field(min_length=1, max_length=20)
-    """Config files or shipped names, merged in order: what every cell begins with."""
+    """Config files or shipped names, merged in order; the base of every cell."""
     set: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Config keys such as `team.size`, laid on these."""
+    """Further config keys, such as `team.size`."""
     grid: dict[str, Annotated[tuple[Any, ...], Field(max_length=MOST_VALUES)]] = Field(default={})
-    """Config keys, each with the values that it takes: every combination is a condition. A judge's keys, such
-    as `ranking.*` and `review.*`, steer how runs are judged: conditions that differ in these alone share their runs."""
+    """Config keys, each with its values; every combination is a condition. Keys of a judge, such as `ranking.*` and `review.*`, steer
+    how runs are judged: conditions that differ only in these share their runs."""
     variants: dict[str, dict[str, Any]] = Field(default={}, max_length=MOST_VALUES)
-    """By name, config keys that change together: one more axis, called `variant`."""
+    """Sets of config keys by name; one more axis, called `variant`."""
     cases: str | None = None
-    """A JSON Lines file beside the suite, a case a line: its `id`, the config keys that it sets, and, where there is
-    something to say of it, `about`. Files that it names are found beside it."""
+    """A JSON Lines file next to the suite, one case per line: its `id`, its config keys, and, optionally, `about`. Paths are relative to
+    the file."""
     files: str | None = None
-    """The config key that a file sets, where `--cases` names a folder: each file in it is a case, called by its name."""
+    """The config key for a file, if `--cases` names a folder: each file is a case, named after it."""
     repeats: int = Field(default=3, ge=1, le=MOST_RUNS)
-    """Cells of each condition and case, each with a seed of its own."""
+    """Cells per condition and case, each with its own seed."""
     ideas: int = Field(default=1, ge=1, le=MOST_RUNS)
-    """Runs of each cell, which a ranking judges together; those of seed s have the seeds s * ideas, s * ideas + 1, …"""
+    """Runs per cell, for a ranking of all their ideas; those of seed s have the seeds s * ideas, s * ideas + 1, …"""
     begin_with: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Values of axes: runs of all other conditions begin, through `inputs.idea`, with the idea to which the run of
-    this one came, case by case, seed by seed."""
+    """A condition by its values of axes. Runs of all other conditions begin with the idea of its run, passed by `inputs.idea`, for the
+    same case and seed."""
     seeds: tuple[Annotated[int, Field(ge=-(2**31), lt=2**31)], ...] = Field(default=(), max_length=MOST_RUNS)
-    """Of the repeats, in their order; 0, 1, 2, … when left out. Further repeats count on from the largest."""
+    """Seeds of the repeats, in order; default: 0, 1, 2, … Further repeats count on from the largest."""
     measures: tuple[MeasureName, ...] = Field(min_length=1, max_length=MOST_VALUES)
-    """`hd`, `cd`, `ci`, `on`, `rnd`; `review.overall`, or another mean of a conference review of the abstract;
-    `ranking.s`, or another number of the relative quality ranking, in which the cell's ideas stand beside
-    `ranking.target`; what another judge makes of runs; `replies.first`, or another figure of what the models made of
-    the forms, of all tasks or, as `replies.scientist.topic.first`, of one; or the path of a number or truth value in
-    `result.json`, such as `usage.calls` or, for how many ideas there are, `ideas.length`. `rebuttal.iterations < 10` is the share of runs of which that is true."""
+    """`hd`, `cd`, `ci`, `on`, `rnd`; `review.overall`, or another mean of a conference review of the abstract; `ranking.s`, or another
+    number of a ranking of the cell's ideas against `ranking.target`; numbers of other judges; `replies.first`, or another figure of
+    the validity of replies, over all tasks or one, as `replies.scientist.topic.first`; or the path of a number or truth value in
+    `result.json`, such as `usage.calls`, or `ideas.length` for the number of ideas. `rebuttal.iterations < 10` is the share of runs
+    for which that is true."""
     measuring: MeasuringConfig = MeasuringConfig()
     against: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Values of axes: what the other conditions are compared with; the first condition when left out."""
+    """The reference condition by its values of axes; default: the first condition."""
     level: float = Field(default=0.95, gt=0, lt=1)
-    """Of the intervals."""
+    """Confidence level of the intervals."""
     plot: PlotConfig | None = None
-    """What is drawn."""
+    """The plot."""
     calibration: CalibrationConfig | None = None
-    """What is held against people's ratings of the cases, condition by condition."""
+    """Comparison with people's ratings of the cases, for each condition."""
     arena: ArenaConfig | None = None
-    """Whether the texts that runs have written are laid out for a blind comparison, in `arena/`: under ids that tell nothing, with
-    a key."""
+    """Write the texts of runs to `arena/` for a blind comparison, under anonymous ids, with a key."""
 
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:
-        """What conditions differ in, with its values."""
+        """The keys that conditions differ in, with their values."""
         return {**({VARIANT: tuple(self.variants)} if self.variants else {}), **self.grid}
 
     def conditions(self) -> Iterator[dict[str, Any]]:
-        """Every combination of the axes' values, the last axis changing fastest; one without any if there is none."""
+        """Every combination of the axes' values, the last axis changing fastest; one empty condition without axes."""
         for values in product(*self.axes.values()):
             yield dict(zip(self.axes, values, strict=True))
 
     def counterpart(self, condition: Condition) -> dict[str, Any]:
-        """The condition that another one is compared with; for those themselves, themselves."""
+        """The reference condition of another one; a reference is its own."""
         return {**condition, **(self.against or {axis: values[0] for axis, values in self.axes.items()})}
 
     def settings(self, condition: Condition) -> dict[str, Any]:
-        """The config keys that a condition sets."""
+        """The config keys of a condition."""
         varied = self.variants.get(str(condition.get(VARIANT)), {})
         return {**varied, **{key: value for key, value in condition.items() if key in self.grid}}
 
     @property
     def measure_paths(self) -> tuple[MeasurePath, ...]:
-        """The measures, taken apart."""
+        """The parsed measures."""
         return tuple(map(MeasurePath.parse, self.measures))
 
     def seeds_of(self, repeats: int) -> tuple[int, ...]:
-        """The seeds of so many repeats."""
+        """The seeds of this number of repeats."""
         following = max(self.seeds, default=-1) + 1
         return (*self.seeds, *range(following, following + repeats))[:repeats]
 
@@ -247,20 +248,20 @@ class SuiteSpec(Strict):
             if key == "seed" or (key == VARIANT and self.variants):
                 raise ValueError(f"grid.{key}: is set by {'seeds' if key == 'seed' else 'variants'}")
             if not values or any(value in values[:place] for place, value in enumerate(values)):
-                raise ValueError(f"grid.{key}: needs values, each of them once")
+                raise ValueError(f"grid.{key}: needs values without repetitions")
             if len(set(map(str, values))) < len(values):
                 raise ValueError(f"grid.{key}: two values look the same in tables and pictures")
             if within := next((other for other in self.grid if key.startswith(f"{other}.")), None):
                 raise ValueError(f"grid.{key}: grid.{within} sets it too")
         for name, names in (("seeds", self.seeds), ("measures", self.measures)):
             if len(set(names)) < len(names):
-                raise ValueError(f"{name}: one is named twice")
+                raise ValueError(f"{name}: contains a duplicate")
         for name, values in (("against", self.against), ("begin_with", self.begin_with)):
             for axis, value in values.items():
                 if value not in self.axes.get(axis, ()):
                     raise ValueError(f"{name}.{axis}: {value!r} is not among its values in grid or variants")
                 if name == "begin_with" and root(axis) in judges():
-                    raise ValueError(f"begin_with.{axis}: steers how runs are judged, not what they come to")
+                    raise ValueError(f"begin_with.{axis}: steers only how runs are judged")
         return self
 
     @model_validator(mode="after")
@@ -275,7 +276,7 @@ class SuiteSpec(Strict):
             return self
         for name, axis in (("x", plot.x), ("y", plot.y)):
             if axis not in self.axes and (axis is not None or plot.kind == "heatmap"):
-                raise ValueError(f"plot.{name}: {axis} is no axis of grid or variants")
+                raise ValueError(f"plot.{name}: {axis} is not an axis of grid or variants")
         if plot.x == plot.y:
             raise ValueError("plot.y: is the same axis as plot.x")
         for measure in plot.value:
@@ -285,12 +286,12 @@ class SuiteSpec(Strict):
 
 
 def root(key: str) -> str:
-    """The section of the config that a key belongs to."""
+    """The section of a config key."""
     return key.partition(".")[0]
 
 
 def leaves(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value of nested mappings, by its path of keys."""
+    """Every value of nested mappings, with its path of keys."""
     for key, value in data.items():
         if isinstance(value, dict) and value:
             yield from leaves(cast(dict[str, Any], value), f"{above}{key}.")
@@ -299,7 +300,7 @@ def leaves(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
 
 
 def mapped(value: Any, of: Callable[[str], str]) -> Any:
-    """A value with each text in it, however deep, as something else."""
+    """A value with every nested text mapped."""
     if isinstance(value, Mapping):
         return {key: mapped(inner, of) for key, inner in cast(Mapping[str, Any], value).items()}
     if isinstance(value, list | tuple):
@@ -312,22 +313,22 @@ def label_of(condition: Condition) -> str:
     return ", ".join(f"{axis}={value}" for axis, value in condition.items()) or "all"
 
 
-# A suite's cases: a JSON Lines file, a case a line.
+# A suite's cases: a JSON Lines file, one case per line.
 
 
 ID, ABOUT = "id", "about"
 LARGEST = 20_000_000
-"""Bytes of the file."""
+"""Maximum bytes of the file."""
 
 
 def read_cases(path: Path, key: str | None = None) -> dict[str, dict[str, Any]]:
-    """The config keys of each case, by its id. Files that they name are found beside this one, wherever it lies.
+    """The config keys of each case by its id. Relative paths are resolved against this file.
 
     Args:
-        key: of a folder, what each of its files sets.
+        key: for a folder: the key that is set to each file.
 
     Raises:
-        ConfigError: the file cannot be read, holds no cases, or one twice.
+        ConfigError: the file cannot be read, is empty, or has a duplicate.
     """
     if path.is_dir():
         return _cases_of_folder(path, key)
@@ -337,7 +338,7 @@ def read_cases(path: Path, key: str | None = None) -> dict[str, dict[str, Any]]:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
             f"{path}: cannot be read: {why}",
-            hint="cases are in a file beside the suite, or --cases names one",
+            hint="put the cases next to the suite, or name a file with --cases",
         ) from error
     cases: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(lines, 1):
@@ -352,12 +353,12 @@ def read_cases(path: Path, key: str | None = None) -> dict[str, dict[str, Any]]:
         case = keys.pop(ID, None)
         if not isinstance(case, str) or not case.strip():
             raise ConfigError(
-                f"{where}: no case", hint='such as {"id": "robots", "topic": "Robots that learn"}'
+                f"{where}: not a case", hint='such as {"id": "robots", "topic": "Robots that learn"}'
             )
         if not isinstance(keys.pop(ABOUT, ""), str):
-            raise ConfigError(f"{where}: {ABOUT} is a text that tells readers of the case")
+            raise ConfigError(f"{where}: {ABOUT} must be a text for readers")
         if case in cases:
-            raise ConfigError(f"{where}: there is a case {case!r} already")
+            raise ConfigError(f"{where}: duplicate case {case!r}")
         cases[case] = {key: _beside(path.parent, key, value) for key, value in keys.items()}
     if not cases:
         raise ConfigError(f"{path}: no cases in it")
@@ -367,19 +368,17 @@ def read_cases(path: Path, key: str | None = None) -> dict[str, dict[str, Any]]:
 def _cases_of_folder(folder: Path, key: str | None) -> dict[str, dict[str, Any]]:
     if key is None:
         raise ConfigError(
-            f"{folder}: a folder: this suite takes a file of cases", hint="JSON Lines, a case a line"
+            f"{folder}: is a folder; this suite takes a file of cases", hint="JSON Lines, one case per line"
         )
     cases: dict[str, dict[str, Any]] = {}
     for file in sorted(folder.iterdir()):
         if (
             not file.is_file() or file.name.startswith(".") or file.suffix == ".csv"
-        ):  # people's ratings may lie beside
+        ):  # people's ratings may be there too
             continue
         case = file.name.partition(".")[0] or file.name
         if case in cases:
-            raise ConfigError(
-                f"{file}: there is a case {case!r} already", hint="call one of the files otherwise"
-            )
+            raise ConfigError(f"{file}: duplicate case {case!r}", hint="rename one of the files")
         cases[case] = {key: str(file.absolute())}
     if not cases:
         raise ConfigError(f"{folder}: no files in it")
@@ -387,7 +386,7 @@ def _cases_of_folder(folder: Path, key: str | None) -> dict[str, dict[str, Any]]
 
 
 def _beside(base: Path, key: str, value: Any) -> Any:
-    """A value with the files that it names in full: what must be a file, or is one and may be."""
+    """A value with the paths of its files made absolute."""
     if isinstance(value, Mapping):
         inner = cast(Mapping[str, Any], value)
         return {each: _beside(base, f"{key}.{each}", below) for each, below in inner.items()}
@@ -400,7 +399,7 @@ def _beside(base: Path, key: str, value: Any) -> Any:
 
 
 def _slot(key: str) -> Slot:
-    """How the value of a key is given, in the inputs or the section of whatever system has it."""
+    """The slot of a key, in the inputs or the section of any system."""
     if key in ("paths", "corpus"):
         return Slot(file=True, metavar="FOLDER" if key == "paths" else "FOLDER|TEXT")
     above, _, name = key.rpartition(".")
@@ -419,7 +418,7 @@ def _slot(key: str) -> Slot:
 def _exists(base: Path, key: str, value: object) -> bool:
     """Whether a text is the name of a file, here or there.
 
-    One that lies in the present folder alone counts: it is not taken from there, but missed beside the cases.
+    A file in the working folder counts as missing next to the cases, not as found.
     """
     if not isinstance(value, str) or (key == "corpus" and "/" not in value):
         return False
@@ -430,20 +429,20 @@ def _exists(base: Path, key: str, value: object) -> bool:
         return False
 
 
-# A suite, read: from `evals/<name>/` of a user's folder, a pack or ours, or from a folder that is named.
+# Reading a suite: from `evals/<name>/` of a user's folder, a pack or the package, or from a named folder.
 
 FILE = "suite.yaml"
 LARGEST_SUITE = 500_000
-"""Bytes of that file."""
+"""Maximum bytes of that file."""
 KIND = "evals"
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite, and the config keys of each of its cases, by the case's id; a suite without cases has one, `""`.
+    """A suite, with the config keys of each case by its id; without cases there is one, `""`.
 
     Attributes:
-        people: their ratings of the cases, where something is held against them.
+        people: their ratings of the cases, for `calibration`.
     """
 
     name: str
@@ -456,10 +455,10 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
     """The suite of that name, or in that folder.
 
     Args:
-        cases: a file of cases that take the place of its own, or a folder of files that are a case each.
+        cases: a file of cases to use instead, or a folder with one file per case.
 
     Raises:
-        ConfigError: there is none, a file of it cannot be read, or a key or value does not fit.
+        ConfigError: there is no such suite, a file cannot be read, or a key or value is invalid.
         RatingError: people's ratings of its cases cannot be read.
     """
 
@@ -480,12 +479,12 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
     path = find(FILE)
     if path.stat().st_size > LARGEST_SUITE:
         raise ConfigError(
-            f"{path}: more than {LARGEST_SUITE // 1000} kB", hint="cases stand in a file of their own"
+            f"{path}: more than {LARGEST_SUITE // 1000} kB", hint="put the cases in a file of their own"
         )
     try:
         spec = SuiteSpec.model_validate(read_yaml(path))
     except ValidationError as error:
-        hint = f"all keys, with what they mean, are in {data_file('evals/suite.schema.json')}"
+        hint = f"all keys are described in {data_file('evals/suite.schema.json')}"
         raise ConfigError(f"{path}: {describe(error)}", hint=hint) from error
     name = folder.resolve().name if own else name
     file = cases or (find(spec.cases) if spec.cases else None)
@@ -498,26 +497,26 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
 
 
 def suite_names(resources: Resources) -> list[str]:
-    """The suites that there are."""
+    """The names of all suites."""
     return sorted(name.removesuffix(f"/{FILE}") for name in resources.names(KIND, f"/{FILE}"))
 
 
-# What stands where a measure's path leads in a result: a value, null, or nothing.
+# The value at the path of a measure in a result: a value, null, or nothing.
 
 
 LENGTH = "length"
 SHOWN = 60
-"""Letters of what stands in place of a number."""
+"""Maximum length of the excerpt shown for a non-number."""
 
 
 @dataclass(frozen=True)
 class Absent:
-    """There is nothing.
+    """There is no value.
 
     Attributes:
-        why: in words.
-        there: what is there instead, where the path ends at a mapping that lacks its next key.
-        never: whether no result of the same form can have it: a list may be longer, a mapping has the keys it has.
+        why: the reason, in words.
+        there: the keys of the mapping in which the next key is missing.
+        never: whether no result of the same form can have it; lists may grow, mappings keep their keys.
     """
 
     why: str
@@ -526,13 +525,13 @@ class Absent:
 
 
 Value: TypeAlias = float | bool | Absent | None
-"""A number or truth value; None for null, there or on the way: it is unknown, such as a cost without prices."""
+"""A number or truth value; None for null on the path: unknown, such as a cost without prices."""
 
 
 def at(result: Mapping[str, Any], path: Sequence[str]) -> Value:
-    """What a run's result, or else its system's own, holds at the end of a path.
+    """The value at a path in a run's result, or else in its system's own.
 
-    The path is of keys, places in lists and, for how long a list is, `length`.
+    Paths consist of keys, list indices and `length`, the length of a list.
     """
     name = ".".join(path)
     value: Any = result if path[0] in result else result.get("result") or {}
@@ -557,8 +556,8 @@ def at(result: Mapping[str, Any], path: Sequence[str]) -> Value:
         case dict():
             return Absent(f"{name} holds several values", tuple(cast(dict[str, Any], value)))
         case list():
-            return Absent(f"{name} is a list: {name}.{LENGTH} is how long it is")
+            return Absent(f"{name} is a list; for its length, use {name}.{LENGTH}")
         case int() | float() if math.isfinite(value):
             return float(value)
         case _:
-            return Absent(f"{name} is {str(value)[:SHOWN]!r}, which is no number")
+            return Absent(f"{name} is {str(value)[:SHOWN]!r}, not a number")

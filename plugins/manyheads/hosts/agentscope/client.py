@@ -37,15 +37,10 @@ from manyheads.core import Message
 from manyheads.errors import ConfigError
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
-from manyheads.models.abilities import openai_settings
 from manyheads.models.answers import sound_arguments
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
     key_of,
-    ollama_settings,
-    options,
-    refuse_unfit,
-    usage_of,
 )
 from manyheads.replies import ReplyModel
 
@@ -127,6 +122,17 @@ class NativeModel(ServedModel[ChatModelBase]):
         return ours
 
     @staticmethod
+    def said(message: Msg) -> Message | None:
+        block = _text_of(message)
+        return Message(block.text, "assistant" if message.role == "assistant" else "user") if block else None
+
+    @staticmethod
+    def saying(message: Msg, text: str) -> Msg:
+        block = _text_of(message)
+        content = [TextBlock(text=text) if part is block else part for part in message.content]
+        return message.model_copy(update={"content": content})
+
+    @staticmethod
     def describe(client: ChatModelBase, base: ModelConfig) -> ModelConfig:
         kinds: dict[Provider, type[ChatModelBase]] = {
             "anthropic": AnthropicChatModel,
@@ -199,45 +205,30 @@ class GovernedModel(ChatModelBase):
         tool_choice: ToolChoice | None = None,
         **kwargs: Any,
     ) -> ChatResponse:
-        served, config = self.served, self.served.config
-        said = {at: text for at, msg in enumerate(messages) if self._reply_type and (text := _said(msg))}
+        served = self.served
 
-        async def send(shorter: Sequence[Message]) -> ChatResponse:
-            texts = dict(zip(said, (message.text for message in shorter), strict=True))
-            fitting = [_saying(msg, texts[at]) if at in texts else msg for at, msg in enumerate(messages)]
-            tokens = await self.count_tokens(fitting, tools)
-            refuse_unfit(f"models.{served.alias}", config.name, tokens, config.window)
+        async def count(messages: Sequence[Msg]) -> int:
+            return await self.count_tokens(list(messages), tools)
 
-            async def request(form: Mapping[str, Any]) -> ChatResponse:
-                if served.local:
-                    return await _answer_here(served.local, fitting, self.ledger)
-                match config.provider:
-                    case "openai":
-                        settings = openai_settings(config)
-                    case "ollama":
-                        settings = ollama_settings(config, tokens)
-                    case _:
-                        settings = options(temperature=config.temperature)
-                call = served.client._call_api(
-                    model_name, fitting, tools, tool_choice, **{**settings, **kwargs}, **form
-                )
-                response, model, truncated = await served.answer(call)
-                response = cast(ChatResponse, response)  # never a stream
-                spent = response.usage
-                read, written = (spent.input_tokens, spent.output_tokens) if spent else (0, 0)
-                usage = usage_of(config, read, written, tokens, response.content)
-                self.ledger.enter(usage, model, truncated)
-                response.usage = ChatUsage(
-                    usage.input_tokens, usage.output_tokens, time=spent.time if spent else 0.0
-                )
-                for call in calls_of(response):
-                    call.input = sound_arguments(call.name, call.input)
-                return response
+        async def send(fitting: Sequence[Msg], tokens: int, form: Mapping[str, Any]) -> ChatResponse:
+            if served.local:
+                return await _answer_here(served.local, fitting, self.ledger)
+            call: Any = served.client._call_api(
+                model_name, list(fitting), tools, tool_choice, **{**served.settings(tokens), **kwargs}, **form
+            )
+            before = self.ledger.usage
+            response: ChatResponse = await served.counted(call, self.ledger, tokens, _spent)  # never a stream
+            cost, spent = self.ledger.usage - before, response.usage
+            response.usage = ChatUsage(
+                cost.input_tokens, cost.output_tokens, time=spent.time if spent else 0.0
+            )
+            for call in calls_of(response):
+                call.input = sound_arguments(call.name, call.input)
+            return response
 
-            return await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))
-
-        tokens = await self.count_tokens(messages, tools)
-        response = await served.ask_fitting(send, list(said.values()), tokens, self.ledger)
+        response = await served.request(
+            messages, count, send, self.ledger, self._reply_type, tools=bool(tools)
+        )
         calls = calls_of(response)
         self.wants_tools = bool(calls)
         for call in calls:
@@ -262,15 +253,9 @@ def _text_of(msg: Msg) -> TextBlock | None:
     return None if kept else next((part for part in msg.content if isinstance(part, TextBlock)), None)
 
 
-def _said(msg: Msg) -> Message | None:
-    block = _text_of(msg)
-    return Message(block.text, "assistant" if msg.role == "assistant" else "user") if block else None
-
-
-def _saying(msg: Msg, text: str) -> Msg:
-    block = _text_of(msg)
-    content = [TextBlock(text=text) if part is block else part for part in msg.content]
-    return msg.model_copy(update={"content": content})
+def _spent(response: ChatResponse) -> tuple[int, int, object, bool]:
+    spent = response.usage
+    return spent.input_tokens if spent else 0, spent.output_tokens if spent else 0, response.content, False
 
 
 def calls_of(response: ChatResponse) -> list[ToolCallBlock]:

@@ -24,17 +24,13 @@ from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
-from manyheads.models.abilities import openai_settings
 from manyheads.models.answers import sound_arguments
 from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import (
     key_of,
-    ollama_settings,
     options,
-    refuse_unfit,
     refuse_unseen,
-    usage_of,
 )
 from manyheads.replies import ReplyModel
 
@@ -112,6 +108,19 @@ class NativeModel(ServedModel[ChatCompletionClient]):
         return ready.served.client
 
     @staticmethod
+    def said(message: LLMMessage) -> Message | None:
+        content = message.content
+        first = content if isinstance(content, str) else content[0] if content else None
+        if not isinstance(message, UserMessage | AssistantMessage) or not isinstance(first, str):
+            return None
+        return Message(first, "assistant" if isinstance(message, AssistantMessage) else "user")
+
+    @staticmethod
+    def saying(message: LLMMessage, text: str) -> LLMMessage:
+        content = text if isinstance(message.content, str) else [text, *message.content[1:]]
+        return message.model_copy(update={"content": content})
+
+    @staticmethod
     def describe(client: ChatCompletionClient, base: ModelConfig) -> ModelConfig:
         """A client of AutoGen's keeps its own retries, so the governor makes none."""
         if isinstance(client, GovernedClient):
@@ -166,7 +175,6 @@ class GovernedClient(ChatCompletionClient):
             ConfigError: the messages do not fit the model's window, or hold images that it cannot see.
             ModelError: the server cannot be reached, refuses, or answers nonsense.
         """
-        self.ledger.stop_if_failed()
         served, config = self.served, self.config
         if self._reply_type and config.provider == "anthropic":
             # It wants the tools in every request of a thread that holds calls, the last one too.
@@ -176,44 +184,35 @@ class GovernedClient(ChatCompletionClient):
         parts = (part for content in contents if not isinstance(content, str) for part in content)
         pictures = sum(isinstance(part, Image) for part in parts)
         refuse_unseen(served.alias, config, images=bool(pictures))
-        said = {at: text for at, each in enumerate(messages) if self._reply_type and (text := _said(each))}
 
-        async def send(shorter: Sequence[Message]) -> CreateResult:
-            texts = dict(zip(said, (message.text for message in shorter), strict=True))
-            fitting = [_saying(each, texts[at]) if at in texts else each for at, each in enumerate(messages)]
-            tokens = self.count_tokens(fitting, tools=tools) + IMAGE * pictures
-            refuse_unfit(f"models.{served.alias}", config.name, tokens, config.window)
+        async def count(messages: Sequence[LLMMessage]) -> int:
+            return self.count_tokens(messages, tools=tools) + IMAGE * pictures
 
-            async def request(form: Mapping[str, Any]) -> CreateResult:
-                if served.local:
-                    return await _answer_here(served.local, fitting, self.ledger)
-                settings = _settings(config, tokens) if served.ours else {}
-                call = served.client.create(
-                    fitting,
-                    tools=tools,
-                    tool_choice=tool_choice,
-                    json_output=json_output,
-                    extra_create_args={**settings, **(extra_create_args or {}), **form},
-                    cancellation_token=cancellation_token,
+        async def send(fitting: Sequence[LLMMessage], tokens: int, form: Mapping[str, Any]) -> CreateResult:
+            if served.local:
+                return await _answer_here(served.local, fitting, self.ledger)
+            # Anthropic's client is made with its settings.
+            settings = served.settings(tokens) if served.ours and config.provider != "anthropic" else {}
+            call = served.client.create(
+                fitting,
+                tools=tools,
+                tool_choice=tool_choice,
+                json_output=json_output,
+                extra_create_args={**settings, **(extra_create_args or {}), **form},
+                cancellation_token=cancellation_token,
+            )
+            result = await served.counted(call, self.ledger, tokens, _spent)
+            if isinstance(result.content, str):
+                return result
+            calls = [
+                FunctionCall(
+                    call.id or f"call_{number}", sound_arguments(call.name, call.arguments), call.name
                 )
-                result, model, truncated = await served.answer(call)
-                spent = result.usage
-                usage = usage_of(config, spent.prompt_tokens, spent.completion_tokens, tokens, result.content)
-                self.ledger.enter(usage, model, truncated or result.finish_reason == "length")
-                if isinstance(result.content, str):
-                    return result
-                calls = [
-                    FunctionCall(
-                        call.id or f"call_{number}", sound_arguments(call.name, call.arguments), call.name
-                    )
-                    for number, call in enumerate(result.content, start=1)
-                ]
-                return result.model_copy(update={"content": calls})
+                for number, call in enumerate(result.content, start=1)
+            ]
+            return result.model_copy(update={"content": calls})
 
-            return await served.ask(request, self.ledger, self._reply_type, tools=bool(tools))
-
-        tokens = self.count_tokens(messages, tools=tools) + IMAGE * pictures
-        result = await served.ask_fitting(send, list(said.values()), tokens, self.ledger)
+        result = await served.request(messages, count, send, self.ledger, self._reply_type, tools=bool(tools))
         # Some servers send an empty list of tool calls, or calls where none may be made.
         if isinstance(result.content, str) or (
             result.content and not (self._reply_type and tool_choice == "none")
@@ -272,29 +271,9 @@ def _text(message: LLMMessage) -> str:
     return "\n".join(str(part) for part in message.content if not isinstance(part, Image))
 
 
-def _settings(config: ModelConfig, tokens: int) -> dict[str, Any]:
-    """What a client of ours was not made with: servers are asked under the name of a limit that they take, and for a window."""
-    match config.provider:
-        case "openai":
-            return openai_settings(config)
-        case "ollama":
-            return ollama_settings(config, tokens)
-        case _:
-            return {}
-
-
-def _said(message: LLMMessage) -> Message | None:
-    """What a question or an answer says, of which something may be left out: not the system's words, nor what tools say."""
-    content = message.content
-    first = content if isinstance(content, str) else content[0] if content else None
-    if not isinstance(message, UserMessage | AssistantMessage) or not isinstance(first, str):
-        return None
-    return Message(first, "assistant" if isinstance(message, AssistantMessage) else "user")
-
-
-def _saying(message: LLMMessage, text: str) -> LLMMessage:
-    content = text if isinstance(message.content, str) else [text, *message.content[1:]]
-    return message.model_copy(update={"content": content})
+def _spent(result: CreateResult) -> tuple[int, int, object, bool]:
+    spent = result.usage
+    return spent.prompt_tokens, spent.completion_tokens, result.content, result.finish_reason == "length"
 
 
 async def _answer_here(local: LocalModel, messages: Sequence[LLMMessage], ledger: Ledger) -> CreateResult:

@@ -29,11 +29,10 @@ from manyheads.hosts.bridge import (
     native_class,
     next_event,
     one_model,
+    outcome,
     sentence,
     system_called,
 )
-from manyheads.models.offline import LABEL
-from manyheads.systems.results import in_full, typed
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
 Emit = Literal["all", "final"]
@@ -52,12 +51,8 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
             return None
         case Stage():
             content = f"**{content}**"
-        case Result():  # what it has come to, in Markdown; JSON where its system has no words
-            run, data = typed(event.data), event.data
-            told = in_full(run)
-            content = "\n\n".join(told) or f"```json\n{json.dumps(data, ensure_ascii=False, indent=1)}\n```"
-            if told and run.offline:
-                content = f"> {LABEL}\n\n{content}"
+        case Result():
+            content = outcome(event)
         case _:
             pass
     message = TextMessage(

@@ -1,7 +1,7 @@
-"""Documents read in a process of its own: where PDFium crashes or hangs on a file, only that file is lost.
+"""Reads documents in a separate process: if PDFium crashes or hangs on a file, only that file is lost.
 
-For many files, or files of strangers. `python -m manyheads.literature.documents.apart` is the process: a line of JSON
-in, a line of JSON out.
+For many files, or untrusted ones. `python -m manyheads.literature.documents.apart` is the process: a line of JSON in, a
+line of JSON out.
 """
 
 import itertools
@@ -21,13 +21,13 @@ from manyheads.literature.documents.reading import LIMITS, read_document
 from manyheads.pool import Pool
 
 GRACE = 10.0
-"""Seconds beyond its limit after which a process is stopped."""
+"""Seconds after its limit at which a process is stopped."""
 MEMORY = 3 * 1024**3
-"""Bytes that the process may have, where the system can hold it to that."""
+"""Maximum memory of the process in bytes, if the system can enforce it."""
 
 
 class Reader:
-    """Reads documents as `read_document` does, one after the other; close it, or use it in a `with`."""
+    """Reads documents like `read_document`, one at a time; close it, or use it in a `with`."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self._limits, self._lock = limits, threading.Lock()
@@ -45,7 +45,7 @@ class Reader:
         """The full text of a paper.
 
         Raises:
-            DocumentError: as `read_document`; or the file crashed or stalled the process that read it.
+            DocumentError: as in `read_document`; or the process crashed or hung on the file.
         """
         request = json.dumps({"path": str(path), "limits": asdict(self._limits)}).encode() + b"\n"
         with self._lock:
@@ -77,8 +77,8 @@ class Reader:
                 )
                 raise DocumentError(
                     f"{path} cannot be read: it {what}",
-                    tried="reading it in a process of its own",
-                    hint="open it in a viewer, print it into a new PDF, and give that",
+                    tried="reading it in a separate process",
+                    hint="open it in a viewer, print it to a new PDF, and use that",
                 )
         answer = json.loads(line)
         if "error" in answer:
@@ -114,12 +114,12 @@ class Reader:
 
 
 READERS = Pool(Reader.close)
-"""Those that the runs of this process share, as many as there are processors."""
+"""Processes shared by the runs here, one per processor."""
 _turns = itertools.count()
 
 
 def read_apart(path: Path) -> Document:
-    """The full text of a paper, read in a process that others who read at the same time share; see `Reader.read`."""
+    """The full text of a paper, read in a process shared with concurrent readers; see `Reader.read`."""
     place = next(_turns) % (os.cpu_count() or 1)
     reader = READERS.take(place, Reader)
     try:
@@ -131,7 +131,7 @@ def read_apart(path: Path) -> Document:
 def main() -> None:
     """Answer requests until there are no more."""
     answers = os.fdopen(os.dup(1), "wb")
-    # Whatever a library prints must not stand between two answers.
+    # Output of libraries must not mix with the answers.
     os.dup2(2, 1)
     if sys.platform != "win32":
         import resource

@@ -1,4 +1,4 @@
-"""The reference list, split into its entries, and the citations of the text, matched to them."""
+"""The reference list: its entries, matched to the text's citations."""
 
 import re
 import unicodedata
@@ -29,14 +29,14 @@ BRACKETS = re.compile(
     r"(?:,\s*(?:[Ss]ec|pp?\.|[Cc]h|[Ff]ig|[Ee]q|[Tt]h|[Ll]em|[Aa]pp|§)[^\]]{0,25})?\]"
 )
 RANGE = re.compile(r"\[(\d{1,4})\]\s*[–—-]\s*\[(\d{1,4})\]")
-"""[3]–[5] is written for [3–5] too."""
+"""[3]–[5] means [3–5]."""
 SPAN = re.compile(r"(\d+)\s*[–—-]\s*(\d+)|(\d+)|([A-Za-z+]{1,8}\d{2}[a-z]?)")
 WIDEST = 50
-"""References that one [1–50] names at most."""
+"""Maximum references in a range such as [1–50]."""
 
 
 def entries(lines: Sequence[Line], words: Mapping[str, int]) -> list[str]:
-    """The list's entries, in order: by their labels, else by hanging indents or the blank between them, else by their years."""
+    """The list's entries, in order: separated by labels, else by hanging indents or blank space, else by years."""
     lines = [one for one in lines if not re.fullmatch(r"\d{1,4}", one.text)]
     if not lines:
         return []
@@ -58,7 +58,7 @@ def _groups(lines: Sequence[Line], starts: set[int]) -> list[list[Line]]:
 
 
 def _labelled(lines: Sequence[Line]) -> set[int]:
-    """Lines with a label whose number is next: years and pages begin lines too."""
+    """Lines with the next label's number: years and pages begin lines too."""
     starts, due = set[int](), None
     for number, line in enumerate(lines):
         if match := LABEL.match(line.text):
@@ -70,7 +70,7 @@ def _labelled(lines: Sequence[Line]) -> set[int]:
 
 
 def _hanging(lines: Sequence[Line]) -> set[int]:
-    """Lines that begin at the left edge of their column, where others are indented."""
+    """Lines at the left edge of their column, if others are indented."""
     edges: dict[tuple[int, int], float] = defaultdict(lambda: 9e9)
     for line in lines:
         place = line.page, line.column
@@ -79,7 +79,7 @@ def _hanging(lines: Sequence[Line]) -> set[int]:
 
 
 def _spaced(lines: Sequence[Line]) -> set[int]:
-    """Lines with more blank above them than others."""
+    """Lines with more space above than others."""
     step = spacing(lines)
     tight = [b.base - a.base for a, b in pairwise(lines) if 0 < b.base - a.base < 1.02 * step]
     step = min(step, median(tight)) if tight else step
@@ -93,7 +93,7 @@ def _spaced(lines: Sequence[Line]) -> set[int]:
 
 
 def _worded(lines: Sequence[Line]) -> set[int]:
-    """Lines that begin with a name, after one that ends an entry."""
+    """Lines that begin with a name, after the end of an entry."""
     name = re.compile(rf"^[{LETTER}][\w’'-]{{1,40}}(?:,|\s+[{LETTER}]|\s+and\b)")
     return {
         number
@@ -103,7 +103,7 @@ def _worded(lines: Sequence[Line]) -> set[int]:
 
 
 def _worth(lines: Sequence[Line], starts: set[int]) -> float:
-    """How many pieces look like an entry: a year, and not many of them, and letters at its start; the others count against."""
+    """Number of pieces that look like an entry (a year, not too long, letters at its start) minus the others."""
     worth = 0.0
     for group in _groups(lines, starts):
         text = joined(one.text for one in group)
@@ -116,7 +116,7 @@ def _worth(lines: Sequence[Line], starts: set[int]) -> float:
 
 
 def reference(text: str) -> Reference:
-    """What an entry tells: its label, authors, title, year, DOI and arXiv number."""
+    """An entry's label, authors, title, year, DOI and arXiv number."""
     number = ""
     if match := LABEL.match(text):
         number, text = match[1] or match[2] or match[3], text[match.end() :]
@@ -163,7 +163,7 @@ VENUE = re.compile(
 
 
 JOURNAL = re.compile(r"\b[A-Z]?\d{1,5},\s*[a-z]?\d[\dA-Z–-]*(?:\s*\((?:19|20)\d\d[a-z]?\))?\.?$")
-"""Volume and page: where physicists leave the title out."""
+"""Volume and page: physicists omit the title."""
 
 
 def _authors_and_title(text: str) -> tuple[tuple[str, ...], str]:
@@ -197,7 +197,7 @@ def _told(text: str) -> tuple[tuple[str, ...], str]:
 
 
 def _sentence(text: str) -> str:
-    """The first sentence, without what stands in it of a venue."""
+    """The first sentence, without parts of a venue."""
     text = text.strip()
     stops = [one for one in STOP.finditer(text) if one.start() > 3]
     stop = stops[0] if stops else None
@@ -209,7 +209,7 @@ def _sentence(text: str) -> str:
 
 
 def family_names(text: str) -> tuple[str, ...]:
-    """The family names in a list of authors, however given names stand in it."""
+    """The family names in a list of authors, with given names in any notation."""
     text = re.sub(r"\bet\s+al\.?|\([^)]*\)|\b(?:eds?|editors?)\.?(?=\W|$)", " ", text).strip(" .,;:")
     text = re.sub(rf"({FAMILY})\s[A-Z]{{1,3}}(?=[,.;]|$)", r"\1", text)
     initials = re.compile(r"^(?:[A-Z]\.?[\s-]*){1,4}$|^(?:Jr|Sr|II|III)\.?$")
@@ -232,7 +232,7 @@ def family_names(text: str) -> tuple[str, ...]:
 
 
 class Citations:
-    """Finds the references that a text cites."""
+    """Finds the references cited by a text."""
 
     def __init__(self, references: Sequence[Reference], suffixes: Sequence[str] = ()) -> None:
         """Args: references: of the document; suffixes: the letter behind each one's year (2020a), or empty."""
@@ -245,7 +245,7 @@ class Citations:
                 self._names[folded(one.authors[0]), one.year].append(index)
 
     def of(self, text: str) -> tuple[int, ...]:
-        """Indices of the references, in the order in which the text first names them."""
+        """Indices of the references, in order of first citation."""
         places: dict[int, int] = {}
         if self._labels:
             for match in BRACKETS.finditer(RANGE.sub(r"[\1–\2]", text)):
@@ -303,11 +303,11 @@ def _years(text: str) -> list[tuple[int, str]]:
 
 
 def suffix_of(one: Reference) -> str:
-    """The letter behind an entry's year: `b` of 2020b."""
+    """The letter after an entry's year: `b` of 2020b."""
     return next((match[2] for match in YEAR.finditer(one.text) if match[2] and int(match[1]) == one.year), "")
 
 
 def folded(name: str) -> str:
-    """A name without accents, signs and case."""
+    """A name without accents, punctuation and case."""
     plain = unicodedata.normalize("NFKD", name)
     return "".join(one for one in plain if one.isalnum() or one == " ").casefold().strip()

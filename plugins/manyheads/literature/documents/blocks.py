@@ -1,4 +1,4 @@
-"""Blocks of a text with marks (Markdown, plain text, HTML, LaTeX), and the draft of a document that they make."""
+"""Blocks of a text with markup (Markdown, plain text, HTML, LaTeX), and the document made of them."""
 
 import re
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ CAPTION = re.compile(
 )
 ITEM = re.compile(r"^(?:[-*+•]\s+|\d{1,3}[.)]\s+(?=\S))")
 ABSTRACT_ALONE = 700
-"""Words up to which a text without headings is an abstract."""
+"""Maximum words for a text without headings to be an abstract."""
 
 FRONT = 200
-"""Words up to which what stands above the abstract is addresses and the like."""
+"""Maximum words above the abstract that are addresses and the like."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,17 @@ class Block:
         "title", "authors", "abstract", "heading", "paragraph", "figure", "table", "note", "reference"
     ]
     text: str = ""
-    """Of a figure or table its caption."""
+    """The caption of a figure or table."""
     number: str = ""
     level: int = 1
-    """Of a heading."""
+    """Level of a heading."""
     rows: tuple[tuple[str, ...], ...] = ()
     files: tuple[str, ...] = ()
     appendix: bool = False
 
 
 def draft_of(blocks: Sequence[Block]) -> Draft:
-    """What the blocks tell of a paper: title and abstract by their marks, else by where they stand."""
+    """A paper from its blocks: title and abstract by markup, else by position."""
     draft = Draft()
     blocks = _captioned(_titled([one for one in blocks if one.text or one.rows or one.files], draft))
     place: Literal["front", "abstract", "references", "section"] = "front"
@@ -104,7 +104,7 @@ def _close(draft: Draft, paragraphs: list[str]) -> None:
 
 
 def _titled(blocks: list[Block], draft: Draft) -> list[Block]:
-    """The blocks without the heading that is the paper's title: the first, where it names no section."""
+    """The blocks without the paper's title: the first heading, unless it names a section."""
     first = next((one for one in blocks if one.kind == "heading"), None)
     if first is None or blocks[0] is not first or any(one.kind == "title" for one in blocks):
         return blocks
@@ -133,7 +133,7 @@ def _numbered(one: Block) -> tuple[str, str]:
 
 
 def _captioned(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, with paragraphs that are captions put to the picture or table beside them."""
+    """The blocks, with captions attached to neighbouring pictures or tables."""
     done: list[Block] = []
     waiting: Block | None = None
     for one in blocks:
@@ -163,7 +163,7 @@ def _reference(one: Block) -> Reference:
 
 
 def _names(text: str) -> list[str]:
-    """The names in a line of them; [] where something else is said."""
+    """The names in a line of names; [] for any other line."""
     pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|&)\s+|\s{2,}|\n", text)
     names = [" ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split()) for piece in pieces]
     names = [name for name in names if name]
@@ -171,7 +171,7 @@ def _names(text: str) -> list[str]:
 
 
 def _front(draft: Draft, paragraphs: list[str]) -> None:
-    """What stands above the first heading: authors, the abstract; of a text without headings, all of it."""
+    """The text above the first heading: authors, abstract; all of it without headings."""
     others = len(paragraphs) > 1 or draft.divisions or draft.abstract
     if paragraphs and not draft.title and others and _short(paragraphs[0]):
         draft.title = re.sub(r"^Title:\s+", "", " ".join(paragraphs.pop(0).split()))
@@ -194,7 +194,7 @@ def _front(draft: Draft, paragraphs: list[str]) -> None:
     elif words:
         draft.divisions.insert(0, Division("", text="\n".join(paragraphs)))
         if len(draft.divisions) == 1:
-            draft.faults.append("no heading was found: the text is one section")
+            draft.faults.append("no headings found: the text is one section")
 
 
 def _short(text: str) -> bool:

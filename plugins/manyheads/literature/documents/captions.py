@@ -1,4 +1,4 @@
-"""Captions of figures and tables on a page, and what may belong to each."""
+"""Captions of figures and tables on a page, and the region of each."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,13 +19,13 @@ LABEL = re.compile(
 
 @dataclass
 class Caption:
-    """A caption, and what was found for it."""
+    """A caption with its figure or table."""
 
     kind: Literal["figure", "table"]
     number: str
     lines: list[Line]
     left: float
-    """What may belong to it stands between these."""
+    """Horizontal bounds of its region."""
     right: float
     box: Box | None = None
     source: Literal["raster", "vector", "space", ""] = ""
@@ -67,7 +67,7 @@ def captions_of(sheet: Sheet, body: float) -> list[Caption]:
 
 
 def _starts_caption(line: Line, sheet: Sheet, body: float) -> bool:
-    """Whether a line begins a caption rather than a line of text: `Figure 2. We see` may be either."""
+    """Whether a line begins a caption rather than a text line: `Figure 2. We see` may be either."""
     match = LABEL.match(line.text)
     if not match:
         return False
@@ -87,7 +87,7 @@ def _starts_caption(line: Line, sheet: Sheet, body: float) -> bool:
 
 
 def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> Line | None:
-    """The line that goes on with a caption."""
+    """The next line of the caption."""
     last, left, right = lines[-1], min(one.x0 for one in lines), max(one.x1 for one in lines)
     step = last.base - lines[-2].base if len(lines) > 1 else 1.45 * last.size
     candidates = [
@@ -99,13 +99,13 @@ def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> L
         and one.x0 > left - 25
         and not any(one is start for start in starts)
     ]
-    # A line of a caption that is full goes on; one that ends early is the last.
+    # A full line of a caption continues; a short one is the last.
     full = last.x1 > right - 0.25 * (right - left) or len(lines) == 1
     return candidates[0] if candidates and full else None
 
 
 def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: float) -> None:
-    """Draw the sides of what a caption may have in, where another caption stands beside it."""
+    """Set the horizontal bounds of a caption's region, if another caption is beside it."""
     left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
     for other in captions:
         if other is not one and not _text_between(one, other, sheet, body):
@@ -117,19 +117,19 @@ def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: f
 
 
 def _text_between(one: Caption, other: Caption, sheet: Sheet, body: float) -> bool:
-    """Whether a paragraph parts two captions, so that what belongs to them is not side by side."""
+    """Whether a paragraph separates two captions, so that their regions are not side by side."""
     top, bottom = min(one.bottom, other.bottom), max(one.top, other.top)
     return any(top < line.base < bottom and prose(line, body) for line in sheet.lines)
 
 
 def prose(line: Line, body: float) -> bool:
-    """Whether a line is one of a paragraph: words in letters of the text, from side to side of its column."""
+    """Whether a line is part of a paragraph: words in the text's font, across its whole column."""
     wide = line.width > 0.55 * (line.right - line.left)
     return wide and wordy(line) and abs(line.size - body) < 0.6 and not gaps(line)
 
 
 def gaps(line: Line) -> bool:
-    """Whether words stand so far apart as in a table."""
+    """Whether words are as far apart as in a table."""
     return any(other.x0 - one.x1 > 1.3 * line.size for one, other in pairwise(line.words))
 
 

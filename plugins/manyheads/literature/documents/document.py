@@ -1,4 +1,4 @@
-"""The full text of a paper: sections, references, figures and tables, each with the pages where it stands."""
+"""The full text of a paper: sections, references, figures and tables, with page numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ from pydantic import BaseModel, ConfigDict
 from manyheads.bank.sections import Kind
 
 Box = tuple[float, float, float, float]
-"""Left, top, right, bottom in points, from the upper left corner of the page as it is read."""
+"""Left, top, right, bottom in points, from the upper left corner of the page in reading direction."""
 CORE: frozenset[Kind] = frozenset(("introduction", "method"))
-"""The sections whose citations a paper is built on (SciPIP, arXiv 2410.23166, §3)."""
+"""The sections whose citations count as core references (SciPIP, arXiv 2410.23166, §3)."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a document is read; what is cut stands in its `faults`."""
+    """Limits of reading; cuts are listed in the document's `faults`."""
 
     bytes: int = 100_000_000
-    """A larger file is refused."""
+    """Maximum bytes of a file."""
     text: int = 10_000_000
-    """Bytes; a larger text (LaTeX, HTML, Markdown, JSON) is refused."""
+    """Maximum bytes of a text (LaTeX, HTML, Markdown, JSON)."""
     pages: int = 200
     characters: int = 60_000
-    """On one page."""
+    """Maximum per page."""
     objects: int = 20_000
-    """Images, lines and other drawings of one page."""
+    """Maximum images, lines and other drawings per page."""
     pixels: int = 2_000_000
-    """Of one rendered page or crop."""
+    """Maximum pixels of one rendered page or crop."""
     seconds: float = 60.0
-    """After so long no further page is begun."""
+    """Seconds after which no further page is read."""
 
 
 class _Part(BaseModel):
@@ -38,20 +38,20 @@ class _Part(BaseModel):
 
 
 class Section(_Part):
-    """A heading and the text below it, up to the next heading; paragraphs are lines of `text`."""
+    """A heading and its text, up to the next heading; paragraphs are lines of `text`."""
 
     title: str
     """Without its number."""
     number: str = ""
-    """Such as `4.2` or `B.1`; empty where headings are not numbered."""
+    """Such as `4.2` or `B.1`; empty for unnumbered headings."""
     kind: Kind = "other"
     text: str = ""
     pages: tuple[int, ...] = ()
-    """Where it stands, counted from 1; empty where the format has no pages."""
+    """Page of its start, from 1; empty if the format has no pages."""
     starts: tuple[tuple[int, int], ...] = ()
-    """Page anchors: a page, and the character of `text` from which on it stands there."""
+    """Page anchors: a page, and the character of `text` at which it begins."""
     cites: tuple[int, ...] = ()
-    """Indices into the document's references, in the order in which they are first cited."""
+    """Indices of the document's references, in order of first citation."""
 
     @property
     def name(self) -> str:
@@ -60,7 +60,7 @@ class Section(_Part):
 
 
 class Reference(_Part):
-    """An entry of the reference list; what cannot be told from its text is empty."""
+    """An entry of the reference list; unknown parts are empty."""
 
     text: str
     title: str = ""
@@ -75,25 +75,25 @@ class Reference(_Part):
 
 
 class Figure(_Part):
-    """A figure; `picture` of this room draws it."""
+    """A figure; `picture` of this room renders it."""
 
     number: str
-    """As it is printed: `3`, `S1`, `A.2`."""
+    """As printed: `3`, `S1`, `A.2`."""
     caption: str
     page: int
-    """Counted from 1; 0 where the format has no pages."""
+    """From 1; 0 if the format has no pages."""
     box: Box | None = None
-    """Without the caption; None where no picture was found by it."""
+    """Without the caption; None if no picture was found."""
     source: Literal["raster", "vector", "space", ""] = ""
-    """Made of images, of drawings, or the blank above a caption in which something is drawn."""
+    """Images, drawings, or a region above a caption with a drawing in it."""
     turn: Literal[0, 90, 180, 270] = 0
-    """By how much the page is turned clockwise to be read, beyond the way in which it is shown."""
+    """Clockwise rotation for reading, relative to the displayed page."""
     files: tuple[str, ...] = ()
-    """Pictures beside the document, relative to its folder, where its format has them in files."""
+    """Files of the picture, relative to the document's folder, if the format has them."""
 
 
 class Table(_Part):
-    """A table; its rows are what stands in one line, split where the space between words is wide."""
+    """A table; rows are lines, split at wide spaces between words."""
 
     number: str
     caption: str
@@ -108,64 +108,65 @@ class Note(_Part):
 
     text: str
     page: int = 0
-    """Counted from 1; 0 where the format has no pages."""
+    """From 1; 0 if the format has no pages."""
 
 
 Why = Literal["invisible", "tiny", "off the page", "covered", "comment", "metadata"]
-"""Drawn without ink, or as the ground is; too small; outside; under a picture; in a format's comments; in a file's own description."""
+"""Drawn without ink or in the background's colour; too small; outside; under a picture; in a format's comments; in a file's
+metadata."""
 
 
 class Hidden(_Part):
-    """Text that a reader of the page does not see; it is in no section."""
+    """Text hidden from readers of the page; it is in no section."""
 
     text: str
     page: int
-    """Counted from 1; 0 for what stands on no page."""
+    """From 1; 0 for text outside pages."""
     why: Why
     figure: str = ""
-    """The number of the figure whose labels these are, such as those of an axis; empty for other text."""
+    """The figure's number, for labels of a figure such as those of an axis; empty for other text."""
 
 
 class Speech(_Part):
-    """Words that everyone sees, and that address whoever reviews the paper, or a model that reads it."""
+    """Visible words addressed to the paper's reviewer, or to a model that reads it."""
 
     text: str
     why: str
-    """What they ask for, such as `praise`; see `speech.yaml`."""
+    """What they request, such as `praise`; see `speech.yaml`."""
     where: str = ""
-    """A section by its name, `abstract`, `title`, a figure, a table, a note."""
+    """A section by name, `abstract`, `title`, a figure, a table, a note."""
     page: int | None = None
 
 
 class Unit(NamedTuple):
-    """A text of a document, and where it stands."""
+    """A text of a document with its location."""
 
     text: str
     where: str
     """`Section 4.2`, `abstract`, `title`, `Figure 2`, `Table 1`, `note` or `references`."""
     section: int | None = None
-    """The index of the section that it is of."""
+    """The index of its section."""
     on: int = 0
-    """The page of all of it; 0 where that is not known, or `starts` tells."""
+    """The page of the whole text; 0 if unknown, or if `starts` has pages."""
     starts: tuple[tuple[int, int], ...] = ()
 
     def page(self, place: int) -> int | None:
-        """The page of a character; None where that is not known."""
+        """The page of a character; None if unknown."""
         return max((page for page, start in self.starts if start <= place), default=self.on) or None
 
 
 class Document(_Part):
-    """A paper's full text, as far as it could be read."""
+    """A paper's full text, possibly incomplete."""
 
     title: str = ""
     abstract: str = ""
     abstract_page: int = 0
-    """Counted from 1; 0 where the format has no pages."""
+    """From 1; 0 if the format has no pages."""
     authors: tuple[str, ...] = ()
     year: int | None = None
-    """As the first page or the header tells it; None where neither does."""
+    """From the first page or the header; None if unknown."""
     numbers: tuple[str, ...] = ()
-    """Its own DOI and its number on arXiv, as the first page or the header tells them."""
+    """Its own DOI and arXiv number, from the first page or the header."""
     sections: tuple[Section, ...] = ()
     references: tuple[Reference, ...] = ()
     figures: tuple[Figure, ...] = ()
@@ -173,19 +174,19 @@ class Document(_Part):
     notes: tuple[Note, ...] = ()
     hidden: tuple[Hidden, ...] = ()
     speech: tuple[Speech, ...] = ()
-    """What stands visibly in the paper and speaks to its reviewer: to be marked, not obeyed."""
+    """Visible text addressed to reviewers: shown with a mark, never obeyed."""
     pages: int = 0
     faults: tuple[str, ...] = ()
-    """What could not be read, was cut or is in doubt, a sentence each."""
+    """Parts that are unreadable, cut or doubtful, a sentence each."""
 
     @property
     def core(self) -> tuple[Reference, ...]:
-        """The references that introduction and method cite, in the order of the list."""
+        """The references cited in introduction and method, in the order of the list."""
         cited = {index for section in self.sections if section.kind in CORE for index in section.cites}
         return tuple(self.references[index] for index in sorted(cited))
 
     def units(self) -> Iterator["Unit"]:
-        """All that the document says, but for what is hidden: each text with its place."""
+        """All visible texts, each with its location."""
         first = 1 if self.pages else 0
         for number, one in enumerate(self.sections):
             yield Unit(
@@ -206,7 +207,7 @@ class Document(_Part):
             yield Unit(one.text, "references")
 
     def text(self, *kinds: Kind) -> str:
-        """The text of all sections, or of those of some kinds, with their headings."""
+        """The text of all sections, or of some kinds, with headings."""
         chosen = (one for one in self.sections if not kinds or one.kind in kinds)
         heads = ((one.name, one.text) for one in chosen)
         return "\n\n".join("\n".join(part for part in pair if part) for pair in heads)

@@ -1,4 +1,4 @@
-"""A document in the making: what a format tells of a paper, put into one `Document`, whatever the format."""
+"""Builds a `Document` from the parts that a format provides."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ from manyheads.literature.documents.speech import heard, seen
 
 @dataclass
 class Draft:
-    """What was read of a paper; `document` finds citations, kinds of sections, what is missing, and who is spoken to."""
+    """The parts of a paper; `document` finds citations, kinds of sections, missing parts, and text addressed to reviewers."""
 
     title: str = ""
     abstract: str = ""
@@ -36,7 +36,7 @@ class Draft:
     faults: list[str] = field(default_factory=list[str])
 
     def document(self, *, kinds: bool = True) -> Document:
-        """The document; `kinds`: what its sections are about is told by their titles and places."""
+        """The document; with `kinds`, the sections' kinds are inferred from titles and positions."""
         spelled = self._cleared()
         if kinds:
             set_kinds(self.divisions)
@@ -56,9 +56,9 @@ class Draft:
         )
         faults = [
             *self.faults,
-            *["no abstract was found"] * (not self.abstract),
-            *["no list of references was found"] * (not self.references),
-            *["only an abstract: no section was found"] * (bool(self.abstract) and not sections),
+            *["no abstract found"] * (not self.abstract),
+            *["no reference list found"] * (not self.references),
+            *["only an abstract: no sections found"] * (bool(self.abstract) and not sections),
         ]
         document = Document(
             title=self.title,
@@ -79,7 +79,7 @@ class Draft:
         return document.model_copy(update={"speech": heard(document)})
 
     def _cleared(self) -> list[str]:
-        """Take out letters that nobody sees, and give what they spell."""
+        """Remove invisible letters, and return the text that they spell."""
         spelled = list[str]()
 
         def clear(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Figures and tables: captions, and the region of the page that belongs to each.
+"""Figures and tables: captions, and the region of each on the page.
 
-A region is what is drawn between its caption and the next text, as in pdffigures2 (Clark and Divvala, JCDL 2016): all
-graphics there and the letters that belong to them. It is trimmed to what shows, since drawings reach beyond what is seen.
+A region is the graphics between its caption and the next text, with their labels, as in pdffigures2 (Clark and Divvala,
+JCDL 2016). It is trimmed to the visible part, since drawings may be larger.
 """
 
 import math
@@ -19,15 +19,15 @@ from manyheads.literature.documents.page import Drawing
 from manyheads.literature.documents.sections import ABSTRACT, PLAIN, bare, heading
 
 NEAR = 18.0
-"""Points by which letters may stand off the graphics that they belong to."""
+"""Maximum points between letters and the graphics that they belong to."""
 ASIDE = 45.0
-"""Points by which the names of axes and legends may stand aside."""
+"""Maximum points between graphics and the names of axes and legends."""
 ROW = 22.0
-"""Points between two rows of a table at most."""
+"""Maximum points between two rows of a table."""
 SMALL = 25.0
-"""Points; a lower region is no figure."""
+"""Minimum height of a figure in points."""
 PAPER = 250
-"""From this level of grey on nothing shows."""
+"""Grey level from which on pixels count as empty."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Band:
 
     @property
     def drawn(self) -> float:
-        """Square points of what is drawn, lines left out."""
+        """Square points of the drawings, without lines."""
         return sum(
             (x1 - x0) * (y1 - y0) for _, (x0, y0, x1, y1) in self.drawings if min(x1 - x0, y1 - y0) > 4
         )
@@ -49,7 +49,7 @@ class Band:
 def floats(
     made: Sequence[Sheet], body: float, words: Mapping[str, int]
 ) -> tuple[tuple[Figure, ...], tuple[Table, ...], tuple[str, ...]]:
-    """All figures and tables, and what is missing; their lines are taken out of the sheets."""
+    """All figures and tables, and missing ones; removes their lines from the sheets."""
     figures: list[Figure] = []
     tables: list[Table] = []
     faults: list[str] = []
@@ -83,15 +83,13 @@ def floats(
                     )
                 )
             if one.box is None:
-                faults.append(
-                    f"{one.kind} {one.number} on page {page.number}: its caption was found, nothing by it"
-                )
+                faults.append(f"{one.kind} {one.number} on page {page.number}: only its caption was found")
         _take_out(sheet, own)
     return tuple(figures), tuple(tables), tuple(faults)
 
 
 def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]:
-    """The lines that no figure or table has in: paragraphs to their last lines, headings, captions, what is set apart."""
+    """Lines outside figures and tables: complete paragraphs, headings, captions, separated parts."""
     captioned = {id(line) for one in captions for line in one.lines}
     ruled = [box for one in captions if one.kind == "table" and (box := _ruled(sheet, one, captions))]
     lines = [
@@ -101,7 +99,7 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
     ]
     text = {id(one) for one in lines if prose(one, body)}
     for number, line in enumerate(lines):
-        # The last line of a paragraph that began on the page or in the column before.
+        # The last line of a paragraph that begins on the previous page or column.
         first = number == 0 or line.column != lines[number - 1].column
         last = line.text.endswith((".", ":", "?", "!")) and wordy(line)
         if first and last and abs(line.size - body) < 0.6 and line.x0 - line.left < 3:
@@ -124,7 +122,7 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
 
 
 def _front(sheet: Sheet, lines: Sequence[Line]) -> list[Line]:
-    """Title, authors and their addresses: what stands above the abstract or the first heading, and above all pictures."""
+    """Title, authors and addresses: above the abstract or the first heading, and above all pictures."""
     opening = next((one for one in lines if ABSTRACT.match(one.text) or PLAIN.match(bare(one)[1])), None)
     drawn = (box[1] for _, box in sheet.page.drawings if box[3] - box[1] > 4)
     low = min(opening.base if opening else 0.0, *drawn, math.inf)
@@ -138,7 +136,7 @@ def _numbered(line: Line) -> bool:
 def _bands(
     one: Caption, sheet: Sheet, texts: Sequence[Line], taken: set[int], captions: Sequence[Caption]
 ) -> tuple[Band, Band]:
-    """What stands above a caption and below it, up to the next text or what another caption has."""
+    """The regions above and below a caption, up to the next text or another caption's region."""
     left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
     for drawing in sheet.page.drawings:
         x0, y0, x1, y1 = drawing.box
@@ -174,7 +172,7 @@ def _bands(
 
 
 def _off(caption: Caption, drawing: Drawing) -> float:
-    """How far a drawing stands above or below a caption; where it does neither, no caption is as far."""
+    """Distance of a drawing above or below a caption; infinite if it is neither."""
     x0, y0, x1, y1 = drawing.box
     reach = min(line.x0 for line in caption.lines), max(line.x1 for line in caption.lines)
     if overlap((x0, x1), reach) <= 0:
@@ -183,7 +181,7 @@ def _off(caption: Caption, drawing: Drawing) -> float:
 
 
 def _ruled(sheet: Sheet, caption: Caption, captions: Sequence[Caption]) -> Box | None:
-    """What stands between the first and the last of the rules that are drawn alike by the caption of a table."""
+    """The region between the first and last similar rules near a table's caption."""
     rules = sorted(
         (box for _, box in sheet.page.drawings if box[3] - box[1] < 3 and box[2] - box[0] > 60),
         key=lambda box: box[1],
@@ -216,7 +214,7 @@ def _ruled(sheet: Sheet, caption: Caption, captions: Sequence[Caption]) -> Box |
 
 
 def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:
-    """Upper and lower edges of the rules that set running heads and footnotes apart."""
+    """Upper and lower edges of the rules that separate running heads and footnotes."""
     edges = [*(one.bottom for one in sheet.furniture), *(one.top for one in sheet.notes[:1])]
     return [
         (y0, y1)
@@ -237,12 +235,12 @@ def _band(sheet: Sheet, box: Box, taken: set[int]) -> Band:
 
 
 def _is_ground(one: Drawing, width: float, height: float) -> bool:
-    """Whether a drawing is the ground of the page, not a figure on it."""
+    """Whether a drawing is the page's background."""
     return one.box[2] - one.box[0] > 0.95 * width and one.box[3] - one.box[1] > 0.95 * height
 
 
 def _tables_below(captions: Sequence[tuple[Sheet, list[Caption]]], body: float) -> bool:
-    """Whether tables stand below their captions, as most do in this document."""
+    """Whether most tables of this document are below their captions."""
     votes = 0
     for sheet, own in captions:
         if any(one.kind == "table" for one in own):
@@ -255,7 +253,7 @@ def _tables_below(captions: Sequence[tuple[Sheet, list[Caption]]], body: float) 
 
 
 def _grown(band: Band, caption: Caption) -> list[Word]:
-    """The words of a table: row by row away from its caption, until the blank is too wide."""
+    """The words of a table: row by row from its caption, until the gap is too wide."""
     down = band.box[1] >= caption.bottom - 4
     edge = caption.bottom if down else caption.top
     rows = sorted((one for one in band.words if one.upright), key=lambda one: one.base, reverse=not down)
@@ -311,7 +309,7 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
 
 
 def _without_figures(band: Band, table: Caption, captions: Sequence[Caption]) -> Band:
-    """A table's band up to the pictures of a figure whose caption ends it."""
+    """A table's region, limited by the pictures of a figure whose caption ends it."""
     left, top, right, bottom = band.box
     down = top >= table.bottom - 4
     edge = bottom if down else top
@@ -334,7 +332,7 @@ def _without_figures(band: Band, table: Caption, captions: Sequence[Caption]) ->
 
 
 def _connected(band: Band, caption: Caption) -> list[Drawing]:
-    """The drawings of a figure: those of its band, but for lone rules far from the rest."""
+    """The drawings of a figure: those of its region except isolated rules."""
     solid = [one for one in band.drawings if min(one.box[2] - one.box[0], one.box[3] - one.box[1]) > 4]
     if not solid:
         solid = band.drawings if len(band.drawings) > 3 else []
@@ -347,7 +345,7 @@ def _connected(band: Band, caption: Caption) -> list[Drawing]:
 
 
 def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
-    """A box, widened by the letters that stand in it or near, and all between it and the caption."""
+    """A box, extended by letters in or near it, and everything up to the caption."""
     for _ in range(4):
         up, down = (
             (NEAR, caption.top - box[3]) if caption.top > box[3] - 4 else (box[1] - caption.bottom, NEAR)
@@ -361,7 +359,7 @@ def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
 
 
 def _trimmed(sheet: Sheet, box: Box, bounds: Box) -> Box | None:
-    """A box cut to what shows on the page; where that goes on beyond an edge, so does the box, within bounds."""
+    """A box trimmed to the visible content, or extended within limits if the content continues beyond an edge."""
     page = sheet.page
     scale, pixels = page.scale, page.pixels
     rows, columns = pixels.shape
@@ -391,7 +389,7 @@ def _trimmed(sheet: Sheet, box: Box, bounds: Box) -> Box | None:
 
 
 def _rows(words: Sequence[Word]) -> tuple[tuple[str, ...], ...]:
-    """The words of a table by rows, and in these by cells."""
+    """The words of a table by rows and cells."""
     rows: list[list[Word]] = []
     for word in sorted((one for one in words if one.upright), key=lambda one: (one.base, one.x0)):
         if rows and abs(word.base - rows[-1][0].base) < 0.45 * max(word.size, rows[-1][0].size):
@@ -411,7 +409,7 @@ def _rows(words: Sequence[Word]) -> tuple[tuple[str, ...], ...]:
 
 
 def _take_out(sheet: Sheet, captions: Sequence[Caption]) -> None:
-    """Take captions, and the lines that stand in figures and tables, out of a sheet."""
+    """Remove captions, and the lines within figures and tables, from a sheet."""
     captioned = {id(line) for one in captions for line in one.lines}
     boxes = [_wider(one.box, 3) for one in captions if one.box]
     sheet.lines = [
@@ -428,7 +426,7 @@ def _extent(word: Word) -> Box:
 
 
 def _inside(box: Box, outer: Box) -> bool:
-    """Whether the middle of a box is in another, and most of it."""
+    """Whether most of a box, with its centre, is in another."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     tall = overlap((box[1], box[3]), (outer[1], outer[3])) >= 0.6 * (box[3] - box[1])
     return outer[0] <= x <= outer[2] and outer[1] <= y <= outer[3] and tall

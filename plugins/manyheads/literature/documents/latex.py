@@ -1,4 +1,4 @@
-"""Papers as LaTeX: the source with what it inputs from its own folder; what is typed white or commented out is apart."""
+"""Papers as LaTeX: the source with the files that it includes; white and commented-out text is separated."""
 
 import re
 from pathlib import Path
@@ -73,7 +73,7 @@ def read_latex(path: Path, text: str) -> Document:
     """A paper's source.
 
     Raises:
-        DocumentError: it puts in more than it may.
+        DocumentError: its included files are too large.
     """
     return _Source(path, text).document()
 
@@ -131,7 +131,7 @@ class _Source:
         return draft.document()
 
     def _whole(self, text: str, depth: int) -> str:
-        """The source with what it puts in, without comments."""
+        """The source with included files, without comments."""
         self.hidden += [
             Hidden(text=" ".join(comment.split()), page=0, why="comment")
             for _, comment in COMMENT.findall(text)
@@ -150,7 +150,7 @@ class _Source:
             self._inputs += 1
             if source is None:
                 self.faults.append(
-                    f"`{match[1]}` was not put in: it is not in the paper's folder, or too much"
+                    f"`{match[1]}` was not included: it is outside the paper's folder, or too large"
                 )
                 return ""
             return self._whole(source, depth + 1)
@@ -158,12 +158,12 @@ class _Source:
         whole = INPUT.sub(put, text)
         if len(whole) > LARGEST:
             raise DocumentError(
-                f"{self._folder}: the source with what it puts in is too large", hint="give the PDF"
+                f"{self._folder}: the source with its included files is too large", hint="use the PDF"
             )
         return whole
 
     def _read_bibliography(self) -> None:
-        """The entries of `thebibliography`, of a `.bbl` beside, or of the `.bib` that is named, in the order of the keys."""
+        """The entries of `thebibliography`, of a `.bbl` file, or of the named `.bib`, in the order of the keys."""
         source = self._body
         if "\\begin{thebibliography}" not in source:
             named = re.search(r"\\(?:bibliography|addbibresource)\s*\{([^{}]*)\}", self._preamble + source)
@@ -194,7 +194,7 @@ class _Source:
         for name in names:
             source = beside_text(self._folder, name if name.endswith(".bib") else f"{name}.bib")
             if source is None:
-                self.faults.append(f"the bibliography `{name}` is not beside the paper")
+                self.faults.append(f"the bibliography `{name}` is not in the paper's folder")
                 continue
             for key, entry in bib_entries(source):
                 if key in cited and key not in self._keys:
@@ -202,7 +202,7 @@ class _Source:
                     self._entries.append(entry)
 
     def _number(self, text: str) -> None:
-        """Give labels the numbers that they will be printed with."""
+        """Assign the printed numbers to labels."""
         counts, lettered = [0, 0, 0], False
         floats = {"figure": 0, "table": 0, "equation": 0}
         current = ""
@@ -347,7 +347,7 @@ class _Source:
                 self._blocks.append(Block("paragraph", plain))
 
     def _plain(self, text: str) -> str:
-        """Text as it is printed: citations as `[3]`, references by their numbers, formulas as they are typed."""
+        """Text as printed: citations as `[3]`, references by number, formulas as source."""
         text = self._unwhite(text)
         text = CITE.sub(self._cited, LABEL.sub("", text))
         text = REF.sub(
@@ -365,11 +365,11 @@ class _Source:
         return f"[{', '.join(shown)}]"
 
     def _unwhite(self, text: str) -> str:
-        """The text without what is typed in white."""
+        """The text without white parts."""
         while match := WHITE.search(text):
             group = group_at(text, match.end()) if "textcolor" in match[0] else None
             if group is None:
-                # To the end of the group that it stands in.
+                # To the end of the enclosing group.
                 end = closing_at("{" + text[match.end() :], 0, "{", "}") - 1 + match.end()
                 group = text[match.end() : max(match.end(), end - 1)], max(match.end(), end - 1)
             if any(map(str.isalnum, group[0])):

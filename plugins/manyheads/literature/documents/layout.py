@@ -1,4 +1,4 @@
-"""Lines of a page in reading order: one or two columns; running heads, page numbers and footnotes apart."""
+"""Lines of a page in reading order: one or two columns; running heads, page numbers and footnotes separated."""
 
 import math
 import re
@@ -15,13 +15,13 @@ from manyheads.literature.documents.letters import Word
 from manyheads.literature.documents.page import Page
 
 GAP = 1.6
-"""Widths of an em by which neighbours in one line may be apart at most."""
+"""Maximum distance of neighbours in a line, in em."""
 PROSE = 0.3
-"""Share of the page's width from which on a line is taken for one of a column of text."""
+"""Minimum share of the page's width for a line of a text column."""
 GUTTER = 6.0
-"""Points that a gutter is wide at least."""
+"""Minimum width of a gutter in points."""
 MARGIN = 0.1
-"""Share of the page's height, above and below, where running heads and page numbers stand."""
+"""Share of the page's height, at top and bottom, for running heads and page numbers."""
 NUMBER = re.compile(r"(?:page\s*)?[-–—]?\s*(?:\d{1,4}|[ivxl]{1,6})\s*[-–—]?(?:\s*(?:of|/)\s*\d+)?", re.I)
 STAMP = re.compile(
     r"^(?:arXiv:\d|Preprint\b|Under review|Published as a|Accepted (?:at|to|as)|Proceedings of|Copyright|©|\d+\w* (?:International )?Conference)",
@@ -47,7 +47,7 @@ class Line:
     x1: float = field(init=False)
     base: float = field(init=False)
     size: float = field(init=False)
-    """Of most of its letters."""
+    """Size of most of its letters."""
     largest: float = field(init=False)
     text: str = field(init=False)
 
@@ -95,7 +95,7 @@ class Sheet:
     page: Page
     lines: list[Line]
     gutter: float | None = None
-    """Where the gap between two columns is; None with one column."""
+    """Position of the gap between two columns; None with one column."""
     left: float = 0
     right: float = 0
     notes: list[Line] = field(default_factory=list[Line])
@@ -103,7 +103,7 @@ class Sheet:
 
 
 def sheets(pages: Sequence[Page]) -> tuple[list[Sheet], float]:
-    """The pages' lines in reading order, and the size of most letters of the document."""
+    """The pages' lines in reading order, and the document's main font size."""
     made = [_sheet(page) for page in pages]
     _agree(made)
     for sheet in made:
@@ -143,12 +143,12 @@ def _sheet(page: Page) -> Sheet:
 
 
 def _joined(lines: list[list[Word]]) -> list[list[Word]]:
-    """Pieces of one line that are drawn one after the other put together, where they touch."""
+    """Adjacent pieces of a line drawn one after the other, joined."""
     pieces = sorted((Line(0, words) for words in lines), key=lambda one: (one.base, one.x0))
     done: list[Line] = []
     for piece in pieces:
         for other in reversed(done[-8:]):
-            # The number of a heading stands apart from its title.
+            # The number of a heading is separated from its title.
             near = (
                 -0.3 * piece.size
                 < piece.x0 - other.x1
@@ -169,7 +169,7 @@ def _joined(lines: list[list[Word]]) -> list[list[Word]]:
 
 
 def _with_indices(lines: list[Line]) -> list[list[Word]]:
-    """Lines, with the raised and lowered letters of formulas at their places in them."""
+    """Lines, with superscripts and subscripts of formulas in their positions."""
     hosts = [one for one in lines if len(one.words) > 3]
     bases = [one.base for one in hosts]
     kept: list[Line] = []
@@ -196,7 +196,7 @@ def _with_indices(lines: list[Line]) -> list[list[Word]]:
 
 
 def _gutter(sheet: Sheet) -> float | None:
-    """The middle of the gap between two columns, where there are two."""
+    """The middle of the gap between two columns, if there are two."""
     width = sheet.page.width
     edges = [0] * (int(width) + 2)
     for line in sheet.lines:
@@ -211,7 +211,7 @@ def _gutter(sheet: Sheet) -> float | None:
 
 
 def _sides(sheet: Sheet, place: float) -> tuple[int, int, int]:
-    """How many lines of text stand left and right of a gutter, and how many lines across it."""
+    """Number of text lines left and right of a gutter, and across it."""
     halves = [half for line in sheet.lines for half in _halves(line, place)]
     across = sum(one.x0 < place - GUTTER and one.x1 > place + GUTTER for one in halves)
     # Cells of a table and labels of a figure are narrow, or numbers.
@@ -221,7 +221,7 @@ def _sides(sheet: Sheet, place: float) -> tuple[int, int, int]:
 
 
 def _agree(made: Sequence[Sheet]) -> None:
-    """Give pages with little in one of their columns the gutter of the others."""
+    """Use other pages' gutter for pages with an almost empty column."""
     gutters = [sheet.gutter for sheet in made if sheet.gutter is not None]
     if not gutters:
         return
@@ -235,12 +235,12 @@ def _agree(made: Sequence[Sheet]) -> None:
 
 
 def wordy(line: Line) -> bool:
-    """Whether a line is made of words rather than of numbers and signs."""
+    """Whether a line consists of words rather than numbers and symbols."""
     return sum(map(str.isalpha, line.text)) > 0.6 * len(line.text.replace(" ", "")) and len(line.words) > 2
 
 
 def _halves(line: Line, gutter: float) -> list[Line]:
-    """A line that goes on in the other column, cut there."""
+    """Cut a line at the gutter if it continues in the other column."""
     for index, (one, other) in enumerate(pairwise(line.words), 1):
         if (
             one.x1 <= gutter + 1
@@ -252,7 +252,7 @@ def _halves(line: Line, gutter: float) -> list[Line]:
 
 
 def _order(sheet: Sheet) -> None:
-    """Down the left column, down the right; a line across both ends what stands above it."""
+    """Left column, then right; a line across both ends the part above it."""
     gutter = sheet.gutter
     for line in sheet.lines:
         line.left, line.right = sheet.left, sheet.right
@@ -275,7 +275,7 @@ def _order(sheet: Sheet) -> None:
 
 
 def _set_apart_furniture(made: list[Sheet]) -> None:
-    """Take out page numbers, stamps, and what stands at the same place of several pages."""
+    """Remove page numbers, stamps, and text repeated at the same position on several pages."""
     seen = Counter[str]()
     for sheet in made:
         seen.update({_shape(line, sheet) for line in _edge(sheet)})
@@ -294,7 +294,7 @@ def _set_apart_furniture(made: list[Sheet]) -> None:
             ):
                 sheet.furniture.append(line)
         if sheet.lines and not sheet.furniture:
-            # Where margins are wide, the page number stands far from the edge, and far from the text.
+            # With wide margins, the page number is far from the edge, and far from the text.
             last = max(sheet.lines, key=lambda one: one.base)
             above = max((one.base for one in sheet.lines if one is not last), default=0.0)
             if (
@@ -308,7 +308,7 @@ def _set_apart_furniture(made: list[Sheet]) -> None:
 
 
 def _outermost(line: Line, sheet: Sheet) -> bool:
-    """Whether no line stands nearer to the page's edge, and no drawing by it: numbers of an axis may stand high too."""
+    """Whether no line is nearer to the page's edge, and no drawing next to it: axis numbers may be near the edge too."""
     bases = [one.base for one in sheet.lines]
     x, y, wide = (line.x0 + line.x1) / 2, line.base, 0.9 * sheet.page.width
     drawn = any(
@@ -322,7 +322,7 @@ def _outermost(line: Line, sheet: Sheet) -> bool:
 
 
 def _edge(sheet: Sheet) -> Iterable[Line]:
-    """The lines in the margins, and of them only the outermost three."""
+    """The lines in the margins, at most the outermost three."""
     height = sheet.page.height
     bases = sorted({round(line.base) for line in sheet.lines})
     outer = {*bases[:3], *bases[-3:]}
@@ -332,12 +332,12 @@ def _edge(sheet: Sheet) -> Iterable[Line]:
 
 
 def _shape(line: Line, sheet: Sheet) -> str:
-    """The same for lines that differ in numbers only, at one height."""
+    """Key of a line's text and height, ignoring numbers."""
     return f"{round(line.base / 4)}{re.sub(r'[0-9]+', '#', line.text).casefold()}"
 
 
 def _set_apart_notes(sheet: Sheet, body: float) -> None:
-    """Take out footnotes: at the foot of a column, in small letters, begun by a mark."""
+    """Remove footnotes: at the foot of a column, in small letters, with a mark at the start."""
     for column in (-1, 0, 1):
         own = sorted((one for one in sheet.lines if one.column == column), key=lambda one: one.base)
         start = len(own)
@@ -352,7 +352,7 @@ def _set_apart_notes(sheet: Sheet, body: float) -> None:
 
 
 def marked(line: Line) -> bool:
-    """Whether a line begins with the raised mark of a footnote."""
+    """Whether a line begins with a footnote's mark."""
     mark = MARK.match(line.text)
     if not mark:
         return False
@@ -366,7 +366,7 @@ def marked(line: Line) -> bool:
 
 
 def spacing(lines: Sequence[Line]) -> float:
-    """The distance between most lines that follow each other."""
+    """The usual distance between consecutive lines."""
     steps = [
         below.base - above.base
         for above, below in pairwise(lines)
@@ -408,17 +408,17 @@ COMPOUNDS = frozenset(
         "zero",
     )
 )
-"""What stands before a hyphen that stays, where the document does not show it elsewhere."""
+"""Prefixes with a permanent hyphen, unless the document shows otherwise."""
 
 
 def vocabulary(made: Iterable[Sheet]) -> Counter[str]:
-    """How often a document has each word that no line's end divides."""
+    """Number of occurrences of each undivided word of a document."""
     inner = (word.text for sheet in made for line in sheet.lines for word in line.words[:-1])
     return Counter(text.strip(".,;:()[]“”\"'").casefold() for text in inner)
 
 
 def joined(lines: Iterable[str], words: Mapping[str, int] = MappingProxyType({})) -> str:
-    """Lines as one text; a word that a line's end divides is put together, as `words` has it where they do."""
+    """Lines as one text; words divided at line ends are joined as in `words`."""
     text = ""
     for line in map(str.strip, lines):
         if text.endswith("-") and text[-2:-1].isalpha() and line[:1].isalpha():

@@ -1,4 +1,4 @@
-"""The letters of a PDF's page, and the words that they make, with their places."""
+"""The letters of a PDF's page, and their words, with positions."""
 
 import ctypes
 import math
@@ -14,42 +14,42 @@ LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\u00a0": " "}
 )
 HYPHENS = {0x02: "-", 0xFFFE: "-", 0xAD: "-", 0x2010: "-"}
-"""How PDFium and fonts write the hyphen at the end of a line."""
+"""Characters for a hyphen at the end of a line in PDFium and fonts."""
 WHITE = 245
-"""A level of each colour from which on letters are white."""
+"""Minimum level of each colour for white letters."""
 BOLD = ("bold", "black", "heavy", "cmbx", "-medi", "demi")
 ITALIC = ("italic", "oblique", "slanted", "cmti", "-ital", "regularital", "reguital", "mediital", "boldital")
-"""In the names of fonts."""
+"""Parts of font names."""
 
 
 class Word(NamedTuple):
-    """Letters between two spaces; places in points from the upper left corner of the page as it is read."""
+    """Letters between two spaces; positions in points from the upper left corner of the page in reading direction."""
 
     text: str
     x0: float
     x1: float
     base: float
-    """The line that letters stand on."""
+    """The baseline."""
     size: float
     bold: bool
     italic: bool
     upright: bool
-    """Whether it is read in the direction of most words of the page."""
+    """Whether it has the direction of most words of the page."""
     ink: Box
-    """The letters' own bounds."""
+    """Bounds of the letters."""
     caps: bool = False
-    """Whether some of it are small capitals; `text` has them as small letters."""
+    """Whether it has small capitals, which `text` shows as small letters."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """What the letters of one text object share."""
+    """Properties shared by the letters of a text object."""
 
     size: float
     bold: bool
     italic: bool
     quarter: int | None
-    """By how many right angles they are turned, counterclockwise; None for those that stand aslant."""
+    """Rotation in right angles, counterclockwise; None for any other angle."""
     white: bool
     invisible: bool
 
@@ -63,11 +63,11 @@ class Letter(NamedTuple):
     x: float
     y: float
     style: Style | None
-    """None for what PDFium puts between letters: spaces, ends of lines."""
+    """None for PDFium's own insertions: spaces, ends of lines."""
 
 
 class Place(NamedTuple):
-    """How a page's own coordinates become those of the page as it is read."""
+    """Converts a page's coordinates to those in reading direction."""
 
     quarter: int
     left: float
@@ -77,7 +77,7 @@ class Place(NamedTuple):
 
     @classmethod
     def on(cls, page: Any, quarter: int | None = None) -> Self:
-        """Of a page that is read in a direction; None: as it is shown."""
+        """For a page with a reading direction; None: as displayed."""
         left, bottom, right, top = page.get_cropbox()
         return cls(page.get_rotation() // 90 if quarter is None else quarter, left, bottom, right, top)
 
@@ -108,10 +108,10 @@ class Place(NamedTuple):
 def letters_of(
     textpage: Any, limits: Limits, clips: Mapping[int, Box] = MappingProxyType({})
 ) -> list[Letter]:
-    """The characters of a page, in the order in which they are drawn.
+    """The characters of a page, in drawing order.
 
     Args:
-        clips: what is seen of a text object, by its address: left, bottom, right, top, in the page's own coordinates.
+        clips: the visible part of each clipped text object, by address: left, bottom, right, top, in the page's coordinates.
     """
     import pypdfium2.raw as c
 
@@ -132,7 +132,7 @@ def letters_of(
             chr(code) if 0x20 <= code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
         )
         style = None
-        # A space that PDFium puts in says it is its neighbour's, but has another size.
+        # An inserted space is assigned to its neighbour's object, but has another size.
         if not text.isspace() and (owner := owner_of(raw, index)) is not None:
             style = styles.get(owner)
             if style is None:
@@ -176,11 +176,11 @@ ACCENTS = dict(
         strict=True,
     )
 )
-"""Drawn as signs of their own by TeX."""
+"""Accents that TeX draws as separate characters."""
 
 
 def accented(letters: list[Letter]) -> list[Letter]:
-    """Letters, with accents that are drawn above or below one put on it."""
+    """Letters combined with accents drawn above or below them."""
     marks = [number for number, one in enumerate(letters) if one.text in ACCENTS and one.style]
     if not marks:
         return letters

@@ -1,7 +1,7 @@
-"""A page of a PDF as PDFium tells it: words, drawings, pixels; and which of its words nobody sees.
+"""A page of a PDF from PDFium: words, drawings, pixels; and its hidden words.
 
-A word is seen if the page looks otherwise without its text. That holds for what is white on white, what lies under a
-picture, what is drawn without ink, and what is clipped away.
+A word is visible if the page looks different without its text. This excludes white on white, text under a picture, without
+ink, or clipped.
 """
 
 import math
@@ -14,13 +14,13 @@ from manyheads.literature.documents.letters import WHITE, Letter, Place, Style, 
 from manyheads.literature.documents.pdfium import Turn, objects
 
 TINY = 2.0
-"""Points; smaller letters are not read by anyone."""
+"""Points; smaller letters are unreadable."""
 INK = 24
-"""Levels of grey by which a word must differ from what it stands on."""
+"""Minimum difference in grey levels between a word and its background."""
 SCANNED = 20
-"""Words below which a page that is a picture has no text."""
+"""Minimum words on a page that is a picture, below which it has no text."""
 RECOGNISED = 0.2
-"""Share of words that are seen, below which a picture's text is what a recognition put behind it."""
+"""Share of visible words below which a picture's text comes from text recognition."""
 
 
 class Drawing(NamedTuple):
@@ -32,7 +32,7 @@ class Drawing(NamedTuple):
 
 @dataclass
 class Unseen:
-    """Words after each other that nobody sees for one reason, and the ink of each."""
+    """Consecutive words hidden for one reason, with the ink of each."""
 
     text: str
     why: Why
@@ -41,7 +41,7 @@ class Unseen:
 
 @dataclass
 class Page:
-    """What stands on a page, in the order in which it is drawn."""
+    """The content of a page, in drawing order."""
 
     number: int
     """From 1."""
@@ -54,14 +54,14 @@ class Page:
     pixels: Any = None
     """Grey levels (rows, columns), uint8."""
     ground: Any = None
-    """The same without the page's text; None where that was not drawn."""
+    """The same without the page's text; None if not rendered."""
     scale: float = 1.0
-    """Pixels a point."""
+    """Pixels per point."""
     faults: list[str] = field(default_factory=list[str])
 
 
 def hide_text(raw: Any, most: int) -> bool:
-    """Leave all text out of what PDFium draws of a page from now on; False where more than `most` objects are in the way."""
+    """Exclude all text from further renderings of a page; False if it has more than `most` objects."""
     import pypdfium2.raw as c
 
     for number, (drawing, kind) in enumerate(objects(raw, most + 1)):
@@ -73,7 +73,7 @@ def hide_text(raw: Any, most: int) -> bool:
 
 
 def sort_words(page: Page, letters: list[Letter], place: Place) -> None:
-    """Put letters together into words, and set those apart that nobody sees."""
+    """Join letters into words, and separate hidden words."""
     area = page.width * page.height
     scanned = any(
         one.kind == "image" and (one.box[2] - one.box[0]) * (one.box[3] - one.box[1]) > area / 2
@@ -119,15 +119,13 @@ def sort_words(page: Page, letters: list[Letter], place: Place) -> None:
     # Numbers of axes are clipped away often; they speak to nobody.
     page.hidden = [one for one in page.hidden if re.search(r"[^\W\d_]{2}", one.text)]
     if scanned and len(page.words) < SCANNED:
-        page.faults.append(f"page {page.number} is a picture without text: nothing of it was read")
+        page.faults.append(f"page {page.number} is a picture without text: it was not read")
     if seen_by_recognition:
-        page.faults.append(
-            f"page {page.number} is a picture; its text is what a text recognition put behind it"
-        )
+        page.faults.append(f"page {page.number} is a picture; its text comes from text recognition")
 
 
 def _unseen(page: Page, word: Word, style: Style, shows: bool) -> Why | None:
-    """Why a word cannot be seen; None where it can."""
+    """Why a word is hidden; None if it is visible."""
     x0, y0, x1, y1 = word.ink
     if x1 <= 0 or y1 <= 0 or x0 >= page.width or y0 >= page.height:
         return "off the page"
@@ -141,7 +139,7 @@ def _unseen(page: Page, word: Word, style: Style, shows: bool) -> Why | None:
 
 
 def _shows(page: Page, word: Word, style: Style) -> bool:
-    """Whether the page looks otherwise without a word."""
+    """Whether the page looks different without a word."""
     if style.invisible:
         return False
     part, bare = _part(page.pixels, page, word), _part(page.ground, page, word)
@@ -157,7 +155,7 @@ def _shows(page: Page, word: Word, style: Style) -> bool:
 
 
 def _part(pixels: Any, page: Page, word: Word) -> Any:
-    """The pixels of a word; None where there are none."""
+    """The pixels of a word; None if there are none."""
     if pixels is None:
         return None
     x0, y0, x1, y1 = word.ink

@@ -1,4 +1,4 @@
-"""The pages of a PDF: words with their places, what nobody sees of them, drawings, rendered pixels."""
+"""The pages of a PDF: words with positions, hidden words, drawings, rendered pixels."""
 
 import ctypes
 import math
@@ -17,7 +17,7 @@ from manyheads.literature.documents.pdfium import clips, opened, spare
 
 
 def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], dict[str, str]]:
-    """The pages within the limits, how many there are, what is missing, and how the file describes itself."""
+    """The pages within the limits, their total number, faults, and the file's metadata."""
     import pypdfium2 as pdfium
 
     pages: list[Page] = []
@@ -52,7 +52,7 @@ def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], 
 
 
 def _page(raw: Any, number: int, limits: Limits) -> Page:
-    """What stands on a page that PDFium has opened."""
+    """The content of an open page."""
     textpage = raw.get_textpage()
     try:
         letters = letters_of(textpage, limits, clips(raw, limits.objects))
@@ -72,9 +72,9 @@ def _page(raw: Any, number: int, limits: Limits) -> Page:
     page = Page(number, place.width, place.height, turn, faults=faults)
     page.drawings, cut = _drawings(raw, place, limits)
     if cut:
-        page.faults.append(f"page {number}: only {limits.objects} of its drawings were looked at")
+        page.faults.append(f"page {number}: only {limits.objects} of its drawings were read")
     page.faults += [
-        f"page {number}: a picture of {wide:,} × {high:,} pixels was not drawn: it is too large"
+        f"page {number}: a picture of {wide:,} × {high:,} pixels was not rendered: it is too large"
         for wide, high in spare(raw)
     ]
     page.scale = min(1.0, math.sqrt(limits.pixels / max(1.0, page.width * page.height)))
@@ -91,7 +91,7 @@ def _page(raw: Any, number: int, limits: Limits) -> Page:
 
 
 def _drawings(raw: Any, place: Place, limits: Limits) -> tuple[list[Drawing], bool]:
-    """Images, forms and paths that show on a page, and whether there are too many to look at."""
+    """Visible images, forms and paths of a page, and whether there are too many."""
     import pypdfium2 as pdfium
     import pypdfium2.raw as c
 

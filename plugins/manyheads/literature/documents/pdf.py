@@ -24,7 +24,7 @@ from manyheads.literature.documents.speech import speech
 from manyheads.texts import count
 
 BESIDE = 20.0
-"""Points by which labels of a figure stand beside what is seen of it, at most."""
+"""Maximum points between a figure and its labels."""
 
 
 def read_pdf(path: Path, limits: Limits) -> Document:
@@ -35,7 +35,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
     """
     pages, total, faults, about = read_pages(path, limits)
     if not total:
-        raise DocumentError(f"{path} has no pages", hint="export the paper into a PDF again")
+        raise DocumentError(f"{path} has no pages", hint="export the paper to a PDF again")
     if not pages:
         raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
     words_read = sum(len(page.words) for page in pages)
@@ -44,7 +44,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         raise DocumentError(
             f"{path} has no text: {count(words_read, 'word')} on {count(total, 'page')}, so it is probably a scan",
             tried=f"the text of its pages, not their pictures{left_out}",
-            hint="have its text recognised (ocrmypdf IN.pdf OUT.pdf), and give what that makes",
+            hint="run text recognition (ocrmypdf IN.pdf OUT.pdf), and use the result",
         )
     made, body = sheets(pages)
     words = vocabulary(made)
@@ -54,7 +54,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
     title, authors, text = title_and_authors(lines, body)
     if not title and about.get("Title", "").casefold() not in ("", "untitled", "title"):
         title = about["Title"]
-        faults.append("the title is that of the file's own description: none stands out on the first page")
+        faults.append("the title is from the file's metadata: none was found on the first page")
     parts = divisions(text, body)
     for part in parts:
         part.text, part.starts = paragraphs(part.lines, words)
@@ -96,7 +96,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
 
 
 def _abstract(parts: list[Division]) -> tuple[str, int]:
-    """The abstract and its page; without a heading it is what stands before the introduction, and is taken out."""
+    """The abstract and its page; without a heading, the text before the introduction, which is removed."""
     for part in parts:
         if ABSTRACT.match(part.title) and (text := ABSTRACT.sub("", part.text)):
             return text, part.pages[0]
@@ -107,8 +107,8 @@ def _abstract(parts: list[Division]) -> tuple[str, int]:
 
 
 def _figure(text: Unseen, page: int, figures: Sequence[Figure]) -> str:
-    """The number of the figure that all of a hidden text stands in or by, such as labels of axes that are clipped away or
-    made tiny; empty for what stands elsewhere, and for what speaks to a reviewer or a model."""
+    """The number of the figure in or beside which all of a hidden text is, such as clipped or tiny labels of axes; empty for
+    other text, and for text addressed to a reviewer or a model."""
     for one in figures:
         if one.page == page and one.box and not speech(text.text):
             left, top, right, bottom = one.box

@@ -1,6 +1,6 @@
 """PDFium: documents opened, and pages drawn.
 
-PDFium is not made for threads: every call of this package stands under one lock, and all is closed under it.
+PDFium is not thread-safe: every call, including closing, holds one lock.
 """
 
 import ctypes
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 LOCK = threading.RLock()
 Turn = Literal[0, 90, 180, 270]
 MOST = 4_000_000
-"""Pixels of a picture."""
+"""Maximum pixels of a picture."""
 HUGE = 100_000_000
-"""Pixels of a picture in a page from which on it is not decoded."""
+"""Maximum pixels of a picture in a page to decode it."""
 SHARP = 4.0
-"""Pixels a point from which on more show nothing new."""
+"""Pixels per point above which no more detail appears."""
 
 
 @contextmanager
 def opened(path: Path) -> Generator[Any]:
-    """PDFium's document, under the lock.
+    """PDFium's document; the caller holds the lock.
 
     Raises:
-        DocumentError: the file is broken, encrypted, or no PDF.
+        DocumentError: the file is broken, encrypted, or not a PDF.
         ConfigError: PDFs need an optional extra, which is missing.
     """
     need_extra("papers", str(path))
@@ -49,12 +49,12 @@ def opened(path: Path) -> Generator[Any]:
                 raise DocumentError(
                     f"{path} is encrypted",
                     tried="opening it without a password",
-                    hint="save a copy without a password, and give that",
+                    hint="save a copy without a password, and use that",
                 ) from error
             raise DocumentError(
                 f"{path} is broken: no page of it can be read",
                 tried=f"PDFium: {error}",
-                hint="open it in a viewer; where that shows it, print it into a new PDF, and give that",
+                hint="if a viewer can open it, print it to a new PDF, and use that",
             ) from error
         try:
             yield document
@@ -63,7 +63,7 @@ def opened(path: Path) -> Generator[Any]:
 
 
 def page_of(document: Any, path: Path, page: int) -> Any:
-    """A page, counted from 1; raises `DocumentError` where there is none, or it is broken."""
+    """A page, from 1; raises `DocumentError` if it does not exist, or is broken."""
     import pypdfium2 as pdfium
 
     if not 1 <= page <= len(document):
@@ -77,7 +77,7 @@ def page_of(document: Any, path: Path, page: int) -> Any:
 
 
 def objects(page: Any, most: int) -> Iterator[tuple[Any, int]]:
-    """What is drawn on a page and in its forms, with its kind; at most so many of them."""
+    """Drawings of a page and of its forms, with their kinds; at most `most`."""
     import pypdfium2.raw as c
 
     waiting = [(page.raw, c.FPDFPage_CountObjects(page.raw), c.FPDFPage_GetObject)]
@@ -93,8 +93,8 @@ def objects(page: Any, most: int) -> Iterator[tuple[Any, int]]:
 
 
 def clips(page: Any, most: int) -> dict[int, Box]:
-    """What is seen of each text that is clipped within a form, as pictures are that are trimmed: by the address of the
-    text; left, bottom, right, top, in the page's own coordinates. At most so many objects are looked at."""
+    """The visible part of each text clipped within a form, as for cropped pictures, by the text's address: left, bottom, right,
+    top, in the page's own coordinates. Checks at most `most` objects."""
     import pypdfium2 as pdfium
     import pypdfium2.raw as c
 
@@ -127,7 +127,7 @@ def clips(page: Any, most: int) -> dict[int, Box]:
 
 
 def _clip(drawing: Any) -> Box | None:
-    """The bounds within which all of a drawing's clip paths lie; None where there is none."""
+    """The bounds of a drawing's clip paths; None if there are none."""
     import pypdfium2.raw as c
 
     path = c.FPDFPageObj_GetClipPath(drawing)
@@ -147,7 +147,7 @@ def _clip(drawing: Any) -> Box | None:
 
 
 def spare(page: Any) -> list[tuple[int, int]]:
-    """Leave pictures of too many pixels out of what is drawn of a page from now on; their widths and heights."""
+    """Exclude too large pictures from further renderings of a page; returns their widths and heights."""
     import pypdfium2.raw as c
 
     left_out: list[tuple[int, int]] = []
@@ -163,14 +163,14 @@ def spare(page: Any) -> list[tuple[int, int]]:
 def render(
     path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 3
 ) -> bytes:
-    """A crop of a page (all of it without a box) as PNG.
+    """A crop of a page (the whole page without a box) as PNG.
 
     Args:
         path: the PDF.
-        page: counted from 1.
+        page: from 1.
         box: of a figure or table, in points.
         turn: of the same figure or table.
-        width: pixels; a crop that would have more than 4 million pixels is drawn smaller.
+        width: in pixels; a crop is limited to 4 million pixels.
         margin: points left around the box.
 
     Raises:
@@ -189,7 +189,7 @@ def drawn(
     pixels: int = MOST,
     margin: float = 3,
 ) -> "Image":
-    """A crop of a page, as wide and with as many pixels as it may have, and no more than `SHARP` of them a point."""
+    """A crop of a page, with at most the given width, pixels, and `SHARP` pixels per point."""
     import pypdfium2 as pdfium
 
     with opened(path) as document:
@@ -213,7 +213,7 @@ def drawn(
 
 
 def page_size(path: Path, page: int) -> tuple[float, float]:
-    """Width and height of a page as it is shown, in points; raises `DocumentError` where there is none."""
+    """Width and height of a page as displayed, in points; raises `DocumentError` if it does not exist."""
     with opened(path) as document:
         return page_of(document, path, page).get_size()
 

@@ -1,4 +1,4 @@
-"""Pictures of figures: a crop of a PDF's page, or the files beside a document."""
+"""Pictures of figures: a crop of a PDF's page, or files of a document."""
 
 import math
 from pathlib import Path, PurePosixPath
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 LARGEST = 50_000_000
-"""Pixels of a file that is decoded, at most; a JPEG is made smaller while it is read."""
+"""Maximum pixels of a decoded file; a JPEG is scaled down while reading."""
 LEAST = 16
-"""Pixels of a side below which nothing can be made out."""
+"""Minimum pixels per side for a useful picture."""
 SIDE = 6000
-"""Pixels of a side, at most: what servers of models take."""
+"""Maximum pixels per side, the limit of models' servers."""
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "BMP")
 ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".pdf")
-"""What can be drawn, the likeliest first."""
+"""Supported formats, most likely first."""
 Lack: TypeAlias = Literal["missing", "unreadable", "small", "large"]
 
 
 class PictureError(DocumentError):
-    """There is no picture to look at, and why."""
+    """There is no picture, and why."""
 
     def __init__(self, why: Lack, message: str, **more: str | None) -> None:
         super().__init__(message, **more)
@@ -32,10 +32,10 @@ class PictureError(DocumentError):
 
 
 def picture(path: Path, figure: Figure, pixels: int = 1_000_000) -> bytes:
-    """A figure as PNG, of so many pixels at most: its crop, the whole page where none was found, or its files.
+    """A figure as PNG, with at most this many pixels: its crop, the whole page if none was found, or its files.
 
     Raises:
-        DocumentError: the PDF cannot be read; `PictureError` where there is no picture, or none that can be drawn.
+        DocumentError: the PDF cannot be read; `PictureError` if there is no picture, or it cannot be drawn.
     """
     if figure.files:
         return png(_joined([_from_file(path.parent, name, pixels) for name in figure.files[:12]], pixels))
@@ -43,14 +43,14 @@ def picture(path: Path, figure: Figure, pixels: int = 1_000_000) -> bytes:
         raise PictureError(
             "missing",
             f"figure {figure.number} of {path} has no picture",
-            tried="its page and the files beside the document",
-            hint="give the paper as PDF",
+            tried="its page and the files in the document's folder",
+            hint="use the paper as PDF",
         )
     return png(drawn(path, figure.page, figure.box, figure.turn, pixels=pixels))
 
 
 def beside(folder: Path, name: str) -> str | None:
-    """The picture that a document names, with its ending, if it is in the document's folder."""
+    """The picture that a document names, with any supported ending, if it is in the document's folder."""
     pure = PurePosixPath(name.strip().replace("\\", "/"))
     if not name.strip() or pure.is_absolute() or ".." in pure.parts or ":" in name:
         return None
@@ -66,7 +66,7 @@ def beside(folder: Path, name: str) -> str | None:
 
 
 def picture_in(file: Path, pixels: int = 1_000_000) -> bytes:
-    """A picture in a file, or the first page of a PDF, as PNG of so many pixels at most; never larger than it is.
+    """A picture in a file, or the first page of a PDF, as PNG with at most this many pixels; never enlarged.
 
     Raises:
         DocumentError: as `picture`.
@@ -77,24 +77,24 @@ def picture_in(file: Path, pixels: int = 1_000_000) -> bytes:
 def _from_file(folder: Path, name: str, pixels: int) -> "Image":
     file = folder / name
     if beside(folder, name) is None:
-        raise PictureError("missing", f"{file} cannot be drawn: it is no picture in the document's folder")
+        raise PictureError("missing", f"{file} is not a picture in the document's folder")
     return _read(file, pixels)
 
 
 def _read(file: Path, pixels: int) -> "Image":
-    """In colours, on white."""
+    """In colour, on white."""
     from PIL import Image, ImageOps
     from PIL.Image import DecompressionBombError, DecompressionBombWarning
 
     if not file.is_file():
-        raise PictureError("missing", f"{file}: there is no such file")
+        raise PictureError("missing", f"{file}: no such file")
     if file.suffix.lower() == ".pdf":
         return drawn(file, 1, pixels=pixels, margin=0)
     try:
         with Image.open(file, formats=FORMATS) as image:
             size = f"{image.width:,} × {image.height:,} pixels"
             if min(image.size) < LEAST:
-                raise PictureError("small", f"{file}: nothing can be made out in {size}")
+                raise PictureError("small", f"{file}: too small to see anything: {size}")
             scale = _scale(image, pixels)
             image.draft("RGB", (math.ceil(image.width * scale), math.ceil(image.height * scale)))
             if image.width * image.height > LARGEST:
@@ -102,12 +102,12 @@ def _read(file: Path, pixels: int) -> "Image":
                     "large",
                     f"{file} is too large: {size}",
                     tried=f"pictures of up to {LARGEST:,} pixels are decoded",
-                    hint="save it smaller",
+                    hint="save it in a smaller size",
                 )
             return _within(_on_white(ImageOps.exif_transpose(image)), pixels)
     except (DecompressionBombError, DecompressionBombWarning) as error:
         raise PictureError(
-            "large", f"{file} is too large", tried=str(error), hint="save it smaller"
+            "large", f"{file} is too large", tried=str(error), hint="save it in a smaller size"
         ) from error
     except (OSError, ValueError, SyntaxError, EOFError) as error:
         tried = str(error) or type(error).__name__
@@ -115,7 +115,7 @@ def _read(file: Path, pixels: int) -> "Image":
 
 
 def _on_white(image: "Image") -> "Image":
-    """In colours, without what lets the ground shine through."""
+    """In colour, without transparency."""
     import numpy as np
     from PIL import Image
 
@@ -130,7 +130,7 @@ def _on_white(image: "Image") -> "Image":
 
 
 def _joined(panels: "list[Image]", pixels: int) -> "Image":
-    """Panels side by side, in rows of three at most, on white."""
+    """Panels side by side, in rows of at most three, on white."""
     from PIL import Image
 
     across = min(3, len(panels))

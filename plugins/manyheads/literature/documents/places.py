@@ -1,4 +1,4 @@
-"""Where a passage stands on a page of a PDF, for those who mark it there."""
+"""The location of a passage on a page of a PDF, for marking it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from manyheads.literature.documents.pdfium import opened, page_of
 from manyheads.literature.documents.quotes import GAP, LOOSE, Letters, folded, near
 
 LEAST = 12
-"""Letters of half a passage that still tell where it is."""
+"""Minimum letters of half a passage to locate it."""
 
 
 def places(path: Path, page: int, text: str) -> list[Box]:
-    """The lines of a page that a passage stands in, as the page is shown (`render` without a turn); [] where it is not there.
+    """The lines of a page that contain a passage, in display coordinates (`render` without a turn); [] if not found.
 
     Args:
         path: the PDF.
-        page: counted from 1.
-        text: a passage as `find_quote` gives it; it may begin on the page before, or go on on the next.
+        page: from 1.
+        text: a passage from `find_quote`; it may begin on the previous page, or continue on the next.
 
     Raises:
         DocumentError: the file cannot be read, or has no such page.
@@ -58,7 +58,7 @@ def _box(place: Place, letters: Sequence[Letter]) -> Box:
 
 
 def _spans(printed: str, part: str) -> list[tuple[int, int]]:
-    """Where letters stand; where a page's end or a figure parts them, their halves."""
+    """The location of letters; of their halves, if separated by a page's end or a figure."""
     if not part:
         return []
     start = printed.find(part)
@@ -71,7 +71,7 @@ def _spans(printed: str, part: str) -> list[tuple[int, int]]:
 
 
 def _goes_on(line: Box, letter: Box) -> bool:
-    """Whether a letter is of the same line."""
+    """Whether a letter is on the same line."""
     high = max(line[3] - line[1], letter[3] - letter[1])
     level = min(line[3], letter[3]) - max(line[1], letter[1]) > -0.3 * high and (
         max(line[3], letter[3]) - min(line[1], letter[1]) < 1.9 * high

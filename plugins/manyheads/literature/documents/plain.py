@@ -20,15 +20,15 @@ TAG = re.compile(r"</?(?:[a-z][a-z0-9]*)(?:\s[^<>]*)?/?>", re.I)
 FRONT = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.S)
 MARKED = re.compile(ITEM.pattern + r"|\[[\w+-]{1,12}\]\s")
 PARAGRAPH = 20_000
-"""Letters from which on a paragraph is none, and its marks are left as they are."""
+"""Maximum letters of a paragraph for which markup is parsed."""
 LONGEST = 250
-"""Letters from which on a line is no heading."""
+"""Maximum letters of a heading."""
 DIVIDER = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3})(?=\S)(.+?)(?<=\S)\1(?![\w*])")
 
 
 def read_markdown(path: Path, text: str) -> Document:
-    """A paper in Markdown: headings, pipe tables, pictures, footnotes; what stands in comments is not read."""
+    """A paper in Markdown: headings, pipe tables, pictures, footnotes; comments are skipped."""
     comments = [
         Hidden(text=one, page=0, why="comment")
         for each in COMMENT.findall(text)
@@ -43,14 +43,14 @@ def read_markdown(path: Path, text: str) -> Document:
 
 
 def read_plain(path: Path, text: str) -> Document:
-    """A paper as plain text: paragraphs apart by blank lines; a short line of its own that is numbered or well known is a heading."""
+    """A paper as plain text: paragraphs separated by blank lines; a short numbered or well-known line is a heading."""
     lines = text.split("\n")
     if sum(bool(HASH.match(line)) for line in lines) > max(
         1, sum(_is_heading(line.strip()) for line in lines)
     ):
         return read_markdown(path, text)
     long = [len(line) for line in lines if len(line) > 60]
-    # Where no line is broken, each is a paragraph.
+    # Without broken lines, each line is a paragraph.
     whole = bool(long) and sum(long) / len(long) > 120
     blocks: list[Block] = []
     number: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ def read_plain(path: Path, text: str) -> Document:
 
 
 def _follows(line: str, last: tuple[str, ...]) -> tuple[str, ...] | None:
-    """A heading's number where it comes after the last one's, else that; None where it does not: lists have numbers too."""
+    """A heading's number if it follows the last one, else the last one; None if it is out of order: lists have numbers too."""
     match = re.match(r"(\d{1,2}(?:\.\d{1,2})*)\.?\s", line)
     if not match:
         return last
@@ -89,7 +89,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _front(text: str) -> list[Block]:
-    """What the header of a Markdown file tells."""
+    """The metadata in a Markdown file's header."""
     blocks: list[Block] = []
     if match := FRONT.match(text):
         for line in match[1].split("\n"):
@@ -103,7 +103,7 @@ def _front(text: str) -> list[Block]:
 
 
 def _items(lines: list[str]) -> list[str]:
-    """The items of a list, each with the lines that go on with it; of a paragraph the one text."""
+    """The items of a list, each with its continuation lines; for a paragraph its text."""
     items: list[list[str]] = []
     listed = MARKED.match(lines[0].strip())
     for line in lines:
@@ -172,7 +172,7 @@ def _markdown(lines: list[str], folder: Path) -> list[Block]:
 
 
 def _inline(text: str) -> str:
-    """A text without the marks of Markdown; formulas keep theirs."""
+    """A text without Markdown markup; formulas keep theirs."""
     if len(text) > PARAGRAPH:
         return " ".join(text.split())
     pieces = re.split(r"(\$[^$\n]+\$|`[^`\n]+`)", text)

@@ -1,7 +1,7 @@
-"""Quotes looked up in a document: the same letters first, then nearly the same words.
+"""Finds quotes in a document: first exact letters, then nearly the same words.
 
-A quote may differ from what is printed by hyphens, ligatures, case, white space, citations, an article or a letter of a
-long word. It may not differ by a number, a negation or a word of its own: that is another sentence.
+A quote may differ from the printed text in hyphens, ligatures, case, white space, citations, articles or a letter of a long
+word. It must not differ in a number, a negation or a content word: that is another sentence.
 """
 
 import re
@@ -18,18 +18,18 @@ from typing import NamedTuple
 from manyheads.literature.documents.document import Document
 
 SHORT = 4
-"""Words below which a quote must stand exactly so."""
+"""Words below which a quote must match exactly."""
 LONG = 5
-"""Letters from which on one in the middle of a word may differ."""
+"""Minimum letters of a word in which one letter may differ."""
 LOOSE = 0.12
-"""Share of a quote's letters that may differ."""
+"""Maximum share of a quote's letters that differ."""
 SMALL = frozenset(
     re.findall(
         r"\w+",
         "a an the of that which this these those its our we also then thus so is are was were be been has have had",
     )
 )
-"""Words that may be left out of a quote, or be put into it."""
+"""Words that may be missing from a quote, or added to it."""
 CITED = re.compile(
     r"\[\d{1,4}(?:\s*[,;–—-]\s*\d{1,4})*\]|\((?:[^()]{0,200}\s)?[^\W\d_][\w.’'-]*,?\s+(?:19|20)\d\d[a-z]?(?:[;,][^()]{0,200})?\)"
     r"|\((?:19|20)\d\d[a-z]?\)"
@@ -39,7 +39,7 @@ WORD = re.compile(r"(?:(?<![\w.)\]])[-−]\s?)?\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’
 RUN = re.compile(r"[^\W_]+")
 LIGATURE = str.maketrans("", "", "fil")
 CAPTION = re.compile(r"(?i)^\W*(?:fig(?:ure|\.)?|table|tab\.)\s*[A-Z]?\.?[\dIVX]+\s*[:.|]\s*(?=\S)")
-"""How a caption begins, which a document has without it."""
+"""The label of a caption, which a document stores without it."""
 ALIKE = str.maketrans(
     dict.fromkeys("“”„‟″«»", '"')
     | dict.fromkeys("‘’‚‛′`", "'")
@@ -50,25 +50,25 @@ EDGES = " \t\n.,;:!?\"'*_()[]{}…-"
 
 
 class Passage(NamedTuple):
-    """Where a quote stands in a document."""
+    """The location of a quote in a document."""
 
     text: str
-    """As it stands there."""
+    """As in the document."""
     section: int | None
-    """The index of the section; None for what is in none."""
+    """The index of the section; None outside sections."""
     page: int | None
     similarity: float
-    """Of the letters, 0 to 1."""
+    """Share of equal letters, 0 to 1."""
     exact: bool
-    """Whether it stands so, but for white space and the form of quotation marks and dashes."""
+    """Whether it is exact, except for white space, quotation marks and dashes."""
     where: str = ""
     """The section's name, `abstract`, `title`, `Figure 2`, `Table 1` or `note`."""
 
 
 def find_quote(document: Document, quote: str) -> Passage | None:
-    """The passage that a quote is of, in sections, title, abstract, captions, tables and notes; never in hidden text.
+    """The passage of a quote, in sections, title, abstract, captions, tables and notes; never in hidden text.
 
-    Parts of a quote between `…` are looked up one after the other, in the same section. None where it is not there.
+    Parts separated by `…` are found one after the other, in the same section. None if not found.
     """
     held = _HELD.get(id(document))
     if held is None or held[0]() is not document:
@@ -79,7 +79,7 @@ def find_quote(document: Document, quote: str) -> Passage | None:
 
 
 class Letters:
-    """A text's letters and digits, small and plain, each with its place in the text."""
+    """A text's letters and digits, in lower case without accents, with their positions in the text."""
 
     def __init__(self, text: str, *, cited: bool = False) -> None:
         """Args: cited: whether citations are kept."""
@@ -106,7 +106,7 @@ def folded(letter: str) -> str:
 
 
 class _Index:
-    """The letters of all that a document says, one unit after the other."""
+    """The letters of all texts of a document, unit by unit."""
 
     def __init__(self, document: Document) -> None:
         self._units = [unit for unit in document.units() if unit.text]
@@ -148,7 +148,7 @@ class _Index:
         return None
 
     def _match(self, quote: str, units: range, after: int = 0) -> tuple[Passage, int] | None:
-        """The best passage in some units, of the first behind a character, and the character at which it ends."""
+        """The best passage, or the first after a character, and the character at which it ends."""
         plain = " ".join(quote.translate(ALIKE).split())
         for number in units:
             text = self._plain[number]
@@ -178,7 +178,7 @@ class _Index:
         return next(filter(None, matches), None)
 
     def _close(self, quote: str, start: int, end: int, similarity: float) -> tuple[Passage, int] | None:
-        """The passage of some letters, where it says what the quote says, and the character at which it ends."""
+        """The passage of some letters, if it says the same as the quote, and the character at which it ends."""
         number = bisect_right(self._starts, start) - 1
         if end >= self._starts[number + 1]:
             return None
@@ -188,7 +188,7 @@ class _Index:
             first -= 1
         while _inner(text, last):
             last += 1
-        # A word that was left out at an end may have cost the one beside it.
+        # A word left out at an end may have cost its neighbour.
         firsts, lasts = [first], [last]
         if similarity < 1:
             firsts += [
@@ -217,13 +217,13 @@ _HELD: dict[int, tuple[weakref.ref[Document], _Index]] = {}
 
 
 def _bare(text: str) -> str:
-    """A text without its edges, white space and the form of its signs."""
+    """A text without edges, white space and variants of punctuation."""
     text = " ".join(text.translate(ALIKE).strip(EDGES).split())
     return text[:1].lower() + text[1:]
 
 
 def _inner(text: str, place: int) -> bool:
-    """Whether a place is inside of a word."""
+    """Whether a position is inside a word."""
     return 0 < place < len(text) and text[place - 1 : place + 1].isalnum()
 
 
@@ -239,9 +239,9 @@ def _occurrences(text: str, part: str, low: int, high: int, most: int = 50) -> I
 def near(
     text: str, part: str, most: int, low: int = 0, high: int | None = None
 ) -> Iterator[tuple[int, int, int]]:
-    """Where letters stand with few others: begin, end and how many differ (at most `most`), the likeliest first.
+    """Approximate matches of letters: begin, end and number of differences (at most `most`), most likely first.
 
-    Of `most` + 1 pieces one is there unchanged; around the places that several of them vote for, the distance is counted.
+    One of `most` + 1 pieces is unchanged; the distance is computed around positions with several such pieces.
     """
     high = len(text) if high is None else high
     size = max(4, len(part) // (most + 1))
@@ -260,9 +260,9 @@ def near(
 
 
 def _closest(part: str, text: str, *, anchored: bool = False) -> tuple[int, int]:
-    """Where in a text the nearest to a part ends, and their edit distance (Myers, J. ACM 46, 1999).
+    """The end of the best match of a part in a text, with the edit distance (Myers, J. ACM 46, 1999).
 
-    Anchored, it begins where the text does.
+    Anchored, it begins at the text's start.
     """
     size = len(part)
     masks = dict[str, int]()
@@ -284,7 +284,7 @@ def _closest(part: str, text: str, *, anchored: bool = False) -> tuple[int, int]
 
 
 def same_words(quote: str, text: str) -> bool:
-    """Whether a quote says what the text says, word for word, but for what a copy may change."""
+    """Whether a quote says the same as the text, word for word, with the allowed differences."""
     quoted, printed = _words(quote), _words(text)
     matcher = SequenceMatcher(None, [one for one, _ in quoted], [one for one, _ in printed], autojunk=False)
     return all(
@@ -294,7 +294,7 @@ def same_words(quote: str, text: str) -> bool:
 
 
 def _words(text: str) -> list[tuple[str, bool]]:
-    """Words and numbers in plain letters, each with whether it touches the one before."""
+    """Words and numbers in plain letters, each with whether it touches the previous one."""
     text = CITED.sub(_blank, unicodedata.normalize("NFKC", text))
     words, end = list[tuple[str, bool]](), -1
     for match in WORD.finditer(text):

@@ -1,4 +1,4 @@
-"""A paper's full text from a file: a PDF, or the TEI that GROBID makes of one."""
+"""A paper's full text from a file: a PDF, or GROBID's TEI of one."""
 
 import re
 from pathlib import Path
@@ -23,15 +23,15 @@ OFFICE = {
     b"{\\rtf": "an RTF file",
     b"%!PS": "a PostScript file",
 }
-"""What cannot be read, by the first bytes."""
+"""Unsupported formats, by first bytes."""
 KINDS = "a PDF, GROBID's TEI, LaTeX, HTML, Markdown, plain text or JSON"
 
 
 def read_document(path: Path, limits: Limits = LIMITS) -> Document:
-    """The full text of a paper; the file's first bytes say what it is, else its ending.
+    """The full text of a paper; the format is determined by the first bytes, else by the ending.
 
     Raises:
-        DocumentError: the file is missing, too large, broken, encrypted, empty, without text, or of another kind.
+        DocumentError: the file is missing, too large, broken, encrypted, empty, without text, or has another format.
     """
     try:
         size = path.stat().st_size
@@ -46,17 +46,17 @@ def read_document(path: Path, limits: Limits = LIMITS) -> Document:
         raise DocumentError(
             f"{path} is too large: {size:,} bytes",
             tried=f"files of up to {limits.bytes:,} bytes are read",
-            hint="split it, or print only the paper's pages into a new PDF",
+            hint="split it, or print only the paper's pages to a new PDF",
         )
     if not size:
-        raise DocumentError(f"{path} is empty", hint="fetch or copy it again")
+        raise DocumentError(f"{path} is empty", hint="download or copy it again")
     if b"%PDF-" in head[:1024]:
         return read_pdf(path, limits)
     if other := next((name for mark, name in OFFICE.items() if head.startswith(mark)), ""):
         raise DocumentError(
             f"{path} is {other}, which cannot be read",
             tried="its first bytes",
-            hint="open it in the program that wrote it, save it as a PDF, and give the PDF",
+            hint="open it in its own program, save it as a PDF, and use the PDF",
         )
     start = head.lstrip(b"\xef\xbb\xbf \r\n\t")
     kind = path.suffix.lower()
@@ -72,28 +72,28 @@ def read_document(path: Path, limits: Limits = LIMITS) -> Document:
             return read_json(path, text)
         return read_plain(path, text) if kind in PLAIN else read_markdown(path, text)
     raise DocumentError(
-        f"{path} is none of the papers that are read",
+        f"{path} has an unsupported format",
         tried=f"its first bytes, and its ending `{path.suffix}`",
         hint=f"give {KINDS}",
     )
 
 
 def _text(path: Path, size: int, limits: Limits) -> str:
-    """A text file in UTF-8, or in the code of old files."""
+    """A text file in UTF-8, or in an older encoding."""
     if size > limits.text:
         raise DocumentError(
             f"{path} is too large: {size:,} bytes",
             tried=f"texts of up to {limits.text:,} bytes are read",
-            hint="is it a paper? give a part of it",
+            hint="check that it is a paper, or use a part of it",
         )
     data = path.read_bytes()
     if b"\0" in data:
-        raise DocumentError(f"{path} is no text: it holds null bytes", hint=f"give {KINDS}")
+        raise DocumentError(f"{path} is not text: it contains null bytes", hint=f"use {KINDS}")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("cp1252", "replace")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
-        raise DocumentError(f"{path} is blank", hint=f"give {KINDS}")
+        raise DocumentError(f"{path} is blank", hint=f"use {KINDS}")
     return text

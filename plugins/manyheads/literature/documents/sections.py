@@ -12,7 +12,7 @@ NUMBERED = re.compile(
     re.I,
 )
 LETTER = re.compile(r"[A-HJ-UWYZ](?:\.|$)")
-"""The number of an appendix, and of no section: I, V and X are Roman."""
+"""The number of an appendix, but not of a section: I, V and X are Roman."""
 ASIDE = re.compile(
     r"acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist",
     re.I,
@@ -33,7 +33,7 @@ PLACES = re.compile(
     re.I,
 )
 HEAD = 15
-"""Lines of a paper among which its title is."""
+"""Lines of a paper that may contain its title."""
 PERSON = re.compile(
     r"^(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)(?:\s+(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)){1,5}$"
 )
@@ -41,21 +41,21 @@ PERSON = re.compile(
 
 @dataclass
 class Division:
-    """A heading and what stands below it."""
+    """A heading with its text."""
 
     title: str
     number: str = ""
     kind: Kind = "other"
     text: str = ""
-    """Paragraphs, a line each."""
+    """Paragraphs, one per line."""
     starts: tuple[tuple[int, int], ...] = ()
-    """Pages, and the characters of `text` from which on it stands there."""
+    """Pages, and the characters of `text` at which they begin."""
     cites: tuple[int, ...] | None = None
-    """Of its references; None where the text is to be searched for them."""
+    """Its citations; None to search the text for them."""
     pages: tuple[int, ...] = ()
     references: bool = False
     depth: int = 0
-    """1 for a section, 2 for a part of it; 0 where its number tells."""
+    """1 for a section, 2 for a subsection; 0 to infer it from its number."""
     lines: list[Line] = field(default_factory=list[Line])
     heading: Line | None = None
 
@@ -93,7 +93,7 @@ def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[st
     while stop < len(head) and head[stop].largest > size - 0.3:
         stop += 1
     title = joined(small_capitals(one) for one in head[start:stop])
-    # An abstract without a heading, or the text itself, is paragraphs of sentences.
+    # An abstract without a heading, or the text itself, consists of sentences.
     begin = next(
         (number for number in range(stop, end - 2) if all(map(_running, first[number : number + 3]))), end
     )
@@ -101,7 +101,7 @@ def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[st
 
 
 def _opens(line: Line, body: float) -> bool:
-    """Whether a line is the abstract's first or the heading of the first section."""
+    """Whether a line begins the abstract or is the first section's heading."""
     number, title = bare(line)
     return bool(ABSTRACT.match(line.text)) or (
         (bool(PLAIN.match(title)) or number in ("1", "I")) and heading(line, body)
@@ -109,7 +109,7 @@ def _opens(line: Line, body: float) -> bool:
 
 
 def _running(line: Line) -> bool:
-    """Whether a line is of a paragraph."""
+    """Whether a line is part of a paragraph."""
     return line.width > 0.5 * (line.right - line.left) and wordy(line) and not PLACES.search(line.text)
 
 
@@ -127,7 +127,7 @@ def _authors(lines: Sequence[Line]) -> tuple[str, ...]:
 
 
 def _spaced(line: Line) -> str:
-    """The line's text, with two spaces where words stand far apart."""
+    """The line's text, with two spaces at wide gaps."""
     text = ""
     for number, word in enumerate(line.words):
         if number:
@@ -137,7 +137,7 @@ def _spaced(line: Line) -> str:
 
 
 def small_capitals(line: Line) -> str:
-    """The line's text, small capitals as small letters."""
+    """The line's text, with small capitals as small letters."""
     if not any(word.caps for word in line.words):
         return line.text
     return " ".join(
@@ -147,7 +147,7 @@ def small_capitals(line: Line) -> str:
 
 
 def bare(line: Line) -> tuple[str, str]:
-    """A heading's number and its title; letters that were drawn apart put together (`R EFERENCES`)."""
+    """A heading's number and title, with separated letters joined (`R EFERENCES`)."""
     text = small_capitals(line)
     text = re.sub(r"\b([A-Z]) (?=[A-Z]{2,}\b)", r"\1", text) if text.isupper() else text
     if (match := NUMBERED.match(text)) and not match[2].islower():
@@ -156,7 +156,7 @@ def bare(line: Line) -> tuple[str, str]:
 
 
 def heading(line: Line, body: float) -> bool:
-    """Whether a line looks like the heading of a section, by its letters."""
+    """Whether a line looks like a section's heading, by its font."""
     number, title = bare(line)
     words = title.split()
     if not words or len(title) > 120 or len(words) > 22 or CAPTION.match(line.text):
@@ -180,7 +180,7 @@ def heading(line: Line, body: float) -> bool:
 
 
 def divisions(lines: Sequence[Line], body: float) -> list[Division]:
-    """The text cut at its headings; what stands before the first has no title."""
+    """The text split at its headings; the part before the first has no title."""
     made = [Division("")]
     step = spacing(lines)
     previous: Line | None = None
@@ -202,7 +202,7 @@ def divisions(lines: Sequence[Line], body: float) -> list[Division]:
 
 
 def _goes_on(line: Line, above: Line, body: float) -> bool:
-    """Whether a line is the second of a heading."""
+    """Whether a line is the second line of a heading."""
     number, title = bare(line)
     capitals = any(one.caps for one in line.words)
     alike = (
@@ -227,7 +227,7 @@ def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
 
 
 def _in_order(line: Line, made: Sequence[Division]) -> bool:
-    """Whether a heading's number may come after those before it: lists and tables have numbers too."""
+    """Whether a heading's number can follow the earlier ones: lists and tables have numbers too."""
     number, _ = bare(line)
     if not number:
         return True
@@ -267,13 +267,13 @@ def _parts(number: str) -> list[tuple[str, int]]:
 
 
 def set_kinds(made: list[Division]) -> None:
-    """Tell what each passage is about: by its title, else by that above it, else by its place.
+    """Set each passage's kind: by its title, else by its parent's, else by its position.
 
-    A section with a title of the paper's own is its method where it stands between introduction or related work
-    and the experiments; what comes after the references is appendix.
+    A section with another title is the method if it is between introduction or related work and the experiments; everything
+    after the references is appendix.
     """
     after, numbered = False, any(one.number for one in made)
-    # Where sections are I, II and III, their parts are A, B and C.
+    # If sections are I, II and III, subsections are A, B and C.
     roman = any(one.number == "II" for one in made)
     parent: Kind = "other"
     for one in made:
@@ -305,14 +305,14 @@ def set_kinds(made: list[Division]) -> None:
 
 
 def _kind(title: str) -> Kind:
-    """What a section of this title is about; what stands aside of a paper's matter is `other`."""
+    """The kind of a section by its title; `other` for acknowledgements and the like."""
     return (
         "other" if ASIDE.search(title) or REFERENCES.match(title) or ABSTRACT.match(title) else kind_of(title)
     )
 
 
 def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The text of lines, a paragraph a line, and for each page the character from which on it stands there."""
+    """The text of lines, one paragraph per line, and for each page the character at which it begins."""
     step = spacing(lines)
     groups: list[list[Line]] = []
     previous: Line | None = None
@@ -332,7 +332,7 @@ def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> tuple[str, tu
 
 
 def _closed_up(lines: Sequence[Line], words: Mapping[str, int]) -> str:
-    """Lines as one text, without the blanks that raised marks and formulas leave before the next sign."""
+    """Lines as one text, without the spaces that superscripts and formulas leave before punctuation."""
     return re.sub(r" +([,.;:])(?=\s|$)", r"\1", joined((line.text for line in lines), words))
 
 

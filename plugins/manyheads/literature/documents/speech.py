@@ -1,6 +1,6 @@
-"""Text that speaks to whoever reviews a paper, or to a model that reads it; and letters that nobody sees.
+"""Text addressed to a paper's reviewer or to a model that reads it; and invisible letters.
 
-What is looked for stands in `speech.yaml`. What stands visibly in a paper is marked; what is hidden is kept apart.
+The patterns are in `speech.yaml`. Visible text is marked; hidden text is separated.
 """
 
 import re
@@ -18,16 +18,16 @@ UNSEEN = re.compile(
     "[\u200b\u200e\u200f\u2060-\u2064\u206a-\u206f\u00ad\u034f\u180e\ufeff\u202a-\u202e\u2066-\u2069]"
     "|(?<=[ -~])[\u200c\u200d]|[\u200c\u200d](?=[ -~])"
 )
-"""Letters without width, and marks that turn the writing round; joiners count where they join no Persian or Hindi."""
+"""Zero-width letters and direction marks; joiners count unless they join Persian or Hindi letters."""
 TAGS = re.compile("[\U000e0000-\U000e007f]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
-"""Unicode's tags spell ASCII that is not shown; so can selectors of variants."""
+"""Unicode tags that spell invisible ASCII, and variant selectors, which can do the same."""
 BLANKS = re.compile(r"\(\?<![^)]*\)| \??")
 AROUND = 160
-"""Letters of a sentence that are told on each side of what was found in it."""
+"""Letters of context on each side of a match."""
 
 
 class Span(NamedTuple):
-    """Words that speak to a reviewer or a model: their place, and what they ask for."""
+    """Words addressed to a reviewer or a model: their position and request."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ class Span(NamedTuple):
 
 
 def speech(text: str) -> tuple[Span, ...]:
-    """Where a text speaks to its reviewer or to a model, in order; () where it does not."""
+    """Where a text addresses its reviewer or a model, in order; () if nowhere."""
     plain = text.translate(LOOKALIKES)
     spans = sorted(
         Span(*match.span(), why) for why, pattern in _patterns() for match in pattern.finditer(plain)
@@ -50,7 +50,7 @@ def speech(text: str) -> tuple[Span, ...]:
 
 
 def seen(text: str) -> tuple[str, tuple[str, ...]]:
-    """A text without letters that nobody sees, and what those spell."""
+    """A text without invisible letters, and the text that those spell."""
     if text.isascii():
         return text, ()
     spelled = list[str]()
@@ -72,7 +72,7 @@ def seen(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def heard(document: Document) -> tuple[Speech, ...]:
-    """Each sentence of a document that speaks to a reviewer or a model, with all that it asks for, and where it stands."""
+    """Each sentence of a document addressed to a reviewer or a model, with its requests and location."""
     sentences: dict[tuple[str, str, int | None], list[str]] = {}
     for unit in document.units():
         for span in speech(unit.text):
@@ -95,12 +95,12 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def _pattern(text: str) -> str:
     blanks = {" ?": r"\s*", " ": r"\s+"}
-    # What looks behind has one width.
+    # Look-behinds have a fixed width.
     return f"(?:{BLANKS.sub(lambda one: blanks.get(one[0], one[0]), text)})"
 
 
 def _sentence(text: str, span: Span) -> str:
-    """The words with what stands around them, to the ends of the sentence or of a line."""
+    """The words with their context, to the ends of the sentence or line."""
     before = re.split(r"(?<=[.!?])\s|\n", text[max(0, span.start - AROUND) : span.start])[-1]
     behind = re.split(r"(?<=[.!?])\s|\n", text[span.end : span.end + AROUND])[0]
     return " ".join((before + text[span.start : span.end] + behind).split())

@@ -1,6 +1,6 @@
-"""Papers as JSON: sections, references, figures and tables by their names, as datasets write them.
+"""Papers as JSON: sections, references, figures and tables by the keys of common datasets.
 
-Our own shape is `{"title", "abstract", "authors": […], "year", "sections": [{"title", "number", "text"}],
+Our own format is `{"title", "abstract", "authors": […], "year", "sections": [{"title", "number", "text"}],
 "references": […], "figures": [{"caption"}], "tables": [{"caption", "rows"}]}`; those of unarXive, S2ORC and
 science-parse are read too.
 """
@@ -25,14 +25,14 @@ TITLES = ("title", "heading", "section", "name", "section_title")
 TEXTS = ("text", "paragraphs", "content", "body")
 LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3}
 MARKER = re.compile(r"\{\{(\w+):([0-9a-f-]+)\}\}")
-"""unarXive's sign for a citation, a formula, a figure."""
+"""unarXive's marker of a citation, a formula, a figure."""
 
 
 def read_json(path: Path, text: str) -> Document:
-    """A paper of an object of JSON.
+    """A paper from a JSON object.
 
     Raises:
-        DocumentError: it is no JSON, or no object with a text.
+        DocumentError: not JSON, or not an object with a text.
     """
     try:
         data = parse_json(text)
@@ -43,7 +43,8 @@ def read_json(path: Path, text: str) -> Document:
     if not (draft.abstract or draft.divisions):
         raise DocumentError(
             f"{path} has no text",
-            tried="the keys " + (", ".join(f"`{key}`" for key in [*paper][:8]) or "of an object: it is none"),
+            tried="the keys "
+            + (", ".join(f"`{key}`" for key in [*paper][:8]) or "of an object, which it is not"),
             hint='such as {"title": "…", "abstract": "…", "sections": [{"title": "Introduction", "text": "…"}], "references": ["…"]}',
         )
     return draft.document()
@@ -124,7 +125,7 @@ def _divisions(
 
 
 def _pieces(body: Sequence[Any], depth: int) -> Iterator[tuple[str, str, int, str, list[Any]]]:
-    """Title, number, depth, text and marks of citations of each section, or of each of its paragraphs."""
+    """Title, number, depth, text and citation markers of each section, or of each of its paragraphs."""
     for one in body:
         if isinstance(one, str):
             yield "", "", depth, one, []
@@ -148,7 +149,7 @@ def _pieces(body: Sequence[Any], depth: int) -> Iterator[tuple[str, str, int, st
 
 
 def _shown(mark: re.Match[str], places: Mapping[str, int], numbers: Mapping[str, str]) -> str:
-    """A mark as a reader would see it: `[3]`, `Figure 2`; a formula is left out."""
+    """A marker as a reader sees it: `[3]`, `Figure 2`; formulas are dropped."""
     if mark[1] == "cite" and mark[2] in places:
         return f"[{places[mark[2]] + 1}]"
     return numbers.get(mark[2], "…" if mark[1] == "formula" else "")
@@ -183,7 +184,7 @@ def _own_numbers(about: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _reference(given: Any, number: str = "") -> Reference:
-    """An entry of a text, or of its parts."""
+    """An entry, from its text or its parts."""
     if isinstance(given, str):
         return reference(" ".join(given.split()))
     entry = _object(given)
@@ -224,7 +225,7 @@ def _list(value: object) -> list[Any]:
 
 
 def _text(value: object) -> str:
-    """A text; paragraphs of a list, a line each."""
+    """A text; a list's paragraphs become lines."""
     if isinstance(value, list):
         return "\n".join(filter(None, map(_text, cast("list[object]", value))))
     if isinstance(value, dict):
@@ -239,7 +240,7 @@ def _text(value: object) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """A text, a paragraph a line: between blank lines, else the lines, where most of them end a sentence."""
+    """A text, one paragraph per line: separated by blank lines, else by lines that mostly end a sentence."""
     parts = re.split(r"\n\s*\n", text.strip())
     if len(parts) == 1:
         lines = [line for line in text.split("\n") if line.strip()]

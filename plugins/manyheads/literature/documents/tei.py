@@ -1,4 +1,4 @@
-"""The TEI that GROBID makes of a paper: title, abstract, sections, references, citations, captions."""
+"""GROBID's TEI of a paper: title, abstract, sections, references, citations, captions."""
 
 import re
 from itertools import islice
@@ -20,36 +20,36 @@ NUMBER = re.compile(r"^(?:Figure|Fig\.?|Table|Tab\.)\s*([A-Z]?\.?\d+[a-z]?)\s*[:
 SUBMITTED = re.compile(
     r"^(?:Under review|Published|Accepted) as an? .{4,20}? paper at [A-Z][\w ]{2,20}? \d{4}\s+"
 )
-"""A running head that GROBID takes for the beginning of the title."""
+"""A running head that GROBID takes for the start of the title."""
 _FIRST = 8
-"""Paragraphs that may be of the first page: what is printed at its edges stands among them."""
+"""Number of paragraphs that may be on the first page and contain its margins' text."""
 LETTERED = re.compile(r"^([A-Z](?:\.\d+)*)\.?\s+(?=\S)")
 
 
 def read_tei(path: Path) -> Document:
-    """A paper's full text as GROBID tells it; no entity is expanded, nothing is fetched.
+    """A paper's full text from GROBID; no entity is expanded, nothing is fetched.
 
     Raises:
-        DocumentError: the file is no well-formed TEI, or carries entities.
+        DocumentError: the file is not well-formed TEI, or has entities.
     """
     from xml.etree.ElementTree import ParseError
 
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import parse
 
-    hint = "have GROBID make it again (processFulltextDocument)"
+    hint = "create it again with GROBID (processFulltextDocument)"
     try:
         root: Any = parse(path, forbid_dtd=False).getroot()
     except DefusedXmlException as error:
         raise DocumentError(
-            f"{path} defines entities, and is not read", tried=type(error).__name__, hint=hint
+            f"{path} defines entities, which are not allowed", tried=type(error).__name__, hint=hint
         ) from error
     except (ParseError, UnicodeDecodeError, ValueError, LookupError) as error:
         raise DocumentError(f"{path} is broken XML: {error}", hint=hint) from error
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: {error.strerror or error}") from error
     if root.tag != f"{TEI}TEI":
-        raise DocumentError(f"{path} is XML, but no TEI", tried=f"its root is {root.tag[:60]}", hint=hint)
+        raise DocumentError(f"{path} is XML, but not TEI", tried=f"its root is {root.tag[:60]}", hint=hint)
     return _Tei(root).document()
 
 
@@ -98,7 +98,7 @@ class _Tei:
         ).document(kinds=False)
 
     def _year(self, header: Any) -> int | None:
-        """That of publication, else what the first page tells, as far as GROBID keeps it."""
+        """The year of publication, else from the first page, if GROBID kept it."""
         dates = () if header is None else (one.get("when") or "" for one in header.iter(f"{TEI}date"))
         years = (year for date in dates if (year := re.match(r"(?:19|20)\d\d", date)))
         if year := next(years, None):
@@ -152,7 +152,7 @@ class _Tei:
 
 
 def _text(element: Any) -> str:
-    """All text below an element, sentences and paragraphs with a blank between them."""
+    """All text below an element, with spaces between sentences and paragraphs."""
     if element is None:
         return ""
     return " ".join("".join(_walk(element)).split())
@@ -213,7 +213,7 @@ def _reference(struct: Any) -> Reference:
 
 
 def _own_number(one: Any) -> str:
-    """A DOI or a number on arXiv in a header; "" for any other identifier."""
+    """A DOI or an arXiv number in a header; "" for any other identifier."""
     name = identify(re.split(r"[\s\[]", _text(one))[0])
     return name.value if name.kind in ("doi", "arxiv") else ""
 
@@ -227,7 +227,7 @@ def _captioned(figure: Any) -> tuple[str, str, int, Box | None]:
 
 
 def _place(coords: str) -> tuple[int, Box | None]:
-    """Page and box of GROBID's `page,x,y,width,height;…`; of several pages the first."""
+    """Page and box of GROBID's `page,x,y,width,height;…`; the first of several pages."""
     boxes: list[tuple[int, Box]] = []
     for one in filter(None, coords.split(";")):
         try:
@@ -247,6 +247,6 @@ def _rows(table: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def _pages(division: Any) -> tuple[int, ...]:
-    """The pages that any part of a division names."""
+    """The pages of all parts of a division."""
     places = (_place(one.get("coords", ""))[0] for one in division.iter())
     return tuple(sorted({page for page in places if page}))

@@ -1,4 +1,4 @@
-"""The language of LaTeX: groups, arguments, an author's own commands, and text as it is printed."""
+"""The language of LaTeX: groups, arguments, an author's own commands, and printed text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from pylatexenc.latex2text import LatexNodes2Text
 
 MOST_INPUTS = 300
-"""Files that a source may put in."""
+"""Maximum files that a source may include."""
 LARGEST = 10_000_000
-"""Characters of a source with all that is put in."""
+"""Maximum characters of a source with its included files."""
 MACRO = re.compile(
     r"\\(?:re)?(?:newcommand|providecommand|DeclareRobustCommand)\*?\s*\{?\s*(\\[A-Za-z]+)\s*\}?\s*(?:\[(\d)\])?\s*(\[[^\]]*\])?\s*(?=\{)"
 )
@@ -20,7 +20,7 @@ DEF = re.compile(r"\\def\s*(\\[A-Za-z]+)\s*(?=\{)")
 
 
 def macros_of(text: str) -> Iterator[tuple[str, tuple[int, str]]]:
-    """The author's own commands: how many arguments each has, and what it stands for."""
+    """The author's own commands: number of arguments and replacement."""
     for pattern in (MACRO, DEF):
         for match in pattern.finditer(text):
             group = group_at(text, match.end())
@@ -30,7 +30,7 @@ def macros_of(text: str) -> Iterator[tuple[str, tuple[int, str]]]:
 
 
 def beside_text(folder: Path, name: str) -> str | None:
-    """A text in the paper's folder; None where there is none, or it is too large."""
+    """A text in the paper's folder; None if missing or too large."""
     try:
         file = (folder / name).resolve()
         if not file.is_relative_to(folder.resolve()) or not file.is_file() or file.stat().st_size > LARGEST:
@@ -41,7 +41,7 @@ def beside_text(folder: Path, name: str) -> str | None:
 
 
 def group_at(text: str, place: int) -> tuple[str, int] | None:
-    """What stands between the braces that open at a place, and where they end."""
+    """The content of the braces at a position, and their end."""
     while place < len(text) and text[place].isspace():
         place += 1
     if text[place : place + 1] != "{":
@@ -60,7 +60,7 @@ def closing_at(text: str, place: int, opening: str, closing: str) -> int:
 
 
 def end_of(text: str, name: str, place: int) -> tuple[int, int]:
-    """Where an environment ends, and what comes behind it begins."""
+    """The end of an environment, and the start of the text after it."""
     depth = 1
     for match in re.compile(rf"\\(begin|end)\s*\{{{name}\*?\}}").finditer(text, place):
         depth += 1 if match[1] == "begin" else -1
@@ -70,7 +70,7 @@ def end_of(text: str, name: str, place: int) -> tuple[int, int]:
 
 
 def arguments(text: str, command: str, skip: int = 0) -> list[str]:
-    """The arguments of each time that a command is given; with `skip`, those behind so many others."""
+    """The arguments of each use of a command; `skip` is the number of arguments before."""
     found: list[str] = []
     for match in re.finditer(rf"\\{command}\*?\s*(?:\[[^\]]*\]\s*)?(?=\{{)", text):
         group = group_at(text, match.end())
@@ -79,13 +79,13 @@ def arguments(text: str, command: str, skip: int = 0) -> list[str]:
         if group:
             found.append(group[0])
             if group[1] > len(text):
-                # It is never closed, and so is all that follows.
+                # It is never closed, nor is anything after it.
                 break
     return found
 
 
 def options(text: str, command: str) -> list[str]:
-    """The captions that stand in brackets behind a command."""
+    """The captions in brackets after a command."""
     places = (match.end() - 1 for match in re.finditer(rf"\\{command}\s*\[", text))
     return [text[place + 1 : closing_at(text, place, "[", "]") - 1] for place in places]
 
@@ -107,7 +107,7 @@ def without(text: str, command: str) -> str:
 
 
 def expanded(text: str, macros: Mapping[str, tuple[int, str]]) -> str:
-    """The text with the author's own commands written out, as far as they are plain."""
+    """The text with the author's simple commands expanded."""
     if not macros:
         return text
     names = re.compile(
@@ -143,7 +143,7 @@ def expanded(text: str, macros: Mapping[str, tuple[int, str]]) -> str:
 
 
 TRIPS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
-"""What the decoder raises of text that is no LaTeX."""
+"""The decoder's errors on text that is not LaTeX."""
 QUOTES = (("``", "“"), ("''", "”"), ("---", "—"), ("--", "–"), ("~", " "))
 DROPPED = re.compile(
     r"\\(?:vspace|hspace|vskip|hskip|setlength|bibliographystyle|usepackage|pagestyle|thispagestyle|includegraphics|resizebox|scalebox|phantom"
@@ -157,7 +157,7 @@ LINKS = re.compile(
 
 
 def printed(text: str) -> str:
-    """LaTeX without formulas as the letters that it prints."""
+    """LaTeX without formulas as printed letters."""
     text = LINKS.sub("", DROPPED.sub(" ", text))
     text = SPACE.sub(lambda one: " " if one[1] else "", text.replace("\\\\", " "))
     for one, other in QUOTES:

@@ -1,4 +1,4 @@
-"""Papers as HTML: LaTeXML's as on arXiv and ar5iv, and other pages that have headings, paragraphs, figures and tables."""
+"""Papers as HTML: LaTeXML's as on arXiv and ar5iv, and other pages with headings, paragraphs, figures and tables."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ APART = frozenset(
         "address h1 h2 h3 h4 h5 h6",
     )
 )
-"""What begins and ends a paragraph."""
+"""Elements that begin and end a paragraph."""
 CLOSES = {
     "p": ("p",),
     "li": ("li",),
@@ -63,12 +63,12 @@ class Node:
     children: "list[Node | str]" = field(default_factory=list["Node | str"])
 
     def has(self, *names: str) -> bool:
-        """Whether it is of a class."""
+        """Whether it has a class."""
         classes = self.attributes.get("class", "").split()
         return any(name in classes for name in names)
 
     def all(self, tag: str) -> "Iterator[Node]":
-        """The elements of a kind below it."""
+        """The descendants of a kind."""
         for child in self.children:
             if isinstance(child, Node):
                 if child.tag == tag:
@@ -77,7 +77,7 @@ class Node:
 
 
 class _Tree(HTMLParser):
-    """The elements of a page; what is nested too deep stands beside each other."""
+    """The elements of a page; too deep nesting is flattened."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -114,7 +114,7 @@ class _Tree(HTMLParser):
 
 
 def read_html(path: Path, text: str) -> Document:
-    """A paper on a page; what the page hides, and its comments, are apart."""
+    """A paper on a page; hidden text and comments are separated."""
     tree = _Tree()
     tree.feed(text)
     tree.close()
@@ -138,7 +138,7 @@ def read_html(path: Path, text: str) -> Document:
 
 
 class _Page:
-    """The blocks of a page, in the order in which they stand."""
+    """The blocks of a page, in order."""
 
     def __init__(self, folder: Path) -> None:
         self.blocks: list[Block] = []
@@ -155,7 +155,7 @@ class _Page:
             self.blocks.append(Block("paragraph", text))
 
     def walk(self, node: Node) -> None:
-        """Take in all below an element."""
+        """Add all descendants of an element."""
         for child in node.children:
             if isinstance(child, str):
                 self._text.append(child)
@@ -235,7 +235,7 @@ def _hides(node: Node) -> bool:
 
 
 def _inline(node: Node) -> str:
-    """The text below an element, formulas as they are typed; notes and what is hidden left out."""
+    """The text below an element with formulas as source, without notes and hidden text."""
     return " ".join("".join(_walk(node)).split())
 
 

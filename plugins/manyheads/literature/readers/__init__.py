@@ -1,1 +1,1 @@
-"""Readers of other datasets than JSON Lines: each turns its format into `bank.corpus.RawPaper`s, as a stream."""
+"""Readers of datasets other than JSON Lines: each yields its format as `bank.corpus.RawPaper`s."""

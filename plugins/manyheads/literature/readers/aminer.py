@@ -1,8 +1,8 @@
 """AMiner's two datasets: its academic network of computer science (aminer.cn/aminernetwork, VirSci 2025, App. C.2.1), and,
-further down, the Open Academic Graph.
+below, the Open Academic Graph.
 
-A folder of text files: `AMiner-Paper`, and beside it, where one has them, `AMiner-Author`, `AMiner-Coauthor` and
-`AMiner-Author2Paper`, which says which of two authors of one name wrote a paper. Plain, gzip or zip.
+A folder of text files: `AMiner-Paper`, and optionally `AMiner-Author`, `AMiner-Coauthor` and `AMiner-Author2Paper`, which
+identifies authors of the same name. Plain, gzip or zip.
 """
 
 import re
@@ -27,7 +27,7 @@ from manyheads.literature.readers.common import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# AMiner's network: who cites, who wrote what, and who has written with whom, in a few bytes each.
+# AMiner's network: citations, authorships and joint papers, in a few bytes each.
 
 
 MOST_DIGITS = 18
@@ -35,7 +35,7 @@ LAST_PLACE = 2**31 - 1
 
 
 class CitationCounts:
-    """How often each paper is cited: the papers that name it among their references, each counted once."""
+    """Number of citations of each paper: papers that list it among their references."""
 
     def __init__(self, papers: Path) -> None:
         import numpy as np
@@ -57,9 +57,9 @@ class CitationCounts:
 
 
 class Authorships:
-    """Which authors wrote a paper: parallel arrays, sorted by paper and, within one, by place in the byline.
+    """The authors of papers: parallel arrays, sorted by paper, then by position in the byline.
 
-    Lines of the file have four numbers: the line's, the author's, the paper's, the place; others go to `rejects`.
+    Lines of the file have four numbers: line, author, paper, position; others go to `rejects`.
     """
 
     def __init__(self, file: Path, rejects: Rejects) -> None:
@@ -81,7 +81,7 @@ class Authorships:
         self._places: NDArray[np.int32] = place_of[order]
 
     def of(self, paper: str, count: int) -> list[str]:
-        """The index of each of a paper's `count` authors, in the order of its byline; "" where not known."""
+        """The index of each of a paper's `count` authors, in the order of its byline; "" if unknown."""
         if not paper.isdecimal() or len(paper) > MOST_DIGITS:
             return [""] * count
         start, end = self._papers.searchsorted(int(paper)), self._papers.searchsorted(int(paper), "right")
@@ -93,9 +93,9 @@ class Authorships:
 
 
 def read_coauthors(file: Path, keys: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """Of each author in `keys` (index to key), by index: the co-authors, and how many papers they wrote together.
+    """For each author in `keys` (index to key), by index: the co-authors with the numbers of joint papers.
 
-    A co-author is named by key where `keys` has one, else by index. Lines that are no three numbers say nothing.
+    A co-author is named by key if in `keys`, else by index. Lines without exactly three numbers are skipped.
     """
     met: dict[str, dict[str, int]] = defaultdict(dict)
     for _, row in numbers(file, 3):
@@ -107,7 +107,7 @@ def read_coauthors(file: Path, keys: Mapping[str, str]) -> dict[str, dict[str, i
 
 
 def numbers(file: Path, count: int) -> Iterator[tuple[int, tuple[int, ...] | None]]:
-    """Each line's numbers, `count` of them, a `#` before the first left out; None for a line of anything else."""
+    """Each line's `count` numbers, after an optional `#`; None for any other line."""
     with closing(lines(file)) as stream:
         for number, line in stream:
             parts = line.removeprefix(b"#").split()
@@ -115,28 +115,28 @@ def numbers(file: Path, count: int) -> Iterator[tuple[int, tuple[int, ...] | Non
             yield number, tuple(map(int, parts)) if fit else None
 
 
-# AMiner's text files: blocks of lines that begin with a tag, each block with `#index`.
+# AMiner's text files: blocks of lines with a tag each, beginning with `#index`.
 
 
 TAG = re.compile(rb"#(?:([*@%!])|(index|upi|pc|cn|hi|pi|[notca])(?=\s|$))")
-"""A sign may be followed by its value at once, a word may not."""
+"""A symbol may be followed directly by its value, a word may not."""
 MOST_LINES, MOST_BYTES = 100_000, 2**22
-"""Of one block, above which a file is taken for something else."""
+"""Maximum lines of a block; a longer one means another format."""
 NOTHING = "-"
-"""What stands for an affiliation that is not known."""
+"""Placeholder of an unknown affiliation."""
 
 
 class Block:
-    """A paper or an author: the values of each tag, in the order given."""
+    """A paper or an author: the values of each tag, in order."""
 
     def __init__(self) -> None:
         self.values: dict[str, list[str]] = defaultdict(list)
         self.lines = self.size = 0
         self.undecodable = ""
-        """Why a line of it is no text; empty where all are."""
+        """Why a line is not text; empty if all are."""
 
     def add(self, tag: str, number: int, raw: bytes, *, goes_on: bool) -> None:
-        """Take a line; one without a tag goes on with the value before."""
+        """Add a line; one without a tag continues the value before."""
         try:
             text = raw.decode("utf-8").strip()
         except UnicodeDecodeError as wrong:
@@ -152,18 +152,18 @@ class Block:
         self.lines, self.size = self.lines + 1, self.size + len(raw)
 
     def text(self, tag: str) -> str:
-        """The value of a tag, "" where it is not there."""
+        """The value of a tag, "" if missing."""
         return " ".join(self.values.get(tag, ())).strip()
 
     def list(self, tag: str) -> list[str]:
-        """The values between semicolons, "" where one is not known; [] where there is none at all."""
+        """The values between semicolons, "" for an unknown one; [] if all are missing."""
         whole = self.text(tag)
         parts = (part.strip() for part in whole.split(";")) if whole else ()
         return ["" if part == NOTHING else part for part in parts]
 
 
 def blocks(file: Path) -> Iterator[Block]:
-    """The blocks of a file. Raises `CorpusError` where the file cannot be read, or does not begin with `#index`."""
+    """The blocks of a file. Raises `CorpusError` if the file cannot be read, or does not begin with `#index`."""
     block, tag = Block(), ""
     with closing(lines(file)) as stream:
         for number, raw in stream:
@@ -171,16 +171,16 @@ def blocks(file: Path) -> Iterator[Block]:
             begins = match is not None and match[0] == b"#index"
             if not tag and not begins:
                 raise CorpusError(
-                    f"{file}: line {number} is no #index: not AMiner's format",
-                    hint="name the academic network's AMiner-Paper.txt; its citation network's JSON files are read, too",
+                    f"{file}: line {number} is not #index: not AMiner's format",
+                    hint="use the academic network's AMiner-Paper.txt, or its citation network's JSON files",
                 )
             if begins and block.lines:
                 yield block
                 block = Block()
             if block.lines == MOST_LINES or block.size + len(raw) > MOST_BYTES:
                 raise CorpusError(
-                    f"{file}: no #index in the {block.lines:,} lines before line {number:,}, or long ones: not AMiner's format",
-                    hint="name the folder that AMiner-Paper.txt is in",
+                    f"{file}: no #index in the {block.lines:,} lines before line {number:,}, or they are too long: not AMiner's format",
+                    hint="use the folder with AMiner-Paper.txt",
                 )
             tag = (match[1] or match[2]).decode() if match else tag
             block.add(tag, number, raw[match.end() :] if match else raw, goes_on=not match)
@@ -192,10 +192,10 @@ PAPER, AUTHOR, COAUTHOR, AUTHORSHIP = "paper", "author", "coauthor", "author2pap
 
 
 class AMiner(Reader):
-    """A `Reader` of the dataset: a folder, or a file of papers in it, whatever its name.
+    """A `Reader` of the dataset: a folder, or a file of papers with any name.
 
-    Papers carry no citation count: how often each is cited is counted over all of the file first. An author's key
-    is the dataset's index where `AMiner-Author2Paper` is there, else the name.
+    Papers have no citation counts: citations are counted over the whole file first. An author's key is the dataset's index if
+    `AMiner-Author2Paper` is there, else the name.
     """
 
     unit = "record"
@@ -207,14 +207,14 @@ class AMiner(Reader):
         self._papers = None if path.is_dir() else path
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
-        """Raises `CorpusError` where there are no papers, or a file cannot be read."""
+        """Raises `CorpusError` if there are no papers, or a file cannot be read."""
         if (file := self._papers or self._file(PAPER)) is None:
             packed = any(self._folder.glob("*.rar"))
             raise CorpusError(
-                f"{self._folder}: no AMiner-Paper.txt in it",
+                f"{self._folder}: contains no AMiner-Paper.txt",
                 hint="unpack it: unrar x AMiner-Paper.rar"
                 if packed
-                else "name the folder that AMiner-Paper.txt is in",
+                else "use the folder with AMiner-Paper.txt",
             )
         ties = self._file(AUTHORSHIP)
         cited = CitationCounts(file)
@@ -224,7 +224,7 @@ class AMiner(Reader):
             yield number, _paper(block, cited, authorships)
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """See `Reader.authors`. By name, only authors are known whose name nobody else has."""
+        """See `Reader.authors`. Without indices, only authors with unique names are known."""
         if (file := self._file(AUTHOR)) is None:
             return {}
         by_index, by_key, shared = self._file(AUTHORSHIP) is not None, dict[str, Block](), set[str]()
@@ -252,7 +252,7 @@ class AMiner(Reader):
         }
 
     def _file(self, part: str) -> Path | None:
-        """The file of a part of the dataset, or None; its name says which, in capitals or not."""
+        """The file of a part of the dataset, by its name in any case, or None."""
         names = {file: file.name.lower() for file in sorted(self._folder.glob("*")) if file.is_file()}
         return next(
             (
@@ -287,7 +287,7 @@ def _paper(
 
 
 def _byline(people: Iterable[tuple[str, str, str]]) -> dict[str, list[str]]:
-    """Authors with a name, their ids and affiliations as fields of a paper; empty where of nobody any is known."""
+    """Authors' names, ids and affiliations as fields of a paper; a list is empty if all its values are unknown."""
     named = [one for one in people if one[0]]
     columns = ([one[place] for one in named] for place in range(3))
     fields = ("authors", "author_ids", "affiliations")
@@ -297,14 +297,14 @@ def _byline(people: Iterable[tuple[str, str, str]]) -> dict[str, list[str]]:
 # Open Academic Graph 3.1 (open.aminer.cn), the second dataset of VirSci 2025, App. C.2.2: JSON Lines in many files.
 
 OTHERS = ("author", "venue", "affiliation", "linking")
-"""What stands in the names of files that hold no papers."""
+"""Parts of file names that mark files without papers."""
 
 
 class Oag(Reader):
-    """A `Reader` of the dataset: a file of publications, or the folder with all of them and those of authors.
+    """A `Reader` of the dataset: a file of publications, or the folder with all of them and the authors' files.
 
-    Plain, gzip or zip. An author's key is the dataset's id where it has one, else the name. The dataset knows
-    authors' names and affiliations, in earlier versions also their interests and counts.
+    Plain, gzip or zip. An author's key is the dataset's id if there is one, else the name. The dataset has authors' names and
+    affiliations, in earlier versions also their interests and counts.
     """
 
     kind = "Open Academic Graph"
@@ -314,7 +314,9 @@ class Oag(Reader):
     def records(self, rejects: Rejects) -> Iterator[Record]:
         files = [file for file in self._files() if not any(other in file.name.lower() for other in OTHERS)]
         if not files and self.path.is_dir():
-            raise CorpusError(f"{self.path}: no publications in it", hint="name the folder of the downloads")
+            raise CorpusError(
+                f"{self.path}: contains no publications", hint="use the folder of the downloads"
+            )
         for file in files or [self.path]:
             where, inside = "" if file == self.path else str(file.relative_to(self.path)), members(file)
             for member in inside:
@@ -326,14 +328,14 @@ class Oag(Reader):
             yield number, _oag_paper(row) if isinstance(row, dict) else row
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """See `Reader.authors`; {} where the files of authors are not there."""
+        """See `Reader.authors`; {} without files of authors."""
         files = [file for file in self._files() if "author" in file.name.lower() and file != self.path]
         rows = (row for file in files for member in members(file) for _, row in objects(file, member))
         authors = (_oag_author(row) for row in rows if isinstance(row, dict) and _id(row.get("id")) in wanted)
         return {one.key: one for one in authors}
 
     def _files(self) -> list[Path]:
-        """Numbers apart, so that 2 comes before 10."""
+        """Sort key with numbers, so that 2 comes before 10."""
         return sorted(
             shards(self.path, self.endings, self.kind),
             key=lambda file: [int(n) if n.isdigit() else n for n in re.split(r"(\d+)", str(file))],
@@ -378,7 +380,7 @@ def _oag_author(row: Mapping[str, Any]) -> RawAuthor:
 
 
 def _venue(value: object) -> str | None:
-    """A venue's name, which is a text, or stands in an object."""
+    """A venue's name, given as a text or in an object."""
     about = mapping(value) or {"name": value}
     names = (about.get(field) for field in ("name", "raw", "name_d", "sid"))
     return next(filter(None, map(_text, names)), None)
@@ -389,5 +391,5 @@ def _text(value: object) -> str:
 
 
 def _id(value: object) -> str:
-    """An id, which in some versions is a number."""
+    """An id, a number in some versions."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else _text(value)

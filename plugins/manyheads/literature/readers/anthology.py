@@ -12,17 +12,17 @@ from manyheads.literature.readers.common import paper
 
 OLD_STYLE = re.compile(r"[A-Z]\d\d")
 TWO_DIGIT_VOLUMES = re.compile(r"W\d\d|C69|D19")
-"""Collections whose old-style numbers give two digits to the volume (D19 only from volume 50 on)."""
+"""Collections whose old-style numbers have two digits for the volume (D19 only from volume 50 on)."""
 MOST_BYTES = 2**22
-"""From the end of one paper to that of the next."""
+"""Maximum bytes between the ends of two papers."""
 BROKEN = (ParseError, LookupError, ValueError)
-"""What a parser raises of XML that is none, in an unknown encoding, or with entities of its own."""
+"""A parser's errors on invalid XML, an unknown encoding, or custom entities."""
 
 
 class Anthology(Reader):
     """A `Reader` of ACL Anthology XML.
 
-    It has no citation counts and no keywords. An author's `id`, given where a name is shared, keeps people apart.
+    It has no citation counts and no keywords. An author's `id`, present for shared names, distinguishes people.
     """
 
     kind = "Anthology XML"
@@ -31,7 +31,7 @@ class Anthology(Reader):
     example = '<collection id="2023.acl"><volume id="long"><meta><year>2023</year></meta><paper id="1">…'
 
     def records_of(self, file: Path) -> Iterator[Record]:
-        """Raises `CorpusError` for a file that is no Anthology XML, is cut off, or declares entities."""
+        """Raises `CorpusError` for a file that is not Anthology XML, is cut off, or declares entities."""
         number = 0
         with open_file(file, where=lambda: f" after paper {number}" if number else "") as stream:
             try:
@@ -39,13 +39,13 @@ class Anthology(Reader):
                     yield number, paper(fields)
             except BROKEN as wrong:
                 raise CorpusError(
-                    f"{file}: no well-formed XML without entities{f', after paper {number}' if number else ''}: {wrong}",
-                    hint="fetch the file again, or name another --format",
+                    f"{file}: not well-formed XML without entities{f', after paper {number}' if number else ''}: {wrong}",
+                    hint="download the file again, or set another --format",
                 ) from wrong
 
 
 class _Bounded:
-    """A stream for a parser that keeps what it reads until an element ends: `size` bytes since the last paper."""
+    """A stream for a parser that buffers until an element ends: `size` bytes since the last paper."""
 
     def __init__(self, file: Path, stream: IO[bytes]) -> None:
         self._file, self._stream, self.size = file, stream, 0
@@ -55,7 +55,8 @@ class _Bounded:
         self.size += len(piece)
         if self.size > MOST_BYTES:
             raise CorpusError(
-                f"{self._file}: no paper ends within {MOST_BYTES >> 20} MB", hint="is it the Anthology's XML?"
+                f"{self._file}: no paper ends within {MOST_BYTES >> 20} MB",
+                hint="check that it is the Anthology's XML",
             )
         return piece
 
@@ -69,7 +70,7 @@ def _papers(file: Path, stream: IO[bytes]) -> Iterator[dict[str, object]]:
             if collection.tag == "none" and element.tag != "collection":
                 raise CorpusError(
                     f"{file}: begins with <{element.tag[:40]}>, not with <collection> as the Anthology's files do",
-                    hint="name an XML file of the ACL Anthology (data/xml), or another --format",
+                    hint="use an XML file of the ACL Anthology (data/xml), or set another --format",
                 )
             collection = element if element.tag == "collection" else collection
             volume = element if element.tag == "volume" else volume
@@ -101,7 +102,7 @@ def _fields(collection: Element, volume: Element, paper: Element) -> dict[str, o
 
 
 def anthology_id(collection: str, volume: str, paper: str) -> str:
-    """A paper's Anthology number: 2023.acl-long.1, and P18-1001 or W18-2504 as they were before 2020."""
+    """A paper's Anthology number: 2023.acl-long.1, or P18-1001 and W18-2504 before 2020."""
     if not OLD_STYLE.fullmatch(collection):
         return f"{collection}-{volume}.{paper}"
     wide = TWO_DIGIT_VOLUMES.fullmatch(collection) and (collection != "D19" or len(volume) > 1)
@@ -109,5 +110,5 @@ def anthology_id(collection: str, volume: str, paper: str) -> str:
 
 
 def _text(element: Element | None) -> str:
-    """An element's words without its markup."""
+    """An element's text without markup."""
     return "" if element is None else " ".join("".join(element.itertext()).split())

@@ -1,4 +1,4 @@
-"""BibTeX and BibLaTeX files, LaTeX accents decoded, read entry by entry."""
+"""BibTeX and BibLaTeX files, with LaTeX accents decoded, read entry by entry."""
 
 import logging
 import re
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pylatexenc.latex2text import LatexNodes2Text
 
 
-# The texts and names of BibTeX entries as people read them: LaTeX decoded, names apart.
+# Texts and names of BibTeX entries in readable form: LaTeX decoded, names separated.
 
 
 ESCAPED, BARE = re.compile(r"\\([%&_#])"), re.compile(r"(?<!\\)([%&#])")
 PLAIN = str.maketrans({"~": " "})
 NO_BRACES = str.maketrans("", "", "{}")
 TRIPS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
-"""What the decoder raises of text that is no LaTeX."""
+"""The decoder's errors on text that is not LaTeX."""
 OTHERS = "others"
 """BibTeX's "et al."."""
 
@@ -34,16 +34,16 @@ class NotTeXError(ValueError):
 
 
 def plain_text(text: str) -> str:
-    """A text with its accents as letters, on one line, without the braces that protect capitals; formulas stay.
-    Raises `NotTeXError` where it is no LaTeX."""
+    """A text with accents as letters, on one line, without the braces that protect capitals; formulas stay. Raises
+    `NotTeXError` if it is not LaTeX."""
     parts = _letters(text).split("$")
     parts[::2] = (part.translate(NO_BRACES) for part in parts[::2])
     return " ".join("$".join(parts).split())
 
 
 def names(text: str) -> list[str]:
-    """The names of an author field, each with the family name last; "and others" is no name. Raises `NotTeXError`
-    where a name has too many commas, or the text is no LaTeX."""
+    """The names of an author field, each with the family name last, without "and others". Raises `NotTeXError` if a name has
+    too many commas, or the text is not LaTeX."""
     from bibtexparser.middlewares.names import (
         InvalidNameError,
         parse_single_name_into_parts,
@@ -59,14 +59,14 @@ def names(text: str) -> list[str]:
 
 
 def _letters(text: str) -> str:
-    """LaTeX as Unicode, its braces kept: they hold names of several words together."""
+    """LaTeX as Unicode with its braces, which group names of several words."""
     plain = ESCAPED.sub(r"\1", text)
-    if "\\" not in plain:  # the decoder reads letter by letter, which takes long
+    if "\\" not in plain:  # the decoder is slow: it reads letter by letter
         return plain.translate(PLAIN)
     try:
         return _decoder().latex_to_text(BARE.sub(r"\\\1", text))
     except TRIPS as wrong:
-        raise NotTeXError(f"no LaTeX: {text[:60]!r}") from wrong
+        raise NotTeXError(f"not LaTeX: {text[:60]!r}") from wrong
 
 
 @cache
@@ -80,7 +80,7 @@ BEGIN = re.compile(rb"\s*@\s*(\w+)\s*[{(]")
 KEY = re.compile(rb"\s*@\s*\w+\s*[{(]\s*([^\s,={}()\"']{1,100})\s*,")
 NO_ENTRY = frozenset((b"comment", b"preamble"))
 MOST_LINES, MOST_BYTES = 5000, 2**20
-"""Of one entry: what is longer has lost its closing brace, or is none."""
+"""Maximum bytes of an entry: a longer one has lost its closing brace."""
 
 
 class BibTeX(Reader):
@@ -92,7 +92,7 @@ class BibTeX(Reader):
     example = "entries such as @article{key, title={…}, author={… and …}, year={2015}, abstract={…}}"
 
     def records_of(self, file: Path) -> Iterator[Record]:
-        # the library logs what is a reject here
+        # the library logs entries that are rejects here
         logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
         macros, number, size = dict[str, str](), 0, 0
         with closing(_blocks(file)) as blocks:
@@ -101,7 +101,8 @@ class BibTeX(Reader):
                     text = source.decode("utf-8", "replace")
                     if (size := size + len(text)) > MOST_BYTES:
                         raise CorpusError(
-                            f"{file}: more than {MOST_BYTES >> 20} MB of @string", hint="is it BibTeX at all?"
+                            f"{file}: more than {MOST_BYTES >> 20} MB of @string",
+                            hint="check that it is BibTeX",
                         )
                     macros[re.split(r"[{(]|=", text)[1].strip().lower()] = text
                 elif kind not in NO_ENTRY:
@@ -115,7 +116,7 @@ class BibTeX(Reader):
 
 
 def _blocks(file: Path) -> Generator[tuple[bytes, int, bytes]]:
-    """What stands from one `@` at the beginning of a line to the next: its kind, its first line's number, its text."""
+    """The text from one `@` at the beginning of a line to the next: its kind, its first line's number, its text."""
     kind, first, source, size = b"", 0, list[bytes](), 0
     with closing(lines(file)) as stream:
         for number, line in stream:
@@ -131,7 +132,7 @@ def _blocks(file: Path) -> Generator[tuple[bytes, int, bytes]]:
 
 
 def _paper(source: bytes, macros: Mapping[str, str]) -> RawPaper | tuple[str, str]:
-    """The paper of an entry, read together with the `@string`s that it uses; or the field at fault and why."""
+    """The paper of an entry, parsed with the `@string`s that it uses; or the faulty field and the reason."""
     from bibtexparser.entrypoint import parse_string
 
     if len(source) > MOST_BYTES:
@@ -144,7 +145,7 @@ def _paper(source: bytes, macros: Mapping[str, str]) -> RawPaper | tuple[str, st
             error = str(library.failed_blocks[0].error).partition(". Note:")[0]
             return "entry", _one_line(error) or "its braces do not close"
         if len(library.entries) != 1:
-            several = "another entry begins inside of it: begin each on a line of its own"
+            several = "another entry begins inside it: begin each entry on a new line"
             return "entry", several if library.entries else "no entry"
         return paper(_fields(library.entries[0]))
     except UnicodeDecodeError as wrong:
@@ -154,7 +155,7 @@ def _paper(source: bytes, macros: Mapping[str, str]) -> RawPaper | tuple[str, st
 
 
 def _one_line(text: str) -> str:
-    """What the library says, in one line that a terminal can take."""
+    """The library's message, on one line that is safe to print."""
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))[:300]
 
 

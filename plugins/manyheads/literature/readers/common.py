@@ -1,4 +1,4 @@
-"""What the readers share: objects of JSON, and fields as datasets write them."""
+"""Shared by the readers: JSON objects, and fields in datasets' notations."""
 
 import datetime as dt
 import re
@@ -16,7 +16,7 @@ SHOWN = 60
 
 
 def objects(file: Path, member: str | None = None) -> Generator[tuple[int, dict[str, Any] | tuple[str, str]]]:
-    """The object of each line of a file (of a `member` of a zip), or why it holds none, as does broken Unicode in an escape."""
+    """The object of each line of a file (of a `member` of a zip), or why it has none, such as broken Unicode in an escape."""
     from pydantic_core import from_json
 
     with closing(lines(file, member)) as stream:
@@ -35,17 +35,17 @@ def objects(file: Path, member: str | None = None) -> Generator[tuple[int, dict[
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """An object of JSON; {} for anything else."""
+    """A JSON object; {} for anything else."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def sequence(value: object) -> list[Any]:
-    """A list of JSON; [] for anything else."""
+    """A JSON list; [] for anything else."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def paper(fields: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
-    """A paper of its fields (`authors` for the byline), or the field at fault and why.
+    """A paper from its fields (`authors` for the byline), or the faulty field and the reason.
 
     Year and citations may be written as text, a date or a float.
     """
@@ -70,9 +70,9 @@ def count_of(value: object) -> int | None:
 
 
 def whole(value: object) -> int | None:
-    """A count: 12, 12.0, "12", "1,204"; None for what is not given. Raises ValueError for anything else."""
+    """A count: 12, 12.0, "12", "1,204"; None if missing. Raises ValueError for anything else."""
     if isinstance(value, bool):
-        raise ValueError(f"no number: {value}")
+        raise ValueError(f"not a number: {value}")
     if isinstance(value, str):
         value = value.strip().replace(",", "") or None
     if value is None or value != value:  # a table's empty cell may be a NaN
@@ -82,12 +82,12 @@ def whole(value: object) -> int | None:
         if exact != int(exact):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"no whole number: {str(value)[:SHOWN]!r}") from None
+        raise ValueError(f"not a whole number: {str(value)[:SHOWN]!r}") from None
     return int(exact)
 
 
 def year_of(value: object) -> int | None:
-    """The year of a number or a date, None for what is not given. Raises ValueError when there is none in it."""
+    """The year of a number or a date, None if missing. Raises ValueError if it contains no year."""
     if isinstance(value, dt.date):
         return value.year
     if isinstance(value, str) and (year := YEAR.search(value)):
@@ -96,6 +96,6 @@ def year_of(value: object) -> int | None:
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a list in one text: between semicolons if there are any, else between commas."""
+    """The terms of a list in one text: separated by semicolons if there are any, else by commas."""
     parts = text.split(";" if ";" in text else ",")
     return [term for part in parts if (term := " ".join(part.split()))]

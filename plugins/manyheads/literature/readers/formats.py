@@ -1,4 +1,4 @@
-"""From what a user names to the reader of it: a path of any format, or a search."""
+"""Selects the reader for a user's source: a path of any format, or a search."""
 
 import json
 import re
@@ -36,10 +36,10 @@ from manyheads.literature.readers.unarxive import UnArXive
 
 AUTO = "auto"
 SEARCH = "s2:"
-"""Before the words of a search instead of a path."""
+"""Prefix of a search in place of a path."""
 API = "semantic-scholar-api"
 SNIFFED = 2**16
-"""Bytes from which a format is told."""
+"""Bytes read to detect a format."""
 PACKED, MOST_SNIFFED = (".json", ".jsonl", ".gz", ".zip", ".txt"), 20
 LIST = re.compile(rb"\[\s*\{")
 UNARXIVE = (b'"paper_id":', b'"metadata":', b'"authors_parsed":')
@@ -53,17 +53,17 @@ ENDINGS = re.compile(
 
 @dataclass(frozen=True)
 class Opening:
-    """How datasets are to be read.
+    """Options for reading datasets.
 
     Attributes:
         format: one of `FORMATS`, or `auto`.
-        preset: the format of a preset's dataset, which a folder is taken for.
-        columns: of tables, field to column.
-        years: the first and the last of interest; what is known of them spares work, the papers are filtered later.
-        scratch: folder for what a join needs on the disk; the system's for temporary files if not given.
-        limit: papers of a year that a search gives, at most.
-        literature: how services are reached.
-        cache: where what they answered is kept.
+        preset: the dataset format of the preset, assumed for a folder.
+        columns: for tables, field to column.
+        years: the first and the last year needed; readers may skip others to save work.
+        scratch: folder for temporary files of a join; the system's by default.
+        limit: maximum papers per year of a search.
+        literature: settings of the services.
+        cache: stores the services' answers.
     """
 
     format: str = AUTO
@@ -78,7 +78,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Format:
-    """A format by name, with what it looks like, how a source of it is named, and what opens it."""
+    """A format by name, with a description, an example of a source, and the function that opens it."""
 
     name: str
     about: str
@@ -95,7 +95,7 @@ def _search(source: str, how: Opening) -> Reader:
 FORMATS = {
     one.name: one
     for one in (
-        Format("jsonl", "JSON Lines, one paper a line", "papers.jsonl.gz", lambda source, _: JsonLines(Path(source))),
+        Format("jsonl", "JSON Lines, one paper per line", "papers.jsonl.gz", lambda source, _: JsonLines(Path(source))),
         Format("aminer", "AMiner's text files of papers, authors and co-authors", "aminer/ with AMiner-Paper.txt",
                lambda source, _: AMiner(Path(source))),
         Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json",
@@ -106,26 +106,26 @@ FORMATS = {
         Format("unarxive", "unarXive: arXiv's papers in full, with their bibliographies", "unarxive/ with 2212/arXiv_src_2212_001.jsonl",
                lambda source, _: UnArXive(Path(source))),
         Format("anthology", "ACL Anthology XML", "data/xml/ or 2023.acl.xml", lambda source, _: Anthology(Path(source))),
-        Format("tei", "full texts as GROBID's TEI, a paper a file", "tei/ with 2019-berg.tei.xml",
+        Format("tei", "full texts as GROBID's TEI, one file per paper", "tei/ with 2019-berg.tei.xml",
                lambda source, _: Documents(Path(source), *TEI_ENDINGS)),
-        Format("pdf", "full texts as PDF, a paper a file; papers.csv or a .bib beside them may tell title, authors, year",
+        Format("pdf", "full texts as PDF, one file per paper; optional papers.csv or .bib with title, authors, year",
                "pdfs/ with 2019-berg.pdf", lambda source, _: Documents(Path(source), ".pdf", ".tei.xml")),
         Format("bibtex", "BibTeX and BibLaTeX", "library.bib", lambda source, _: BibTeX(Path(source))),
         Format("csv", "CSV, TSV and other tables with a header", "papers.csv --columns title=Title,year=Year",
                lambda source, how: Delimited(Path(source), how.columns)),
-        Format("json", "a list of JSON objects, or one a line with --columns; their keys are columns",
+        Format("json", "a list of JSON objects, or one per line with --columns; their keys are columns",
                "papers.json --columns authors=author,citations=gs_citation",
                lambda source, how: JsonTable(Path(source), how.columns)),
         Format("parquet", "Hugging-Face-style parquet", "data/ with train-00000-of-00002.parquet",
                lambda source, how: Parquet(Path(source), how.columns)),
     )
 }  # fmt: skip
-"""By name, as `--format` takes them."""
+"""By name, for `--format`."""
 
 
 def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
-    """The reader of a dataset, or of several as one; a source is a path, or `s2:` and the words of a search. Raises
-    `CorpusError` where nothing is there, its format is not known, or the format has no use for an option."""
+    """The reader of one or several datasets; a source is a path, or `s2:` and the words of a search. Raises `CorpusError` if it
+    does not exist, its format is unknown, or an option does not apply to the format."""
     readers = [open_corpus(source, opening) for source in sources]
     return readers[0] if len(readers) == 1 else Several(readers)
 
@@ -148,24 +148,24 @@ def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
     if opening.columns and name in ("jsonl", "oag"):  # lines whose keys are others
         name = "json"
     if opening.columns and name not in ("csv", "json", "parquet", API):
-        raise CorpusError(f"{source}: {name} has no columns", hint="leave --columns out, or say --format csv")
+        raise CorpusError(f"{source}: {name} has no columns", hint="remove --columns, or set --format csv")
     return FORMATS[name].open(source, opening)
 
 
 def is_search(source: str, format: str) -> bool:  # noqa: A002
-    """Whether a source is not a path but words to search for."""
+    """Whether a source is a search instead of a path."""
     return source.startswith(SEARCH) or format == API
 
 
 def name_of(source: str) -> str:
-    """What a corpus of a source is called: the file's or the folder's name without its endings, a search's words."""
+    """Name of a source's corpus: the file's or folder's name without endings, or a search's words."""
     if source.startswith(SEARCH):
         return re.sub(r"\W+", "-", source.removeprefix(SEARCH)).strip("-") or "search"
     return ENDINGS.sub("", Path(source).resolve().name) or "corpus"
 
 
 def folder_of(name: str | None, source: str) -> str:
-    """What the folder of a corpus is called: by the corpus's name where it has one, else as its source."""
+    """Name of a corpus's folder: the corpus's name if it has one, else the source's."""
     return re.sub(r"[^\w.-]+", "-", name or "").strip(".-") or name_of(source)
 
 
@@ -174,24 +174,23 @@ def format_examples() -> str:
     return "; ".join(f"{one.name} ({one.example})" for one in FORMATS.values())
 
 
-# The format of a dataset, told by its content and its name.
+# Detecting a dataset's format by content and name.
 
 
 def detect(path: Path) -> str:
-    """The format of a file or a folder. Raises `CorpusError` where there is nothing, it cannot be read, or it is of
-    no known format."""
+    """The format of a file or a folder. Raises `CorpusError` if it does not exist, cannot be read, or has an unknown format."""
     if not path.exists():
         raise CorpusError(
-            f"{path}: no such file or folder", hint=f"name a dataset, or a search: {SEARCH}WORDS"
+            f"{path}: no such file or folder", hint=f"use a dataset, or a search: {SEARCH}WORDS"
         )
     if path.is_file() and not _start(path).strip():
-        raise CorpusError(f"{path}: empty", hint="fetch the file again")
+        raise CorpusError(f"{path}: empty", hint="download the file again")
     if name := _of_folder(path) if path.is_dir() else _of_file(path):
         return name
     raise CorpusError(
-        f"{path}: not of a format that is known",
+        f"{path}: unknown format",
         tried=format_examples(),
-        hint="say which it is: --format NAME",
+        hint="set it with --format NAME",
     )
 
 
@@ -202,7 +201,9 @@ def _of_folder(folder: Path) -> str | None:
     if part_files(folder, "papers") and part_files(folder, "abstracts"):
         return "semantic-scholar"
     pdfs = sum(name.endswith(".pdf") for name in files.values())
-    if pdfs > 1:  # a table or a bibliography beside them tells of them; one alone may say what a dataset is
+    if (
+        pdfs > 1
+    ):  # a table or a bibliography beside them describes them; a single PDF may be a dataset's documentation
         return "pdf"
     for ending, format_name in FORMAT_ENDINGS:
         if some := [file for file, name in files.items() if name.endswith((ending, f"{ending}.gz"))]:
@@ -229,14 +230,14 @@ def _of_file(file: Path) -> str | None:
         return "aminer"
     if any(BEGIN.match(line) for line in text.splitlines()):
         return "bibtex"
-    # a table has a name that says so, or most of the columns that a paper needs
+    # a table has a telling name, or most of the columns that a paper needs
     _, header = header_of(text.decode("utf-8", "replace").strip(), {})
     named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
     return "csv" if named or len(columns_of(header, {}).keys() & set(NEEDED)) > 1 else None
 
 
 def _start(file: Path) -> bytes:
-    """The first bytes, unpacked; of a zip, those of its first file."""
+    """The first bytes, unpacked; for a zip, those of its first file."""
     with reading(file):
         packed = head(file)
         if packed.startswith(ZIP):
@@ -250,8 +251,8 @@ def _start(file: Path) -> bytes:
 
 
 def _of_json(line: bytes) -> str:
-    """OAG's records have author objects; what cannot be told is JSON Lines, whose reader says what is wrong."""
-    if all(key in line for key in UNARXIVE):  # its lines are longer than what was read of them
+    """OAG's records have author objects; anything else is read as JSON Lines, whose reader reports errors."""
+    if all(key in line for key in UNARXIVE):  # its lines are longer than the part that was read
         return "unarxive"
     try:
         record = json.loads(line)
@@ -263,11 +264,11 @@ def _of_json(line: bytes) -> str:
     return "oag" if isinstance(record, dict) and ("n_citation" in record or people) else "jsonl"
 
 
-# Several datasets read as one, whatever their formats.
+# Several datasets of any format read as one.
 
 
 class Several(Reader):
-    """A `Reader` of readers, one after the other; rejects name the dataset that they are of."""
+    """A `Reader` of several readers in order; rejects name their dataset."""
 
     def __init__(self, readers: Sequence[Reader]) -> None:
         self.name, self._readers = " + ".join(one.name for one in readers), readers
@@ -275,7 +276,7 @@ class Several(Reader):
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
         """See `Reader.papers`."""
         for reader in self._readers:
-            # Each is judged by its own records: a broken dataset is not carried by a sound one.
+            # Each is judged by its own records: good datasets do not hide a broken one.
             own = Rejects(rejects.log, file=reader.name)
             try:
                 for number, paper in reader.papers(own):
@@ -286,7 +287,7 @@ class Several(Reader):
                 rejects.first += own.first[: LISTED - len(rejects.first)]
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """See `Reader.authors`; of an author that several know, what the first of them says."""
+        """See `Reader.authors`; if several know an author, the first has priority."""
         authors: dict[str, RawAuthor] = {}
         for reader in reversed(self._readers):
             authors.update(reader.authors(wanted))

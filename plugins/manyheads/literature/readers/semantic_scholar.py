@@ -1,4 +1,4 @@
-"""Semantic Scholar's Academic Graph as one downloads it: its parts, such as `papers` and `abstracts`, joined by corpusid."""
+"""Semantic Scholar's Academic Graph as downloaded: parts, such as `papers` and `abstracts`, joined by corpusid."""
 
 import asyncio
 import datetime as dt
@@ -26,17 +26,17 @@ _TABLES = (
 )
 _CITING = "INSERT INTO cites SELECT id, ?2 FROM papers WHERE id = ?1 AND EXISTS (SELECT 1 FROM papers WHERE id = ?2)"
 PAIRS = 10_000
-"""Citations that are joined at once."""
+"""Citations joined per batch."""
 
 Years = tuple[int | None, int | None]
 
 
 class AcademicGraph(Reader):
-    """A `Reader` of the dumps: a folder with the parts as folders, or as files whose names begin so.
+    """A `Reader` of the dumps: a folder with the parts as subfolders, or as files named after them.
 
-    Abstracts stand in files of their own. Papers of the years of interest wait for theirs in a database on the disk (in
-    `scratch`), which takes about as much room as they do unpacked; those of other years come without. So do citations of one
-    of them by another, where that part is there.
+    Abstracts are in files of their own. Papers of the needed years wait for theirs in a database on disk (in `scratch`), which
+    takes about their unpacked size; other papers are yielded without. Citations among them are joined in the same way, if that
+    part exists.
     """
 
     example = 'lines such as {"corpusid": 1, "title": "…", "authors": [{"authorId": "2", "name": "…"}], "year": 2015, …}'
@@ -47,12 +47,12 @@ class AcademicGraph(Reader):
         self._citations = part_files(folder, "citations")
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
-        """In the order of their abstracts; raises `CorpusError` where papers or abstracts are missing or unreadable."""
+        """In the order of their abstracts; raises `CorpusError` if papers or abstracts are missing or unreadable."""
         for part in ("papers", "abstracts"):
             if not part_files(self.path, part):
                 raise CorpusError(
-                    f"{self.path}: no {part} of Semantic Scholar in it",
-                    hint="name the folder that holds papers/, abstracts/ and authors/, as downloaded from the datasets API",
+                    f"{self.path}: contains no {part} of Semantic Scholar",
+                    hint="use the folder with papers/, abstracts/ and authors/, as downloaded from the datasets API",
                 )
         try:
             with (
@@ -67,11 +67,11 @@ class AcademicGraph(Reader):
         except sqlite3.Error as wrong:
             raise CorpusError(
                 f"papers and abstracts cannot be joined on the disk: {wrong}",
-                hint="make room there, or set TMPDIR to a folder with more, and run the same command again",
+                hint="free some space, or set TMPDIR to another folder, and run the same command again",
             ) from wrong
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """See `Reader.authors`; {} where the dump was downloaded without authors."""
+        """See `Reader.authors`; {} if the dump has no authors."""
         rows = (row for file in part_files(self.path, "authors") for _, row in objects(file))
         return {
             key: RawAuthor(
@@ -86,7 +86,7 @@ class AcademicGraph(Reader):
         }
 
     def _pairs(self, rejects: Rejects) -> Iterator[tuple[str, str]]:
-        """Who cites whom, where both are told."""
+        """Citations between known papers."""
         for file in self.each(self._citations, rejects):
             for number, row in objects(file):
                 if not isinstance(row, dict):
@@ -95,7 +95,7 @@ class AcademicGraph(Reader):
                     yield str(row["citingcorpusid"]), str(row["citedcorpusid"])
 
     def _joined(self, join: Database, rejects: Rejects) -> Iterator[Record]:
-        """Papers wait on the disk for their abstracts; those that find none come last."""
+        """Papers wait on disk for their abstracts; those without come last."""
         first, last = self._years
         for file in self.each(part_files(self.path, "papers"), rejects):
             for number, row in objects(file):
@@ -126,7 +126,7 @@ class AcademicGraph(Reader):
 
 
 def part_files(folder: Path, part: str) -> list[Path]:
-    """The files of a part: in a folder of its name, or with names that begin so."""
+    """The files of a part: in a folder of its name, or named after it."""
     if not folder.is_dir():
         return []
     inside = (folder / part).rglob("*") if (folder / part).is_dir() else folder.glob(f"{part}*")
@@ -147,19 +147,19 @@ def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# Papers of a literature service as a dataset: a query, asked year by year.
+# A literature service as a dataset: a query, year by year.
 
 
 MOST_A_YEAR = 1000
-"""Semantic Scholar's search gives no more papers than this to one query."""
+"""Semantic Scholar's maximum papers per query."""
 API_PARTS: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date"))
 
 
 class Search(Reader):
-    """A `Reader` of what a service finds for a query, each year's best matches, at most `limit`; both `years` are asked.
+    """A `Reader` of a service's results for a query: each year's best matches, at most `limit`, including both `years`.
 
-    A year that was fetched is kept in the cache: a build that was interrupted goes on from there. Raises `CorpusError` for
-    no words, or no years.
+    Each finished year is cached, so an interrupted build resumes. Raises `CorpusError` for a query without words, or without
+    years.
     """
 
     unit = "paper"
@@ -182,14 +182,14 @@ class Search(Reader):
             )
         if first is None or last is None or last < first:
             raise CorpusError(
-                f"{self.name}: the years to ask for are missing or not in order",
+                f"{self.name}: the years are missing or not in order",
                 hint="--start 2010 --bound 2015 --end 2018",
             )
         self._query, self._years, self._limit = query.strip(), range(first, last + 1), limit
         self._connect, self._open_cache, self._address = connect, cache, address
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
-        """Numbered by rank in their year; raises `LiteratureError` where the service fails: the years so far are kept."""
+        """Numbered by rank within a year; raises `LiteratureError` if the service fails: earlier years are kept."""
         with self._open_cache() as cache, asyncio.Runner() as runner:
             service = Member(self._connect(), cache, self._address)
             try:
@@ -199,7 +199,7 @@ class Search(Reader):
                     try:
                         papers, _ = runner.run(service.answer(request))
                     except LiteratureError as error:
-                        kept = f"{done} of {len(self._years)} years are found, and kept"
+                        kept = f"{done} of {len(self._years)} years are finished and kept"
                         error.tried = f"{error.tried}; {kept}" if error.tried else kept
                         raise
                     rejects.file = f"{service.name} {year}"

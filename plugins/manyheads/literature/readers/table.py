@@ -15,7 +15,7 @@ from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper, terms
 from manyheads.papers import fold
 
-# Columns of tables: which holds what, by its name or the user's word.
+# Columns of tables, by name or by the user's option.
 
 
 NAMES: dict[str, tuple[str, ...]] = {
@@ -34,29 +34,29 @@ NAMES: dict[str, tuple[str, ...]] = {
     "author_ids": ("authorids", "authorsids"),
     "references": ("references", "referencedworks", "citedreferences", "bibliography", "outcitations"),
 }  # fmt: skip
-"""Fields of a paper, and the names of columns that hold them, best first; letters and digits alone count."""
+"""Fields of a paper with names of their columns, best first, compared by letters and digits only."""
 NEEDED = ("title", "abstract", "authors", "year")
 DELIMITERS = ",\t;|"
 SURROGATE = re.compile("[\udc80-\udcff]")
-"""What stands for a byte that is not UTF-8."""
+"""Replaces a byte that is not UTF-8."""
 LONGEST_CELL, LONGEST_ROW = 2**22, 2**23
-"""Letters; what is longer has lost its closing quote, or is no table."""
+"""Maximum letters of a row: a longer one has lost its closing quote, or the file is not a table."""
 MOST_BYTES, MOST_FOLD = 2**26, 50
-"""Of a column's part in a parquet file when it is unpacked, and how many times its packed size; of a batch of rows."""
+"""Maximum unpacked bytes of a column's part in a parquet file, ratio to its packed size, and bytes of a batch of rows."""
 JOINTS, CHUNK = ",] \t\r\n", 2**20
-"""What stands between the objects of a list; letters of one that are read together."""
+"""Characters between the objects of a list; letters read at a time."""
 BATCH, LONGEST_LIST = 500, 1000
-"""Rows that are read together, and values of a row on average, above which it is no row of a paper."""
+"""Rows read at a time, and maximum mean values per row of a paper."""
 
 
 def column_option(text: str) -> dict[str, str]:
-    """What `--columns title=Title,year=Year` says: field to column. Raises `CorpusError` for an unknown field, or no
-    `field=column`."""
+    """The columns in `--columns title=Title,year=Year`: field to column. Raises `CorpusError` for an unknown field, or a part that
+    is not `field=column`."""
     pairs = [part.partition("=") for part in text.split(",")]
     columns = {field.strip(): column.strip() for field, _, column in pairs}
     if wrong := [field for field, column in columns.items() if field not in NAMES or not column]:
         raise CorpusError(
-            f"--columns: {wrong[0]!r} says no column",
+            f"--columns: {wrong[0]!r} is not field=column",
             tried=f"fields: {', '.join(NAMES)}",
             hint="--columns title=Title,year=Year",
         )
@@ -64,7 +64,7 @@ def column_option(text: str) -> dict[str, str]:
 
 
 def columns_of(header: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-    """Field to column, for those that the header has; the user's go before names that are known."""
+    """Field to column for the columns in the header; the user's have priority over known names."""
     folded = {fold(column): column for column in reversed(header)}
     best = {
         field: next((folded[name] for name in names if name in folded), None)
@@ -75,7 +75,7 @@ def columns_of(header: Sequence[str], columns: Mapping[str, str]) -> dict[str, s
 
 
 def header_of(line: str, columns: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The delimiter by which the most columns have names that are known or the user's, and the names of all columns."""
+    """The delimiter that gives the most known or user-defined columns, and the names of all columns."""
 
     def cells(delimiter: str) -> list[str]:
         try:
@@ -88,7 +88,7 @@ def header_of(line: str, columns: Mapping[str, str]) -> tuple[str, list[str]]:
 
 
 class _Table(Reader):
-    """What both kinds of tables share; `columns` says field to column where the header's names do not."""
+    """Base of tables; `columns` maps fields to columns if the header's names are unknown."""
 
     unit = "row"
     example = "a header and rows such as: id,title,abstract,authors,year,citations"
@@ -98,7 +98,7 @@ class _Table(Reader):
         self._columns = columns or {}
 
     def _fields(self, file: Path, header: Sequence[str]) -> dict[str, str]:
-        """Field to column; raises `CorpusError` where one that must be there, or is the user's, is not."""
+        """Field to column; raises `CorpusError` if a required column, or one of the user's, is missing."""
         shown = ", ".join(name[:40] if name.isprintable() else repr(name[:40]) for name in header[:30])
         if absent := [column for column in self._columns.values() if column not in header]:
             raise CorpusError(
@@ -107,15 +107,15 @@ class _Table(Reader):
         columns = columns_of(header, self._columns)
         if missing := [field for field in NEEDED if field not in columns]:
             raise CorpusError(
-                f"{file}: no column is known to hold {' or '.join(missing)}",
+                f"{file}: no column found for {' or '.join(missing)}",
                 tried=f"its columns: {shown}",
-                hint=f"say which: --columns {','.join(f'{field}=COLUMN' for field in missing)}",
+                hint=f"set it with --columns {','.join(f'{field}=COLUMN' for field in missing)}",
             )
         return columns
 
 
 class Delimited(_Table):
-    """A `Reader` of CSV and TSV: UTF-8, quoted as RFC 4180 says, the delimiter found from the header."""
+    """A `Reader` of CSV and TSV: UTF-8, quoted as in RFC 4180, the delimiter detected from the header."""
 
     kind = "CSV or TSV"
     endings = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -134,7 +134,7 @@ class Delimited(_Table):
 def rows(
     file: Path, columns: Mapping[str, str] | None = None
 ) -> Iterator[tuple[int, dict[str, str] | tuple[str, str]]]:
-    """The rows of a CSV or TSV by column, or the fault of one and why; the header is row 0. See `Delimited`."""
+    """The rows of a CSV or TSV by column, or the fault of one; the header is row 0. See `Delimited`."""
     csv.field_size_limit(LONGEST_CELL)
     number = 0
     with open_file(file, where=lambda: f" after row {number}" if number else "") as stream:
@@ -163,7 +163,9 @@ def _rows(file: Path, text: IO[str], delimiter: str) -> Iterator[list[str] | tup
         while line := text.readline(LONGEST_ROW + 1):
             letters += len(line)
             if letters > LONGEST_ROW:
-                raise CorpusError(f"{file}: a row of more than {LONGEST_ROW >> 20} MB", hint="is it a table?")
+                raise CorpusError(
+                    f"{file}: a row of more than {LONGEST_ROW >> 20} MB", hint="check that it is a table"
+                )
             yield line
 
     rows = csv.reader(lines(), delimiter=delimiter)
@@ -180,7 +182,7 @@ def _rows(file: Path, text: IO[str], delimiter: str) -> Iterator[list[str] | tup
 
 
 class Parquet(_Table):
-    """A `Reader` of parquet files, a batch of rows at a time; needs `manyheads[parquet]`."""
+    """A `Reader` of parquet files, in batches; needs `manyheads[parquet]`."""
 
     kind = "parquet"
     endings = (".parquet",)
@@ -199,12 +201,12 @@ class Parquet(_Table):
             with ParquetFile(file) as table:
                 columns = self._fields(file, table.schema_arrow.names)
                 texts = _need_bounded(file, table.metadata, {*columns.values()})
-            with ParquetFile(file, read_dictionary=texts) as table:  # a text that repeats is held once
+            with ParquetFile(file, read_dictionary=texts) as table:  # a repeated text is stored once
                 for batch in table.iter_batches(batch_size=BATCH, columns=[*dict.fromkeys(columns.values())]):
                     if sum(map(_size, batch.columns)) > MOST_BYTES:
                         raise CorpusError(
                             f"{file}: more than {MOST_BYTES >> 20} MB in {BATCH} rows",
-                            hint="is it a table of papers?",
+                            hint="check that it is a table of papers",
                         )
                     for row in _rows_of(batch):
                         number += 1
@@ -214,12 +216,12 @@ class Parquet(_Table):
                             yield number, _paper(row, columns, f"{file.stem}-{number}")
         except (ArrowException, OSError) as wrong:
             raise CorpusError(
-                f"{file}: no parquet: {wrong}", hint="fetch the file again, or name another --format"
+                f"{file}: not parquet: {wrong}", hint="download the file again, or set another --format"
             ) from wrong
 
 
 def _need_bounded(file: Path, metadata: Any, columns: Collection[str]) -> list[str]:
-    """The columns of text; raises `CorpusError` for a file that says of itself that it grows beyond measure."""
+    """The columns of text; raises `CorpusError` for a file that declares an excessive unpacked size."""
     texts = list[str]()
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for part in map(group.column, range(group.num_columns)):
@@ -231,14 +233,14 @@ def _need_bounded(file: Path, metadata: Any, columns: Collection[str]) -> list[s
             folded = size > max(MOST_BYTES, MOST_FOLD * part.total_compressed_size)
             if folded or part.num_values > max(BATCH, group.num_rows) * LONGEST_LIST:
                 raise CorpusError(
-                    f"{file}: {name} grows to {size:,} bytes and {part.num_values:,} values when it is unpacked",
-                    hint="is it a table of papers?",
+                    f"{file}: {name} has {size:,} bytes and {part.num_values:,} values unpacked",
+                    hint="check that it is a table of papers",
                 )
     return [*dict.fromkeys(texts)]
 
 
 def _size(column: Any) -> int:
-    """Bytes of a column's values, a text that repeats counted each time."""
+    """Bytes of a column's values, with repeated texts."""
     from pyarrow import compute, types
 
     if not types.is_dictionary(column.type) or not types.is_string(column.type.value_type):
@@ -248,7 +250,7 @@ def _size(column: Any) -> int:
 
 
 def _rows_of(batch: Any) -> Iterator[Mapping[str, Any] | None]:
-    """The rows of a batch, None for one that holds a text that is not UTF-8."""
+    """The rows of a batch, None if it contains a text that is not UTF-8."""
     try:
         yield from batch.to_pylist()
     except UnicodeDecodeError:
@@ -261,7 +263,7 @@ def _rows_of(batch: Any) -> Iterator[Mapping[str, Any] | None]:
 
 
 class JsonTable(_Table):
-    """A `Reader` of JSON: a list of objects, or an object a line; their keys are the columns."""
+    """A `Reader` of JSON: a list of objects, or an object per line; their keys are the columns."""
 
     kind = "JSON"
     endings = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
@@ -270,17 +272,21 @@ class JsonTable(_Table):
 
     def records_of(self, file: Path) -> Iterator[Record]:
         records, stem = enumerate(_records(file), 1), file.name.partition(".")[0]
-        first = [*islice(records, BATCH)]  # one may lack a key that others have
+        first = [*islice(records, BATCH)]  # one may lack a key of the others
         header = dict.fromkeys(key for _, row in first if isinstance(row, dict) for key in row)
         columns = self._fields(file, [*header]) if header else {}
         for number, row in chain(first, records):
             if isinstance(row, dict):
-                row = _paper(row, columns, f"{stem}-{number}") if columns else ("json", "no object before it")
+                row = (
+                    _paper(row, columns, f"{stem}-{number}")
+                    if columns
+                    else ("json", "not preceded by an object")
+                )
             yield number, row
 
 
 def _records(file: Path) -> Iterator[dict[str, Any] | tuple[str, str]]:
-    """The objects of a list, or of lines, one by one, or the fault of one and why."""
+    """The objects of a list, or of lines, one by one, or the fault of one."""
     with open_file(file) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
         if (start := text.read(CHUNK).lstrip()).startswith("["):
@@ -291,7 +297,7 @@ def _records(file: Path) -> Iterator[dict[str, Any] | tuple[str, str]]:
 
 
 def _listed(file: Path, text: IO[str], rest: str) -> Iterator[dict[str, Any] | tuple[str, str]]:
-    """The objects of a list of which `rest` has been read already."""
+    """The objects of a list whose beginning, `rest`, has been read."""
     at, more = 0, True
     while True:
         while at < len(rest) and rest[at] in JOINTS:
@@ -302,9 +308,10 @@ def _listed(file: Path, text: IO[str], rest: str) -> Iterator[dict[str, Any] | t
             at = end
         elif more and len(rest) - at > LONGEST_ROW:
             raise CorpusError(
-                f"{file}: a record of more than {LONGEST_ROW >> 20} MB", hint="is it a list of papers?"
+                f"{file}: a record of more than {LONGEST_ROW >> 20} MB",
+                hint="check that it is a list of papers",
             )
-        elif more:  # the object may go on
+        elif more:  # the object may continue
             part = text.read(CHUNK)
             rest, more, at = rest[at:] + part, bool(part), 0
         else:
@@ -314,7 +321,7 @@ def _listed(file: Path, text: IO[str], rest: str) -> Iterator[dict[str, Any] | t
 
 
 def _object(text: str, at: int) -> tuple[dict[str, Any] | tuple[str, str], int]:
-    """The object that begins in a text, or what is wrong with it, and where it ends; 0 where it does not."""
+    """The object at the start of a text, or its fault, and its end; 0 if it does not end."""
     try:
         row, end = json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError) as wrong:
@@ -324,12 +331,12 @@ def _object(text: str, at: int) -> tuple[dict[str, Any] | tuple[str, str], int]:
     return (cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "not an object")), end
 
 
-# What cells mean.
+# Values of cells.
 
 
 PERSON, PERSON_ID = ("name", "full_name", "author"), ("id", "author_id", "authorId")
 NO_COMMA = re.compile(r"""(['"])\s+(?=['"])""")
-"""Between two elements of a NumPy array as text; without a comma, Python would read them as one."""
+"""Space between two elements of a NumPy array as text; without a comma, Python would join them."""
 
 
 def _paper(row: Mapping[str, Any], columns: Mapping[str, str], number: str) -> RawPaper | tuple[str, str]:
@@ -340,8 +347,8 @@ def _paper(row: Mapping[str, Any], columns: Mapping[str, str], number: str) -> R
 
 
 def fields(row: Mapping[str, Any], columns: Mapping[str, str], number: str) -> dict[str, Any]:
-    """A row as the fields of a paper; without a column of ids, `number` is its id. Raises `ValueError` where the
-    authors cannot be told apart."""
+    """A row as the fields of a paper; without a column of ids, `number` is its id. Raises `ValueError` if the authors cannot be
+    separated."""
     cells = {field: row.get(column) for field, column in columns.items()}
     people = _people(cells["authors"])
     authors = [*map(person, people)] if people is not None else _names(_text(cells["authors"]))
@@ -350,7 +357,7 @@ def fields(row: Mapping[str, Any], columns: Mapping[str, str], number: str) -> d
     ids = _sequence(cells.get("author_ids")) or [_first(one, PERSON_ID) for one in people or ()]
     keywords, references = _sequence(cells.get("keywords")), _sequence(cells.get("references"))
     places = _sequence(cells.get("affiliations"))
-    if places is None:  # a comma stands inside of an affiliation, so it parts none
+    if places is None:  # affiliations may contain commas, so a comma separates none
         places = _text(cells.get("affiliations")).strip("; ").split(";")
     places = [*map(_text, places)]
     return {
@@ -370,16 +377,16 @@ def fields(row: Mapping[str, Any], columns: Mapping[str, str], number: str) -> d
 
 
 def _text(value: object) -> str:
-    """A cell's words on one line, empty for an empty cell."""
+    """A cell's text on one line, empty for an empty cell."""
     if value is None or value != value:
         return ""
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # a column of numbers with gaps is read as floats
+        value = int(value)  # columns of numbers with gaps are read as floats
     return " ".join(str(value).split())
 
 
 def _sequence(cell: object) -> list[Any] | None:
-    """A cell that is a list, or text of one as JSON, Python or NumPy write it."""
+    """A cell with a list, or its text as JSON, Python or NumPy."""
     cell = _literal(cell)
     if isinstance(cell, Iterable) and not isinstance(cell, str | bytes | Mapping):
         return list(cast("Iterable[Any]", cell))
@@ -387,7 +394,7 @@ def _sequence(cell: object) -> list[Any] | None:
 
 
 def _literal(cell: object) -> object:
-    """What a text says that is a list or an object; anything else as it is."""
+    """The list or object in a text; anything else unchanged."""
     if not isinstance(cell, str) or cell.lstrip()[:1] not in ("[", "{"):
         return cell
     try:
@@ -401,8 +408,8 @@ def _literal(cell: object) -> object:
 
 
 def _people(cell: object) -> list[Any] | None:
-    """A list of authors, which Hugging Face's data sets may turn into an object of lists; None for a text of names.
-    Raises `ValueError` for a text that begins as a list, but is none."""
+    """A list of authors, or Hugging Face's object of lists; None for a text of names. Raises `ValueError` for a text that begins
+    like a list but is not one."""
     value = _literal(cell)
     if isinstance(value, Mapping):
         about = cast("Mapping[str, Any]", value)
@@ -415,7 +422,7 @@ def _people(cell: object) -> list[Any] | None:
 
 
 def person(one: object) -> str:
-    """A name: text, an object with a name, or a list of family name, given name, suffix as arXiv's."""
+    """A name: text, an object with a name, or a list of family name, given name, suffix as in arXiv's data."""
     if isinstance(one, list | tuple):
         family, *rest = [_text(part) for part in cast("Sequence[Any]", one)] or [""]
         return " ".join(filter(None, (*rest[:1], family, *rest[1:2])))
@@ -423,13 +430,13 @@ def person(one: object) -> str:
 
 
 def _first(one: object, keys: Sequence[str]) -> object:
-    """The first of an object's values that says anything; None of what is no object."""
+    """The first non-empty value of an object; None if it is not an object."""
     about = cast("Mapping[str, Any]", one) if isinstance(one, Mapping) else {}
     return next((about[key] for key in keys if about.get(key)), None)
 
 
 def _names(text: str) -> list[str] | None:
-    """The names in one text, between semicolons, bars or `and`, else between commas; None for an empty one."""
+    """The names in one text, separated by semicolons, bars or `and`, else by commas; None for an empty one."""
     for mark in (";", "|"):
         if mark in text:
             return [_natural_order(name) for part in text.split(mark) if (name := part.strip())]
@@ -440,12 +447,12 @@ def _names(text: str) -> list[str] | None:
     if len(parts) < 2 or all(" " in part for part in parts):
         return parts or None
     if len(parts) % 2:
-        raise ValueError(f"names cannot be told apart, put a semicolon between them: {text[:60]!r}")
+        raise ValueError(f"cannot separate the names, use semicolons: {text[:60]!r}")
     return [f"{first} {family}" for family, first in zip(parts[::2], parts[1::2], strict=True)]
 
 
 def _is_enumeration(people: Sequence[str]) -> bool:
-    """Whether commas part names, of which `and` only stands before the last: Jo Berg, Al Cole and Cy Dee."""
+    """Whether commas separate names, with `and` only before the last: Jo Berg, Al Cole and Cy Dee."""
     *others, last = people
     if any(name.count(",") > 1 for name in people):
         return True

@@ -1,4 +1,4 @@
-"""unarXive (github.com/IllDepence/unarXive): the papers of arXiv in full, with their bibliographies, as JSON Lines."""
+"""unarXive (github.com/IllDepence/unarXive): full papers of arXiv with their bibliographies, as JSON Lines."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from manyheads.literature.readers.common import mapping, objects, paper, sequenc
 from manyheads.literature.readers.table import person
 
 IDS = {"doi": "doi:", "arxiv_id": "arXiv:"}
-"""What a bibliography's entry is known by elsewhere, and what stands before it in a reference."""
+"""Identifiers of a bibliography's entry, with their prefixes in references."""
 LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3}
 UNNUMBERED = "-1"
 CITED = re.compile(r"\s*\{\{cite:[0-9a-f-]+\}\}(?:,\s*(?=\{\{cite:))?")
@@ -23,9 +23,8 @@ MARKER = re.compile(r"\{\{[a-z]+:[0-9a-f-]+\}\}")
 class UnArXive(Reader):
     """A `Reader` of the dataset.
 
-    A paper's references are the entries of its bibliography as they stand, with the DOI and the arXiv number that
-    the dataset has found for them; introduction and method are told by the headings, see `core_of`. Its year is that of
-    its first version.
+    A paper's references are the entries of its bibliography, with the DOI and the arXiv number that the dataset has for them;
+    introduction and method are detected by headings, see `core_of`. Its year is that of its first version.
     """
 
     kind = "unarXive"
@@ -69,7 +68,7 @@ def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
 
 
 def _sections(body: object, entries: Mapping[str, str]) -> Iterator[Section]:
-    """The paragraphs of each section as one; what a marker stands for, a formula, say, is no text."""
+    """The paragraphs of each section as one, without markers, for example of formulas."""
 
     def heading(paragraph: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(str(paragraph.get(key) or "") for key in ("section", "sec_type", "sec_number"))
@@ -85,7 +84,7 @@ def _sections(body: object, entries: Mapping[str, str]) -> Iterator[Section]:
 
 
 def _reference(given: object) -> str:
-    """An entry as it stands, and what it is known by: the links in it, and ids that the dataset has found."""
+    """An entry, and its identifiers: the links in it, and ids from the dataset."""
     entry = mapping(given)
     links = [mapping(link).get("url") for link in sequence(entry.get("contained_links"))]
     ids = mapping(entry.get("ids"))

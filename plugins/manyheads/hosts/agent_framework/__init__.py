@@ -1,0 +1,42 @@
+"""manyheads on Microsoft Agent Framework (`agent-framework-core`): roles and systems as native agents.
+
+    from manyheads.hosts.agent_framework import VirSciAgent, role_agent
+
+Each system is an agent class: its name and `Agent`. Importing this package is cheap; the framework itself is imported
+when one of the names is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from manyheads.hosts import native_names
+
+if TYPE_CHECKING:
+    from manyheads.hosts.agent_framework.agent import KnowledgeProvider, RoleAgent, role_agent
+    from manyheads.hosts.agent_framework.host import AgentFrameworkHost, service_tool
+    from manyheads.hosts.agent_framework.system import SystemAgent, agent_of
+
+    def __getattr__(name: str) -> type[SystemAgent]: ...
+
+else:
+    _HOMES = {
+        "AgentFrameworkHost": "host",
+        "AgentHost": "host",
+        "KnowledgeProvider": "agent",
+        "RoleAgent": "agent",
+        "SystemAgent": "system",
+        "agent_of": "system",
+        "make_host": "host",
+        "role_agent": "agent",
+        "service_tool": "host",
+    }
+    __getattr__ = native_names(__name__, "agent_framework", _HOMES, "Agent", "system")
+
+__all__ = [
+    "AgentFrameworkHost",
+    "KnowledgeProvider",
+    "RoleAgent",
+    "SystemAgent",
+    "agent_of",
+    "role_agent",
+    "service_tool",
+]

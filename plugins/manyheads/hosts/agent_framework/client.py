@@ -1,0 +1,329 @@
+"""Models as chat clients of Agent Framework: its own client of a provider behind a governor, for a turn or for any agent."""
+
+import json
+from collections.abc import AsyncIterable, Awaitable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
+from uuid import uuid4
+
+from agent_framework import (
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    ResponseStream,
+    normalize_tools,
+)
+from agent_framework import Message as NativeMessage
+from agent_framework.exceptions import ChatClientException
+from agent_framework.observability import ChatTelemetryLayer
+
+from manyheads.config import ModelConfig, Provider
+from manyheads.core import Message
+from manyheads.engine.replying import TOOL_ROUNDS
+from manyheads.errors import ConfigError
+from manyheads.escaping import scrubbed
+from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.models.answers import sound_arguments
+from manyheads.models.fitting import IMAGE
+from manyheads.models.offline import LocalModel
+from manyheads.models.requests import key_of, refuse_unseen
+from manyheads.replies import ReplyModel
+
+T = TypeVar("T")
+Client = BaseChatClient[Any]
+PROVIDERS: dict[str, Provider] = {"Ollama": "ollama", "Anthropic": "anthropic"}
+"""Which provider a client of Agent Framework's speaks to, by a part of its class's name."""
+
+
+def to_native(message: Message) -> NativeMessage:
+    """A message of a thread with its pictures, as the bytes they are."""
+    pictures = (Content.from_data(image.data, image.media_type) for image in message.images)
+    return NativeMessage(message.sender, [Content.from_text(message.text), *pictures])
+
+
+class NativeModel(ServedModel[Client]):
+    """A model of the config with Agent Framework's client; the provider's package is imported when it is chosen."""
+
+    client_type = BaseChatClient
+
+    def open(self) -> Client:
+        config = self.config
+        try:
+            match config.provider:
+                case "openai":
+                    from agent_framework_openai import RawOpenAIChatCompletionClient
+                    from openai import AsyncOpenAI
+
+                    key = key_of(config, self.alias)
+                    sdk: Any = AsyncOpenAI(
+                        api_key=key, base_url=config.address, timeout=config.timeout, max_retries=0
+                    )
+                    client: Client = RawOpenAIChatCompletionClient(config.name, async_client=sdk)
+                case "anthropic":
+                    from agent_framework_anthropic import AnthropicClient  # pyright: ignore[reportMissingImports]
+                    from anthropic import AsyncAnthropic
+
+                    key = key_of(config, self.alias)
+                    sdk = AsyncAnthropic(
+                        api_key=key, base_url=config.address, timeout=config.timeout, max_retries=0
+                    )
+                    client = cast(Any, AnthropicClient)(model=config.name, anthropic_client=sdk)
+                    tap(SimpleNamespace(messages=sdk.beta.messages, _client=sdk._client), config)
+                    return client
+                case _:
+                    from agent_framework_ollama import OllamaChatClient
+                    from ollama import AsyncClient
+
+                    sdk = AsyncClient(host=config.address, timeout=config.timeout)
+                    client = OllamaChatClient(model=config.name, client=sdk)
+        except ModuleNotFoundError as error:
+            package = (error.name or "").replace("_", "-")
+            raise ConfigError(
+                f"models.{self.alias}: provider {config.provider!r} needs {package} on host agent_framework, which is "
+                "not installed",
+                hint=f"pip install {package}, or take the provider's OpenAI-compatible address: provider openai, base_url",
+            ) from error
+        tap(sdk, config)
+        return client
+
+    @staticmethod
+    async def shut(client: Client) -> None:
+        sdk: Any = getattr(client, "client", None) or vars(client)["anthropic_client"]
+        await (sdk.close() if hasattr(sdk, "close") else sdk._client.aclose())
+
+    def borrow(self, ready: Client) -> Client:
+        if not isinstance(ready, GovernedClient):
+            return ready
+        self.local, self.ours = ready.served.local, ready.served.ours
+        return ready.served.client
+
+    @staticmethod
+    def said(message: NativeMessage) -> Message | None:
+        first = message.contents[0] if message.contents else None
+        calls = any(each.type in ("function_call", "function_result") for each in message.contents)
+        if calls or message.role not in ("user", "assistant") or not first or first.type != "text":
+            return None
+        return Message(first.text or "", "assistant" if message.role == "assistant" else "user")
+
+    @staticmethod
+    def saying(message: NativeMessage, text: str) -> NativeMessage:
+        return NativeMessage(message.role, [Content.from_text(text), *message.contents[1:]])
+
+    @staticmethod
+    def describe(client: Client, base: ModelConfig) -> ModelConfig:
+        """A client of the user's keeps its own retries, so the governor makes none."""
+        if isinstance(client, GovernedClient):
+            return client.served.config
+        kind, sdk = type(client).__name__, getattr(client, "client", None)
+        provider = next((name for mark, name in PROVIDERS.items() if mark in kind), "openai")
+        address = getattr(sdk, "base_url", None) or vars(client).get("host")
+        update = {
+            "provider": provider,
+            "name": vars(client).get("model") or kind,
+            "base_url": scrubbed(str(address)) if address else None,
+            # Others than these hand a provider's options to APIs that may not take them.
+            "response_format": base.response_format
+            if "Completion" in kind or provider == "ollama"
+            else False,
+            "retries": 0,
+        }
+        return base.model_copy(update=update)
+
+
+async def _bare(call: Awaitable[T]) -> T:
+    """What a call raises as its SDK raised it: Agent Framework wraps it, and the governor knows the SDKs' errors."""
+    try:
+        return await call
+    except ChatClientException as error:
+        failure = error.__cause__ or error
+    raise failure  # with its own cause, which `from` would overwrite
+
+
+class GovernedClient(
+    FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], ChatTelemetryLayer[Any], BaseChatClient[Any]
+):
+    """A client over a model that is shared with others; for one turn, or for the life of a role's agent.
+
+    Args:
+        served: the model.
+        ledger: where usage, notes and failures of tools are kept.
+        reply_type: the reply that is asked for in the one turn that it serves; None where it serves any agent.
+
+    Attributes:
+        text: the last answer's, without what Agent Framework puts in its place.
+        wants_tools: whether the last answer asked for tools.
+    """
+
+    OTEL_PROVIDER_NAME = "manyheads"
+
+    def __init__(
+        self, served: ServedModel[Client], ledger: Ledger, reply_type: type[ReplyModel] | None = None
+    ) -> None:
+        own = served.client if isinstance(served.client, FunctionInvocationLayer) else None
+        middleware: list[Any] = (
+            [*own.function_middleware, *vars(own).get("chat_middleware", ())] if own else []
+        )
+        super().__init__(
+            middleware=middleware,
+            function_invocation_configuration={
+                "max_iterations": TOOL_ROUNDS,
+                # The model is told each time; a turn ends by its rounds.
+                "max_consecutive_errors_per_request": TOOL_ROUNDS,
+            },
+        )
+        self.served, self.ledger, self.model = served, ledger, served.config.name
+        self.text, self.wants_tools = "", False
+        self._reply_type, self._ids = reply_type, set[str]()
+
+    def _inner_get_response(
+        self,
+        *,
+        messages: Sequence[NativeMessage],
+        stream: bool,
+        options: Mapping[str, Any],
+        **kwargs: Any,
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        """One governed request; a stream gives the answer as one chunk: words already shown could not be taken back.
+
+        Raises:
+            ConfigError: the messages do not fit the model's context, or hold images that it cannot see.
+            ModelError: the server cannot be reached, refuses, or answers nonsense.
+        """
+        answer = self._answer(messages, dict(options))
+        if not stream:
+            return answer
+
+        async def chunks() -> AsyncIterable[ChatResponseUpdate]:
+            response = await answer
+            for message in response.messages:
+                yield ChatResponseUpdate(
+                    contents=message.contents, role=cast(Any, message.role), model=response.model,
+                    response_id=response.response_id, finish_reason=cast(Any, response.finish_reason),
+                )  # fmt: skip
+
+        return self._build_response_stream(chunks())
+
+    async def _answer(self, messages: Sequence[NativeMessage], options: dict[str, Any]) -> ChatResponse[Any]:
+        served, config = self.served, self.served.config
+        if options.get("tool_choice") == "none" and config.provider != "anthropic":
+            options.pop("tools", None)  # Anthropic wants them in every request of a thread that holds calls
+        if not (tools := normalize_tools(options.get("tools"))):
+            options.pop("tool_choice", None)
+        pictures = sum(each.type in ("data", "uri") for message in messages for each in message.contents)
+        refuse_unseen(served.alias, config, images=bool(pictures))
+        system = str(options.get("instructions") or "")
+        more = (
+            len(system.encode()) // 4 + sum(len(str(_schema(tool))) // 4 for tool in tools) + IMAGE * pictures
+        )
+        for result in (each for message in messages for each in message.contents):
+            if result.type == "function_result" and result.exception:
+                _say(result, result.exception)
+
+        async def count(messages: Sequence[NativeMessage]) -> int:
+            return more + size_of(messages)
+
+        async def send(
+            fitting: Sequence[NativeMessage], tokens: int, form: Mapping[str, Any]
+        ) -> ChatResponse[Any]:
+            if served.local:
+                return await _answer_here(served.local, system, fitting, self.ledger)
+            settings = served.settings(tokens) if served.ours else {}
+            if (
+                config.provider == "openai" and "max_tokens" in settings
+            ):  # it would be sent under another name
+                settings["extra_body"] = {"max_tokens": settings.pop("max_tokens")}
+            if config.provider == "anthropic":  # its client leaves out a temperature, with a warning
+                settings = {
+                    "extra_body": settings,
+                    **({"max_tokens": limit} if (limit := config.max_tokens) else {}),
+                }
+            call: Any = served.client._inner_get_response(
+                messages=fitting, stream=False, options={**options, **settings, **form}
+            )
+            response = await served.counted(_bare(call), self.ledger, tokens, _spent)
+            for each in calls_of(response):
+                each.arguments = sound_arguments(each.name or "", _as_text(each.arguments))
+            return response
+
+        response = await served.request(
+            messages, count, send, self.ledger, self._reply_type, tools=bool(tools)
+        )
+        calls = calls_of(response)
+        self.text, self.wants_tools = response.text, bool(calls)
+        for call in calls:
+            # Results are matched with calls by their ids, which some servers use again.
+            if not call.call_id or call.call_id in self._ids:
+                call.call_id = uuid4().hex[:9]
+            self._ids.add(call.call_id)
+        return response
+
+    async def close(self) -> None:
+        """Release the connections of a model that was made from a config."""
+        await self.served.close()
+
+
+def size_of(messages: Sequence[NativeMessage]) -> int:
+    """About how many tokens messages have: one for four bytes of text."""
+    texts = (
+        f"{each.text or ''}{each.result or ''}{each.arguments or ''}"
+        for message in messages
+        for each in message.contents
+    )
+    return sum(len(text.encode()) for text in texts) // 4
+
+
+def calls_of(response: ChatResponse[Any]) -> list[Content]:
+    return [
+        each for message in response.messages for each in message.contents if each.type == "function_call"
+    ]
+
+
+def _spent(response: ChatResponse[Any]) -> tuple[int, int, object, bool]:
+    spent = response.usage_details or {}
+    read, written = spent.get("input_token_count") or 0, spent.get("output_token_count") or 0
+    return read, written, response.text, response.finish_reason == "length"
+
+
+def _schema(tool: Any) -> object:
+    return tool.to_json_schema_spec() if hasattr(tool, "to_json_schema_spec") else tool
+
+
+def _as_text(arguments: object) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+
+
+def _say(result: Content, text: str) -> None:
+    """Tell the model what is wrong: Agent Framework says that something is."""
+    result.result, result.items = text, [Content.from_text(text)]
+
+
+async def _answer_here(
+    local: LocalModel, system: str, messages: Sequence[NativeMessage], ledger: Ledger
+) -> ChatResponse[Any]:
+    """The answer of a model in this process; results of tool calls are only counted."""
+    thread, answered = list[Message](), 0
+    systems = [system, *(message.text for message in messages if message.role == "system")]
+    for message in messages:
+        answered += sum(each.type == "function_result" for each in message.contents)
+        if message.role in ("user", "assistant") and message.text:
+            thread.append(Message(message.text, "assistant" if message.role == "assistant" else "user"))
+    raw = await local.complete("\n".join(filter(None, systems)), thread, answered)
+    ledger.enter(raw.usage, raw.model, raw.truncated)
+    calls = [
+        Content.from_function_call(
+            f"call_{answered + number}", call.name, arguments=json.dumps(call.arguments)
+        )
+        for number, call in enumerate(raw.tool_calls if not raw.text else ())
+    ]
+    return ChatResponse(
+        messages=NativeMessage("assistant", calls or [Content.from_text(raw.text)]),
+        model=raw.model,
+        finish_reason="tool_calls" if calls else "length" if raw.truncated else "stop",
+        usage_details={
+            "input_token_count": raw.usage.input_tokens,
+            "output_token_count": raw.usage.output_tokens,
+        },
+    )

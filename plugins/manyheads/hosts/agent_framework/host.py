@@ -1,0 +1,178 @@
+"""Agent Framework as a host: each turn is a run of a fresh `Agent` with its tool loop and its context provider."""
+
+import json
+import logging
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from agent_framework import (
+    Agent,
+    AgentResponse,
+    AgentSession,
+    ContextProvider,
+    FunctionTool,
+    SessionContext,
+    SupportsAgentRun,
+)
+from agent_framework import Message as NativeMessage
+from pydantic import BaseModel, ValidationError
+
+from manyheads.config import ModelConfig
+from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, Usage, safe_name
+from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, with_passage
+from manyheads.errors import ModelError, UserError
+from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel, to_native
+from manyheads.hosts.bridge import AnyConfig
+from manyheads.hosts.bridge import service_tool as tool_of_service
+from manyheads.hosts.clients import ClientHost, Ledger
+
+
+class CoreTool(FunctionTool):
+    """A tool function of the core for Agent Framework's agents; a user's mistake in it ends the turn.
+
+    Args:
+        tool: the tool.
+        ledger: told of an error that must end the turn.
+    """
+
+    def __init__(self, tool: Tool, ledger: Ledger) -> None:
+        async def run(**arguments: Any) -> str:
+            try:
+                return await tool.run(tool.arguments.model_validate(arguments))
+            except ValidationError as error:
+                raise ValueError(tool.explain(error)) from error
+            except UserError as error:
+                ledger.fail(error)
+                raise
+
+        super().__init__(
+            name=tool.name, description=tool.description, func=run, input_model=_schema_of(tool.arguments)
+        )
+
+    def _prepare_arguments(self, arguments: Any) -> dict[str, Any]:
+        """Left to the tool, which says in its own words what is wrong; Agent Framework says that something is."""
+        return dict(arguments or {})
+
+
+@cache
+def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
+    return arguments.model_json_schema()
+
+
+def calls_in(messages: Sequence[NativeMessage]) -> tuple[ToolCall, ...]:
+    """Every tool call in an agent's messages with its result, in the order they were asked for."""
+    contents = [each for message in messages for each in message.contents]
+    results = {each.call_id: each for each in contents if each.type == "function_result"}
+    calls: list[ToolCall] = []
+    for call in contents:
+        if call.type != "function_call":
+            continue
+        result, arguments = results.get(call.call_id), call.arguments
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments or "{}")
+            except json.JSONDecodeError:
+                arguments = {"unreadable": arguments}
+        failed = result is None or result.exception is not None
+        text = "" if result is None else str(result.exception or result.result or "")
+        given = dict(arguments) if isinstance(arguments, dict) else {"unreadable": str(arguments)}
+        calls.append(ToolCall(name=call.name or "", arguments=given, result=text, failed=failed))
+    return tuple(calls)
+
+
+class Recollection(ContextProvider):
+    """Puts what a turn's hook recalls behind the question in its own message, before the form of the reply."""
+
+    def __init__(self, recall: Recall, turn: Turn[Any]) -> None:
+        super().__init__("manyheads")
+        self._recall, self._turn = recall, turn
+
+    async def before_run(self, *, context: SessionContext, **more: Any) -> None:
+        """See `ContextProvider.before_run`."""
+        if passage := await self._recall(self._turn):
+            asked = context.input_messages[-1]
+            text = with_passage(self._turn, asked.contents[0].text or "", passage)
+            context.input_messages[-1] = NativeModel.saying(asked, text)
+
+
+class AgentFrameworkHost(ClientHost[Client]):
+    """A `core.Host` on Agent Framework; see `ClientHost`."""
+
+    framework, serves = "agent_framework", NativeModel
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        """One run of an `Agent`.
+
+        Raises:
+            ModelError: the model does nothing but call tools.
+        """
+        speaker, model = turn.speaker, self.model(turn.speaker.model)
+        ledger = Ledger(model=model.config.name, warn=warn)
+        client = GovernedClient(model, ledger, turn.reply_type)
+        agent = Agent(
+            client,
+            speaker.system or None,
+            name=speaker.name,
+            description=speaker.role,
+            tools=[CoreTool(tool, ledger) for tool in turn.tools if model.config.calls_tools] or None,
+            context_providers=[Recollection(self._recall, turn)] if turn.recall is not None else None,
+        )
+        response = await agent.run([to_native(message) for message in thread])
+        if client.wants_tools:
+            raise ModelError(
+                f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
+                hint="try another model, or resume the run",
+            )
+        return Raw(client.text, ledger.model, ledger.usage, calls_in(response.messages), ledger.truncated)
+
+
+class AgentHost(StructuredHost):
+    """Asks one agent of Agent Framework in one session: of a thread it is told the last message alone.
+
+    Args:
+        agent: any agent; its model is counted where it is one of ours, or says what an answer has cost.
+    """
+
+    def __init__(self, agent: SupportsAgentRun, attempts: int = 3) -> None:
+        super().__init__(attempts)
+        client: Any = getattr(agent, "client", None)
+        self._agent, self._session = agent, getattr(agent, "chat", None) or AgentSession()
+        self._client = client if isinstance(client, GovernedClient) else None
+        known = isinstance(client, NativeModel.client_type)
+        name = agent.name or type(agent).__name__
+        self.config = (
+            NativeModel.describe(client, ModelConfig()) if known else ModelConfig(name=safe_name(name))
+        )
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        ledger = self._client.ledger if self._client else Ledger(model=self.config.name)
+        before = ledger.usage
+        response: AgentResponse[Any] = await self._agent.run(to_native(thread[-1]), session=self._session)
+        spent = response.usage_details or {}
+        usage = ledger.usage - before if self._client else Usage(
+            input_tokens=spent.get("input_token_count") or 0,
+            output_tokens=spent.get("output_token_count") or 0,
+            calls=1,
+        )  # fmt: skip
+        text = response.messages[-1].text if response.messages else ""
+        return Raw(text, ledger.model, usage, calls_in(response.messages), ledger.truncated)
+
+
+make_host = AgentFrameworkHost
+
+
+def service_tool(
+    name: str, model: Client | ModelConfig | str | None = None, config: AnyConfig = None
+) -> CoreTool:
+    """A part of a system's work as a tool of Agent Framework, for any agent: `service_tool("critique_figure", client)`.
+
+    `manyheads.hosts.bridge.service_tool` says what a tool does with its arguments. A client that is given stays open.
+    """
+    return CoreTool(tool_of_service(name, AgentFrameworkHost, model, config), Ledger())
+
+
+# Agent Framework's log says of each error of a tool that it tells the model of it.
+logging.getLogger("agent_framework").addFilter(
+    lambda record: "returning an error result to the model" not in str(record.msg)
+)

@@ -1,0 +1,207 @@
+"""Each system as an agent of Agent Framework of its own, for workflows: one run of the system is one run of the agent."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+from uuid import uuid4
+
+from agent_framework import (
+    AgentResponse,
+    AgentResponseUpdate,
+    AgentSession,
+    BaseAgent,
+    Content,
+    ResponseStream,
+)
+from agent_framework._types import normalize_messages
+
+from manyheads.config import ModelConfig
+from manyheads.core import Usage, safe_name
+from manyheads.core.events import AnyEvent, Result, Said
+from manyheads.errors import ConfigError
+from manyheads.hosts.agent_framework.client import Client
+from manyheads.hosts.agent_framework.host import AgentFrameworkHost
+from manyheads.hosts.bridge import (
+    AnyConfig,
+    Given,
+    Runs,
+    RunState,
+    about,
+    native_class,
+    next_event,
+    one_model,
+    outcome,
+    sentence,
+    system_called,
+)
+
+Emit = Literal["all", "final"]
+
+
+class SystemAgent(BaseAgent):
+    """A system of manyheads as an agent of Agent Framework; `agent_of` makes the subclass of a system.
+
+    It stands wherever the framework takes an agent: `WorkflowBuilder`, sequential and group-chat workflows, `as_tool`.
+    Each run has a folder of its own under `out`; one that was cancelled or failed goes on when the same is asked again,
+    or nothing, also in a session that was saved: `session.to_dict()` keeps where it stands.
+
+        VirSciAgent("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
+
+    Args:
+        config: a config, its data, its file, or the name of one that ships; the system's own when left out.
+        sets: settings laid on it, each `a.b=c` as the command line takes them.
+        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of Agent Framework's, which
+            stays yours and keeps its own retries.
+        model_client: the same, by AutoGen's word.
+        out: where run folders are made.
+        emit: `all` messages, or only the `final` one, so that a surrounding chat stays short.
+        name: of the agent in workflows; the class's when left out.
+        listens_to: the name of the speaker whose messages count; those of all when left out.
+        changes: keys of the config, laid on it last.
+
+    Raises:
+        ConfigError: the config is not valid or is another system's, or the model is none.
+    """
+
+    system: ClassVar[str]
+    about: ClassVar[str]
+
+    def __init__(
+        self,
+        config: AnyConfig = None,
+        *sets: str,
+        model: Client | ModelConfig | str | None = None,
+        model_client: Client | ModelConfig | str | None = None,
+        out: str | Path = "runs",
+        emit: Emit = "all",
+        name: str | None = None,
+        listens_to: str | None = None,
+        **changes: Any,
+    ) -> None:
+        chosen = one_model(type(self).__name__, model, model_client)
+        self._runs = Runs(
+            self, config, sets, changes, AgentFrameworkHost, chosen, out, RunState(), listens_to
+        )
+        self.config, self._emit, self._running = self._runs.config, emit, False
+        super().__init__(name=safe_name(name or type(self).__name__), description=self.about)
+
+    def run(
+        self,
+        messages: Any = None,
+        *,
+        stream: bool = False,
+        session: AgentSession | None = None,
+        **more: Any,
+    ) -> Any:
+        """Run the system; an `AgentResponse`, or with `stream` the updates as they come.
+
+        Args:
+            messages: the last one is the topic or the text to review, whoever said it, and events say so; where the system takes several, each is
+                one: an abstract of a background, or the target of a ranking and its ideas. Never the name of a file.
+            session: keeps where the run stands, so that it goes on in a later one.
+
+        Raises:
+            UserError: something is wrong that the user can mend; types are kept.
+        """
+        updates: ResponseStream[AgentResponseUpdate, AgentResponse[Any]] = ResponseStream(
+            self._updates(messages, session), finalizer=AgentResponse.from_updates
+        )
+        return updates if stream else updates.get_final_response()
+
+    async def _updates(
+        self, messages: Any, session: AgentSession | None
+    ) -> AsyncGenerator[AgentResponseUpdate, None]:
+        if self._running:
+            raise ConfigError(f"{self.name} is running", hint="make another agent for another run")
+        if session and (state := session.state.get(self._key)):
+            self.load_state(state)
+        given = [Given(each.author_name or each.role, each.text) for each in normalize_messages(messages)]
+        run, self._running = self._runs.begin(given), True
+        try:
+            async with aclosing(run) as events:
+                while event := await next_event(events, None):
+                    if update := self._update(event):
+                        yield update
+        finally:
+            self._running = False
+            if session:
+                session.state[self._key] = self.save_state()
+
+    @property
+    def _key(self) -> str:
+        return f"manyheads.{self.name}"
+
+    def _update(self, event: AnyEvent) -> AgentResponseUpdate | None:
+        """An event as a message of its own; None where there is nothing to show.
+
+        Its properties are for programs, see `about`. The usage of a reply stands on its message.
+        """
+        last = isinstance(event, Result)
+        text = outcome(event) if last else sentence(event)
+        if not text or (self._emit == "final" and not last):
+            return None
+        contents, usage, metadata = [Content.from_text(text)], None, about(event)
+        if isinstance(event, Said):
+            usage = event.usage
+        elif last and self._emit == "final":
+            usage = Usage.model_validate(event.data.get("usage", {}))
+        if usage and usage.tokens:
+            contents.append(
+                Content.from_usage(
+                    {
+                        "input_token_count": usage.input_tokens,
+                        "output_token_count": usage.output_tokens,
+                        "total_token_count": usage.tokens,
+                    }
+                )
+            )
+        speaker = metadata["speaker"]
+        return AgentResponseUpdate(
+            contents=contents,
+            role="assistant",
+            author_name=safe_name(speaker) if speaker else self.name,
+            message_id=uuid4().hex,
+            additional_properties=dict(metadata),
+        )
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the last run."""
+        return self._runs.folder
+
+    def pause(self) -> None:
+        """Let turns under way finish and begin no other, until `resume`."""
+        self._runs.pause()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._runs.resume()
+
+    def save_state(self) -> dict[str, Any]:
+        """What a new agent needs to go on with this one's run, as JSON data."""
+        return self._runs.state.model_dump(mode="json")
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take over another agent's run; the next run goes on with it if it is not finished.
+
+        Raises:
+            ConfigError: it is no state of this system's agent, or of another version.
+            JournalError: the folder of the unfinished run is gone, or holds another system's run.
+        """
+        self._runs.load(state)
+
+
+@cache
+def agent_of(system: str) -> type[SystemAgent]:
+    """The agent class of a system: `VirSciAgent` of `virsci`.
+
+    Raises:
+        ConfigError: there is no such system.
+    """
+    return native_class(SystemAgent, system, "Agent")
+
+
+def __getattr__(name: str) -> type[SystemAgent]:
+    return agent_of(system_called(name, "Agent"))

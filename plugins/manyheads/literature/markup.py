@@ -1,0 +1,125 @@
+"""Titles and abstracts as plain text: without the HTML, JATS and MathML of publishers, and without LaTeX's letters."""
+
+import html
+import re
+from contextlib import suppress
+from html.parser import HTMLParser
+
+from manyheads.literature.readers.bibtex import NotTeXError, plain_text
+
+_INLINE = (
+    "a abbr b big bold break cite code em ext-link font i inline-formula italic kbd monospace named-content overline "
+    "s sc scp small span strike strong styled-content sub sup tt u underline uri xref"
+)
+_BLOCK = "br div disp-formula h[1-6] hr li list list-item ol p sec section td th title tr ul"
+_MATH = (
+    "alternatives annotation annotation-xml math menclose merror mfenced mfrac mi mn mo mover mpadded mphantom mroot mrow "
+    "mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover semantics tex-math"
+)
+_TAG = re.compile(
+    rf"(</?(?:(?:jats|mml|m|ns\d*):[a-z][a-z-]*|{'|'.join(f'{_INLINE} {_BLOCK} {_MATH}'.split())})(?:\s[^<>]*)?/?>)",
+    re.IGNORECASE,
+)
+"""What is a tag; any other `<` is a sign of the text."""
+_SPACED = re.compile(rf"(?:{'|'.join(_BLOCK.split())})")
+_BETWEEN = {
+    "msup": "^",
+    "mover": "^",
+    "msub": "_",
+    "munder": "_",
+    "mfrac": "/",
+    "msubsup": "_^",
+    "munderover": "_^",
+}
+"""What stands between the parts of a formula."""
+_FORMULAS = ("math", "alternatives", "inline-formula", "disp-formula")
+_HEADINGS = ("abstract", "summary")
+_DOCUMENT = re.compile(r"\\begin\{document\}(.*?)\\end\{document\}", re.DOTALL)
+_LATEX = re.compile(
+    r"\\(?:[\"'`^~=.%&_#]|(?:emph|text(?:it|bf|sc|tt|rm|sf)|url|mbox|[uvHckr]\s*\{|ss|ae|oe|aa|AE|OE|AA|[oOlLij])(?![A-Za-z]))"
+)
+_BROKEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """The text without markup, its entities and accents as letters; formulas in LaTeX stay between their dollars."""
+    if "&" in text:
+        text = html.unescape(html.unescape(text))  # some publishers escape what is escaped already
+    if _TAG.search(text):
+        reader = _Reader()
+        # Between tags, a sign is a sign: `p < 0.05`.
+        reader.feed(
+            "".join(one if at % 2 else html.escape(one, False) for at, one in enumerate(_TAG.split(text)))
+        )
+        reader.close()
+        text = " ".join("".join(reader.parts).split())
+    if _LATEX.search(text):
+        with suppress(NotTeXError):
+            text = plain_text(text).replace(r"\&", "&").replace(r"\%", "%")
+    return _BROKEN.sub("", text).strip()
+
+
+class _Reader(HTMLParser):
+    """Collects the text of a title or an abstract in `parts`."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts = list[str]()
+        self._open = list[tuple[str, int, int]]()
+        """Of each open element its name, the number of its children so far, and where its text begins."""
+        self._formula_end = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        name = tag.rpartition(":")[2]
+        if self._open:
+            above, children, start = self._open[-1]
+            self._open[-1] = above, children + 1, start
+            if 0 < children <= len(signs := _BETWEEN.get(above, "")):
+                self.parts.append(signs[children - 1])
+        if _SPACED.fullmatch(name):
+            self.parts.append(" ")
+        elif name == "sup" and "".join(self.parts)[-1:].isdigit():
+            self.parts.append("^")
+        if name not in ("br", "hr", "break", "mspace"):
+            tex = name == "annotation" and "tex" in (dict(attrs).get("encoding") or "")
+            self._open.append(("tex" if tex else name, 0, len(self.parts)))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        name = tag.rpartition(":")[2]
+        names = [{"tex": "annotation"}.get(one, one) for one, _, _ in self._open]
+        if name not in names:
+            return
+        place = len(names) - 1 - names[::-1].index(name)
+        opened, _, start = self._open[place]
+        del self._open[place:]
+        said = "".join(self.parts[start:]).strip()
+        if opened in ("tex", "tex-math"):
+            self._formula(said, start)
+        elif opened in ("annotation", "annotation-xml"):
+            del self.parts[start:]
+        elif opened in _FORMULAS and start < self._formula_end:
+            del self.parts[self._formula_end :]
+        elif opened == "title":
+            heading = (
+                ""
+                if said.casefold().rstrip(":.") in _HEADINGS
+                else f"{said}{'' if said[-1:] in '.:?!' else ':'}"
+            )
+            self.parts[start:] = [heading]
+        if _SPACED.fullmatch(name):
+            self.parts.append(" ")
+
+    def _formula(self, said: str, begin: int) -> None:
+        """A formula in LaTeX stands for the same formula in MathML, before it or after it."""
+        if found := _DOCUMENT.search(said):
+            said = found[1]
+        places = [start for name, _, start in self._open if name in _FORMULAS]
+        self.parts[min([*places, begin]) :] = [f"${said.strip().strip('$').strip()}$"]
+        self._formula_end = len(self.parts)
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)

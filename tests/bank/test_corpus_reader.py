@@ -67,7 +67,7 @@ def test_an_affiliation_is_given_only_where_it_is_clear_whose_it_is(
         ("[1, 2]", "json", "not an object"),
         (b'{"id": "caf\xe9"}', "encoding", ""),
         (paper(id=...), "id", "missing"),
-        (paper(id=17), "id", "not a text"),
+        (paper(id=1.5), "id", "not a text"),
         (paper(title=" "), "title", "empty"),
         (paper(abstract=...), "abstract", "missing"),
         (paper(authors="Ansel Okafor"), "authors", "not a list"),
@@ -77,7 +77,6 @@ def test_an_affiliation_is_given_only_where_it_is_clear_whose_it_is(
         (paper(year=10**30), "year", ""),
         (paper(year=20100), "year", "more than 2100"),
         (paper(year=True), "year", "not a whole number"),
-        (paper(citations=-1), "citations", "less than 0"),
         (paper(author_ids=["1"]), "author_ids", ""),
         (paper(author_ids=[1, 2]), "author_ids.0", "not a text"),
         (paper(keywords=[3]), "keywords.0", "not a text"),
@@ -106,14 +105,19 @@ def test_all_broken_lines_are_counted_and_logged_though_few_are_told(tmp_path: P
     assert rejects.summary().endswith("and 27 more")
 
 
+def test_a_numeric_id_is_a_text_and_a_count_below_0_unknown(tmp_path: Path) -> None:
+    [one], rejects = read(write_corpus(tmp_path / "papers.jsonl", [paper(id=17, citations=-1)]))
+    assert (one.id, one.citations, rejects.total) == ("17", None, 0)
+
+
 def test_a_null_abstract_is_an_absent_one(tmp_path: Path) -> None:
     assert read(write_corpus(tmp_path / "papers.jsonl", [paper(abstract=None)]))[0][0].abstract == ""
 
 
 WRONG_FILES = {
-    "nothing.jsonl": (b"\n\n", "no line in it"),
-    "table.csv": (b"id,title\n1,x\n" * 2000, "are no papers: line 1, json"),
-    "array.json": (json.dumps([paper(1), paper(2)]).encode(), "are no papers"),
+    "nothing.jsonl": (b"\n\n", "contains no line"),
+    "table.csv": (b"id,title\n1,x\n" * 2000, "are not papers: line 1, json"),
+    "array.json": (json.dumps([paper(1), paper(2)]).encode(), "are not papers"),
     "picture.jsonl.gz": (b"\x89PNG\r\n", "not gzip"),
     "wide.jsonl": (json.dumps(paper()).encode("utf-16"), "UTF-16"),
     "west.jsonl": ("\n".join(json.dumps(paper(title="Café"), ensure_ascii=False) for _ in range(9)).encode("latin1"), "not UTF-8"),
@@ -198,7 +202,10 @@ def test_a_place_names_what_is_counted_and_the_file_if_there_are_several() -> No
 
 def test_a_zip_of_one_file_is_read_and_one_of_several_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "papers.zip"
-    for names, error in ((["a.jsonl", "__MACOSX/a.jsonl"], None), (["a.jsonl", "b.jsonl"], "holds 2 files")):
+    for names, error in (
+        (["a.jsonl", "__MACOSX/a.jsonl"], None),
+        (["a.jsonl", "b.jsonl"], "contains 2 files"),
+    ):
         with zipfile.ZipFile(path, "w") as archive:
             for name in names:
                 archive.writestr(name, json.dumps(paper()))

@@ -315,7 +315,9 @@ def test_cases_without_end_are_not_read() -> None:
     [
         (['{"id": "a", "about": 3}'], "about"),
         (["{"], "cases.jsonl:1: not valid JSON"),
-        (['{"topic": "x"}'], "cases.jsonl:1: "),
+        (['{"topic": "x"}'], "cases.jsonl:1: .*id is missing"),
+        (['{"id": 1.5, "topic": "x"}'], "cases.jsonl:1: .*id is not a text"),
+        (['{"id": 1, "topic": "x"}', '{"id": "1", "topic": "y"}'], "cases.jsonl:2: .*'1'"),
         (['{"id": "a"}', "", '{"id": "a"}'], "cases.jsonl:3: .*'a'"),
         (["", " "], "no cases"),
         (["[" * 50_000], "cases.jsonl:1: not valid JSON: nested too deep"),

@@ -79,6 +79,11 @@ def _reference(one: object) -> str:
     return str(one).strip() if isinstance(one, str | int) and not isinstance(one, bool) else ""
 
 
+def _known_count(value: object) -> object:
+    """A count of citations; datasets write -1 for one that they do not know."""
+    return None if type(value) is int and value < 0 else value
+
+
 _Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 _Name = Annotated[_Text, AfterValidator(lambda name: " ".join(name.split()))]
 _Names = Annotated[tuple[_Name, ...], Field(strict=False)]
@@ -102,14 +107,15 @@ class RawPaper(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
-    id: _Text
+    id: Annotated[_Text, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+    """Numbers are taken as text."""
     title: _Text
     abstract: Annotated[str, _OR_BLANK]
     byline: Annotated[_Names, Field(alias="authors")]
     author_ids: _Ids = ()
     year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR)]
-    citations: Annotated[int | None, Field(ge=0)] = None
-    """None if unknown: never taken for 0."""
+    citations: Annotated[int | None, BeforeValidator(_known_count)] = None
+    """None if unknown, as some datasets write by a number below 0: never taken for 0."""
     venue: str | None = None
     keywords: _Terms = ()
     affiliations: _Terms = ()

@@ -63,8 +63,8 @@ class Collection(Closing):
 
     @classmethod
     def create(cls, place: str | Path, embedder: Embedder, *, name: str = PAPERS) -> Self:
-        """A new collection in a folder, on a Qdrant server (URL) or in `:memory:`. Raises `CorpusError` if it exists, or the place
-        cannot be written or reached."""
+        """A new collection in a folder, on a Qdrant server (URL) or in `:memory:`. Raises `CorpusError` if it exists, or
+        the place cannot be written or reached."""
         need_extra("corpus", "a knowledge bank")
         schema = Schema(embedder.name, embedder.dim, cls.integers, cls.keywords, cls.names)
         if address := _address(place):

@@ -351,9 +351,11 @@ def read_cases(path: Path, key: str | None = None) -> dict[str, dict[str, Any]]:
             raise ConfigError(f"{where}: not valid JSON: {error}") from error
         keys = cast(dict[str, Any], data) if isinstance(data, dict) else {}
         case = keys.pop(ID, None)
+        case = str(case) if type(case) is int else case
         if not isinstance(case, str) or not case.strip():
             raise ConfigError(
-                f"{where}: not a case", hint='such as {"id": "robots", "topic": "Robots that learn"}'
+                f"{where}: not a case: {ID} is {'missing' if case is None else 'not a text or a whole number'}",
+                hint='such as {"id": "robots", "topic": "Robots that learn"}',
             )
         if not isinstance(keys.pop(ABOUT, ""), str):
             raise ConfigError(f"{where}: {ABOUT} must be a text for readers")

@@ -72,6 +72,7 @@ def test_a_publication_is_read_with_all_its_fields(tmp_path: Path) -> None:
         ({"venue": ""}, "venue", None),
         ({"n_citation": ...}, "citations", None),
         ({"n_citation": 0}, "citations", 0),
+        ({"n_citation": -1}, "citations", None),
         ({"abstract": ...}, "abstract", ""),
         ({"keywords": None}, "keywords", ()),
         ({"authors": [{"name": "", "id": ""}, {"name": "", "id": "a9"}]}, "keys", ("a9",)),
@@ -95,7 +96,6 @@ def test_what_a_version_lacks_or_writes_otherwise(
         (row(year=...), "year"),
         (row(year="soon"), "year"),
         (row(authors=...), "authors"),
-        (row(n_citation=-1), "citations"),
     ],
 )
 def test_a_broken_line_is_named_by_file_line_and_field(
@@ -155,8 +155,8 @@ LATIN1 = row(title="Café")
 WRONG: list[tuple[str, Damage, str]] = [
     ("pub.zip", lambda data: data[:-40], "cannot be read: "),
     ("pub.zip", lambda data: data[:200] + b"\xff" * 50 + data[250:], "cannot be read: .*decompressing"),
-    ("pub.json", lambda data: data[:0], "no line in it"),
-    ("pub.json", lambda data: b"id;title\n" * 3 + data[:0], "3 of 3 lines are no papers: line 1, json"),
+    ("pub.json", lambda data: data[:0], "contains no line"),
+    ("pub.json", lambda data: b"id;title\n" * 3 + data[:0], "3 of 3 lines are not papers: line 1, json"),
     (
         "pub.json",
         lambda data: data[:0] + json.dumps(LATIN1, ensure_ascii=False).encode("latin1"),

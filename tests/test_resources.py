@@ -55,7 +55,7 @@ def test_the_first_folder_that_holds_a_file_wins(tmp_path: Path, monkeypatch: py
 def test_names_stay_inside_their_folder(tmp_path: Path, name: str) -> None:
     place(tmp_path, "secret")
     place(tmp_path, "prompts/a/x")
-    with pytest.raises(ConfigError, match="stays inside"):
+    with pytest.raises(ConfigError, match="stay inside"):
         Resources((tmp_path,)).find("prompts", name)
 
 

@@ -233,7 +233,7 @@ def test_problems_name_the_prompt_and_the_variable(roles: Roles, folder: Path) -
     assert (
         first
         == second
-        == f"{folder / 'prompts/critic/judge.md.j2'}: uses the variable 'wrok', but its task gives work"
+        == f"{folder / 'prompts/critic/judge.md.j2'}: uses the variable 'wrok', but its task has work"
     )
 
 
@@ -247,7 +247,7 @@ def test_problems_name_the_prompt_and_the_variable(roles: Roles, folder: Path) -
         (CRITIC.replace("reply: Vote", "replly: Vote"), r"tasks\.judge\.reply: field required"),
         (CRITIC.replace("reply: Vote", "reply: Vot"), "no such reply type 'Vot'"),
         (CRITIC.replace("name: critic", "name: Critic"), "name: string should match"),
-        (CRITIC.replace("name: critic", "name: other"), "name is 'other', the file says 'critic'"),
+        (CRITIC.replace("name: critic", "name: other"), "name is 'other', but the file is called 'critic'"),
         (CRITIC.replace("description: Finds fault.\n", ""), "description: field required"),
     ],
 )

@@ -41,11 +41,11 @@ def test_lines_are_texts_of_their_own(tmp_path: Path) -> None:
     path = written(tmp_path / "many.jsonl", '{"abstract": "One"}\n\n{"abstract": "Two"}\n')
     found = read_subjects(path)
     assert [(each.source, each.text) for each in found] == [(f"{path}:1", "One"), (f"{path}:3", "Two")]
-    with pytest.raises(SubjectError, match="holds 2 texts"):
+    with pytest.raises(SubjectError, match="has 2 texts"):
         read_subject(path)
     assert [read_subject(Path(each.source)) for each in found] == found
     for strange in (f"{path}:2", f"{path}:9"):
-        with pytest.raises(SubjectError, match=f"{strange}: no such line"):
+        with pytest.raises(SubjectError, match=f"{strange}: this line does not exist"):
             read_subject(Path(strange))
     for strange in (f"{path}:0", f"{path}:x"):
         with pytest.raises(SubjectError, match="No such file"):
@@ -90,11 +90,11 @@ def test_what_is_no_text_is_refused_by_name(
 
 
 def test_a_run_without_an_abstract_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SubjectError, match=r"no run folder \(it has no result.json\)") as strange:
+    with pytest.raises(SubjectError, match=r"not a run folder \(it has no result.json\)") as strange:
         read_subject(tmp_path)
     assert "resume" not in str(strange.value)
     written(tmp_path / "config.yaml", "system: virsci")
-    with pytest.raises(SubjectError, match=r"no finished run \(it has no result.json\)") as begun:
+    with pytest.raises(SubjectError, match=r"not a finished run \(it has no result.json\)") as begun:
         read_subject(tmp_path)
     assert begun.value.hint == f"manyheads resume {tmp_path}"
     written(tmp_path / "result.json", today({"system": "conference-review", "reviews": []}))

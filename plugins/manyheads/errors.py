@@ -4,6 +4,8 @@ import re
 import reprlib
 from collections.abc import Iterable
 from enum import IntEnum
+from functools import cache
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -57,6 +59,40 @@ class UserError(Exception):
 
 class ConfigError(UserError):
     """A config, role, prompt or flag is wrong."""
+
+
+EXTRAS = {
+    "statistics": ("numpy", "scipy"),
+    "corpus": ("bm25s", "fastembed", "onnx", "onnxruntime", "qdrant_client", "qdrant_edge", "tokenizers", "numpy", "scipy"),
+    "papers": ("pypdfium2", "PIL", "numpy"),
+    "plots": ("matplotlib",),
+    "parquet": ("pyarrow",),
+}  # fmt: skip
+"""The modules of optional extras: `pip install 'manyheads[corpus]'`."""
+
+
+@cache
+def _missing(extra: str) -> tuple[str, ...]:
+    return tuple(module for module in EXTRAS[extra] if find_spec(module) is None)
+
+
+def need_extra(extra: str, what: str) -> None:
+    """Raises `ConfigError` with the command that installs an extra, if one of its modules is missing."""
+    if missing := _missing(extra):
+        raise ConfigError(
+            f"{what} needs the extra {extra!r}, which is not installed",
+            tried=f"missing: {', '.join(missing)}",
+            hint=f"pip install 'manyheads[{extra}]'",
+        )
+
+
+def missing_extra(error: ImportError) -> ConfigError | None:
+    """What to install, if an import failed because an extra is missing."""
+    module = (error.name or "").partition(".")[0]
+    extra = next((name for name, modules in EXTRAS.items() if module in modules), None)
+    if extra is None or not isinstance(error, ModuleNotFoundError):
+        return None
+    return ConfigError(f"{module} is not installed", hint=f"pip install 'manyheads[{extra}]'")
 
 
 class CorpusError(UserError):

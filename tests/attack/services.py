@@ -132,7 +132,7 @@ JUNK: tuple[Any, ...] = (
 UNTITLED = (
     "junk-6", "without-title", *(f"{key}-{n}" for key in ("title", "paperId") for n in (0, 5, 9, 12, 14)), *(f"title-{n}" for n in (6, 7, 8, 15)),
 )  # fmt: skip
-"""What services give of works that are no papers, which nobody misses; and those of another title."""
+"""What services give of works that are not papers, which nobody misses; and those of another title."""
 FEEDS: dict[str, tuple[str, str]] = {
     "no title": ("<title>Owls that plan</title>", ""), "no number": ("<id>http://arxiv.org/abs/1103.00001v2</id>", ""),
     "other number": ("http://arxiv.org/abs/1103.00001v2", "javascript:alert(1)"), "no date": ("<published>2011-03-04T03:04:05Z</published>", ""),

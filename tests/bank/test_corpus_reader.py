@@ -115,9 +115,9 @@ def test_a_null_abstract_is_an_absent_one(tmp_path: Path) -> None:
 
 
 WRONG_FILES = {
-    "nothing.jsonl": (b"\n\n", "no line in it"),
-    "table.csv": (b"id,title\n1,x\n" * 2000, "are no papers: line 1, json"),
-    "array.json": (json.dumps([paper(1), paper(2)]).encode(), "are no papers"),
+    "nothing.jsonl": (b"\n\n", "contains no line"),
+    "table.csv": (b"id,title\n1,x\n" * 2000, "are not papers: line 1, json"),
+    "array.json": (json.dumps([paper(1), paper(2)]).encode(), "are not papers"),
     "picture.jsonl.gz": (b"\x89PNG\r\n", "not gzip"),
     "wide.jsonl": (json.dumps(paper()).encode("utf-16"), "UTF-16"),
     "west.jsonl": ("\n".join(json.dumps(paper(title="Café"), ensure_ascii=False) for _ in range(9)).encode("latin1"), "not UTF-8"),
@@ -202,7 +202,10 @@ def test_a_place_names_what_is_counted_and_the_file_if_there_are_several() -> No
 
 def test_a_zip_of_one_file_is_read_and_one_of_several_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "papers.zip"
-    for names, error in ((["a.jsonl", "__MACOSX/a.jsonl"], None), (["a.jsonl", "b.jsonl"], "holds 2 files")):
+    for names, error in (
+        (["a.jsonl", "__MACOSX/a.jsonl"], None),
+        (["a.jsonl", "b.jsonl"], "contains 2 files"),
+    ):
         with zipfile.ZipFile(path, "w") as archive:
             for name in names:
                 archive.writestr(name, json.dumps(paper()))

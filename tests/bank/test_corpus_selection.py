@@ -91,7 +91,7 @@ def test_papers_without_authors_or_contemporary_ones_are_a_corpus() -> None:
     assert selected(records).authors == []
     assert selected(records[:1]).spool.years == {"past": {2010: 1}, "contemporary": {}}
     with pytest.raises(
-        CorpusError, match=r"no past papers .*: 1 paper read; they are of 2015 alone"
+        CorpusError, match=r"no past papers .*: 1 paper read; they are from 2015 alone"
     ) as refused:
         selected(records[1:])
     assert "--bound 2016" in str(refused.value)
@@ -141,7 +141,7 @@ def test_presets_part_the_years_as_the_papers_do(preset: str, past: range, conte
 @pytest.mark.parametrize(
     ("preset", "given_options", "message"),
     [
-        ("acm", {}, "no such preset"),
+        ("acm", {}, "unknown preset"),
         (None, {}, "bound"),
         (None, {"bound": 2014, "start": 2014}, "options, start 2014 must be before"),
         (None, {"bound": 2014, "end": 2013}, "options, end 2013 must not be before"),
@@ -161,8 +161,8 @@ def test_papers_whose_citations_are_not_known_pass_only_where_none_are_asked_for
     assert chosen.spool.without_citations == 2
     chosen = selected(records, min_past_citations=1, min_contemporary_citations=2)
     assert chosen.removed == {
-        "past citations not known, so not ≥ 1": 1,
-        "contemporary citations not known, so not ≥ 2": 1,
+        "past citations unknown, so not ≥ 1": 1,
+        "contemporary citations unknown, so not ≥ 2": 1,
     }
 
 

@@ -94,9 +94,12 @@ def by_id(found: Inspirations) -> dict[str, list[str]]:
     return {one.paper.id: [channel.reason for channel in one.channels] for one in found.papers}
 
 
-@pytest.mark.parametrize(("papers", "reason"), [(1, "1 paper does"), (2, "2 papers do")])
+@pytest.mark.parametrize(("papers", "reason"), [(1, "1 paper"), (2, "2 papers")])
 def test_a_reason_counts_papers(papers: int, reason: str) -> None:
-    assert Channel(how="entity", entity="owls", papers=papers).reason == f"holds “owls”, as {reason}"
+    assert (
+        Channel(how="entity", entity="owls", papers=papers).reason
+        == f"has the entity “owls” ({reason} with it)"
+    )
 
 
 async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) -> None:
@@ -107,7 +110,7 @@ async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) ->
     assert found.entities == ("tactile grasping", "slip detection")
     assert {one.paper.id for one in found.papers if "entity" in one.how} == {"p0", "p1", "p4", "p8"}
     reasons = by_id(found)
-    assert reasons["p1"] == ["holds “slip detection”, as 3 papers do"]
+    assert reasons["p1"] == ["has the entity “slip detection” (3 papers with it)"]
     assert reasons["p2"] == ["cited 3× together with “Study 0”"]
     assert "p7" not in reasons  # which only papers after the bound cite with p0
     assert found.total == len(found.papers)
@@ -151,7 +154,7 @@ async def test_only_past_papers_unless_asked_otherwise(database: LiteratureDatab
     assert {int(one[1:]) < PAST_PAPERS for one in past} == {True}
     every = by_id(await database.retrieve(GRASP, options, scope=Scope(period=None)))
     assert "cited 4× together with “Study 0”" in every["p7"]
-    assert "holds “slip detection”, as 4 papers do" in every["p28"]
+    assert "has the entity “slip detection” (4 papers with it)" in every["p28"]
     assert by_id(await database.retrieve(GRASP, options, scope=Scope(years=(2011, None)))) == {}
 
 
@@ -269,7 +272,7 @@ async def test_why_co_citation_finds_nothing_is_said(database: LiteratureDatabas
         other.graph.add_citations({"p1": Citations(("elsewhere",)), "p2": Citations(("p99",))})
         other.put(records())
         assert (await other.retrieve(GRASP)).notes == (
-            "co-citation is off: 2 papers tell what they cite, and none of it is in this corpus",
+            "co-citation is off: 2 papers have references, but none of them is in this corpus",
         )
 
 

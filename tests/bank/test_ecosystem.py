@@ -174,7 +174,7 @@ def test_an_unknown_scientist_is_told(ecosystem: Ecosystem) -> None:
 
 
 def test_a_folder_that_is_no_corpus_names_the_next_command(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="no built corpus") as told:
+    with pytest.raises(CorpusError, match="not a built corpus") as told:
         Ecosystem.open(tmp_path)
     assert "manyheads corpus build" in str(told.value)
 
@@ -182,7 +182,7 @@ def test_a_folder_that_is_no_corpus_names_the_next_command(tmp_path: Path) -> No
 @pytest.mark.parametrize("content", ["{", '{"format": "something else"}'])
 def test_a_damaged_corpus_is_told(tmp_path: Path, content: str) -> None:
     (tmp_path / "meta.json").write_text(content)
-    with pytest.raises(CorpusError, match=r"meta\.json: not of a corpus that this version reads"):
+    with pytest.raises(CorpusError, match=r"meta\.json: this version cannot read the corpus"):
         Ecosystem.open(tmp_path)
 
 
@@ -306,7 +306,7 @@ def test_a_bad_source_leaves_nothing_behind(tmp_path: Path, embedder: Embedder) 
 
 def test_a_refused_source_leaves_what_was_rejected_in_it(tmp_path: Path, embedder: Embedder) -> None:
     source = write_corpus(tmp_path / "papers.jsonl", [paper(1), *["{broken"] * 9])
-    with pytest.raises(CorpusError, match="9 of 10 lines are no papers") as told:
+    with pytest.raises(CorpusError, match="9 of 10 lines are not papers") as told:
         build_corpus(source, tmp_path / "corpus", OPTIONS, embedder)
     log = tmp_path / "corpus.partial" / "rejects.jsonl"
     assert str(log) in str(told.value)
@@ -324,7 +324,7 @@ def test_a_corpus_that_knows_no_citations_says_so(tmp_path: Path, embedder: Embe
         assert made.scientists[0].citations is None
     with KnowledgeBank.open(tmp_path / "corpus", embedder) as bank:
         assert {one.citations for one in bank.papers()} == {None}
-    with pytest.raises(CorpusError, match="past citations not known, so not ≥ 5 removed 4"):
+    with pytest.raises(CorpusError, match="past citations unknown, so not ≥ 5 removed 4"):
         build_corpus(source, tmp_path / "another", OPTIONS, embedder)
 
 
@@ -354,10 +354,10 @@ def test_a_corpus_of_the_version_before_is_read(built: Path, tmp_path: Path) -> 
 
 
 def test_a_target_in_the_way_is_told_before_any_work(built: Path, tmp_path: Path, embedder: Embedder) -> None:
-    with pytest.raises(CorpusError, match="holds a built corpus already"):
+    with pytest.raises(CorpusError, match="already contains a built corpus"):
         build_corpus(tmp_path / "none.jsonl", built, OPTIONS, embedder)
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(CorpusError, match="in the way"):
+    with pytest.raises(CorpusError, match="not a corpus"):
         build_corpus(tmp_path / "none.jsonl", tmp_path, OPTIONS, embedder)
 
 
@@ -428,7 +428,7 @@ def test_a_damaged_corpus_is_not_opened(built: Path, tmp_path: Path) -> None:
     assert len(verify_corpus(tmp_path / "mine")) == 4
     _spoil(tmp_path / "mine", "vector_storage/deleted/flags_a.dat")
     for check in (lambda: resolve_corpus(str(tmp_path / "mine")), lambda: verify_corpus(tmp_path / "mine")):
-        with pytest.raises(CorpusError, match=r"damaged since it was built: papers/shard/.*flags_a\.dat"):
+        with pytest.raises(CorpusError, match=r"damaged since the build: papers/shard/.*flags_a\.dat"):
             check()
 
 

@@ -83,7 +83,7 @@ def test_a_hub_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(embedding, "PROBE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        with pytest.raises(EmbeddingError, match=r"BAAI/bge-small-en-v1\.5 is not to be had") as caught:
+        with pytest.raises(EmbeddingError, match=r"BAAI/bge-small-en-v1\.5 is not available") as caught:
             load_embedder("BAAI/bge-small-en-v1.5")  # imports fastembed, if nothing has yet
         started = time.monotonic()
         with pytest.raises(EmbeddingError):
@@ -123,7 +123,7 @@ def test_the_papers_model_can_be_had_under_the_name_that_readme_and_help_give() 
 
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EmbeddingError, match="holds no model") as caught:
+    with pytest.raises(EmbeddingError, match="contains no model") as caught:
         load_embedder(str(tmp_path))
     assert "model.onnx" in str(caught.value)
 
@@ -313,7 +313,7 @@ def test_vectors_are_imported_in_the_order_wanted(tmp_path: Path) -> None:
         (np.ones((2, 3)), "a\nb\n", r"shape \(2, 3\), expected \(2, 2\)"),
         (np.ones(2), "a\nb\n", r"shape \(2,\)"),
         (np.ones((2, 2), dtype=np.int8), "a\nb\n", "int8"),
-        (np.ones((2, 2)), "a\na\n", r"line 2: the id 'a' stands in line 1 already"),
+        (np.ones((2, 2)), "a\na\n", r"line 2: the id 'a' is already in line 1"),
         (np.array([[1.0, 0], [0, 0]]), "a\nb\n", "the vector of 'b' is zero"),
         (np.array([[np.nan, 0], [0, 1]]), "a\nb\n", "the vector of 'a' is zero or not finite"),
     ],
@@ -332,7 +332,7 @@ def test_files_that_are_not_there_or_not_numpy_are_named(tmp_path: Path) -> None
     with pytest.raises(EmbeddingError, match=r"ids\.txt cannot be read"):
         VectorFile(ids, ids, dim=2)
     np.savez(tmp_path / "v.npz", one=np.ones((1, 2)))
-    with pytest.raises(EmbeddingError, match=r"v\.npz holds several arrays"):
+    with pytest.raises(EmbeddingError, match=r"v\.npz contains several arrays"):
         VectorFile(tmp_path / "v.npz", ids, dim=2)
 
 

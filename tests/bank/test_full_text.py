@@ -277,7 +277,7 @@ def test_a_graph_that_is_gone_is_told_where_there_was_more_than_papers(linked: P
     copied(linked, tmp_path / "mine")
     (tmp_path / "mine" / GRAPH).unlink()
     for check in (lambda: resolve_corpus(str(tmp_path / "mine")), lambda: verify_corpus(tmp_path / "mine")):
-        with pytest.raises(CorpusError, match=f"damaged since it was built: {GRAPH}"):
+        with pytest.raises(CorpusError, match=f"damaged since the build: {GRAPH}"):
             check()
 
 

@@ -193,7 +193,7 @@ assert "onnxruntime" in sys.modules
 
 def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"something else")
-    with pytest.raises(EmbeddingError, match="not the published file") as caught:
+    with pytest.raises(EmbeddingError, match="differs from the published file") as caught:
         minilm.onnx_folder(tmp_path, cache=tmp_path / "cache")
     assert "sha256" in str(caught.value)
     assert not (tmp_path / "cache").exists()

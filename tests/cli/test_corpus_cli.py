@@ -223,7 +223,7 @@ def test_a_format_is_detected_and_its_rejects_are_told(tmp_path: Path) -> None:
     assert (told["papers read"], told["records rejected"], told["rejected: year"]) == ("60", "1", "1")
     assert told["without citation counts"] == "60"
     assert told["interests by"].startswith("texts for 8")
-    assert "record 61, year: no whole number: 'soon' (odd, line 61)" in made.stderr
+    assert "record 61, year: not a whole number: 'soon' (odd, line 61)" in made.stderr
     assert RUN.invoke(app, ["info", "corpora/my"]).stdout == made.stdout
 
 
@@ -271,7 +271,7 @@ def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path, host:
     assert table(made)["interests by"] == "openai/m for 8"
     assert table(again)["interests by"] == "openai/m for 8"
     assert '"Fruit"' in (tmp_path / f"two-{host}" / "scientists.json").read_text()
-    assert "8 known from before; 0 tokens read" in again.stderr
+    assert "8 cached; 0 tokens read" in again.stderr
 
 
 @pytest.mark.slow

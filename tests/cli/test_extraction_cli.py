@@ -147,7 +147,7 @@ def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, l
     ):
         refused = manyheads_command(*command, cwd=corpus.parent)
         assert refused.code == 2
-        assert "the vectors of its records are gone" in refused.message
+        assert "the vectors of its records are missing" in refused.message
         assert "manyheads corpus extract" in refused.message
     again = extract(corpus)
     assert again.code == 0
@@ -166,7 +166,7 @@ def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm:
     made = manyheads_process("corpus", "extract", corpus, *served, cwd=corpus.parent)
     assert made.code == 0, made.err
     assert f"{COUNT} papers extracted by openai/test; 0 already had such a record" in made.out
-    assert f"{COUNT} papers asked, 0 known from before" in made.err
+    assert f"{COUNT} papers asked, 0 cached" in made.err
     assert set(asked(llm).values()) == {1}
     assert {one.made_by for one in records(corpus).values()} == {"openai/test"}
     assert f"{COUNT} of them by a model or by earlier rules, which stay" in extract(corpus).out
@@ -178,7 +178,7 @@ def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm:
     extract(corpus, "--extractor", "lexical")
     assert {one.made_by for one in records(corpus).values()} == {"lexical"}
     back = extract(corpus, *served)
-    assert f"0 papers asked, {COUNT} known from before; 0 tokens read" in back.err
+    assert f"0 papers asked, {COUNT} cached; 0 tokens read" in back.err
     assert llm.calls == 2 * COUNT
 
 
@@ -206,7 +206,7 @@ def test_a_budget_that_ends_keeps_what_is_done(corpus: Path, llm: LLM) -> None:
     served = (*served_by(llm), "--budget", "calls=12")
     stopped = extract(corpus, *served)
     assert BUDGET.search(stopped.err)
-    assert f"12 of {COUNT} papers are done, and kept" in stopped.err
+    assert f"12 of {COUNT} papers are finished and kept" in stopped.err
     assert "with --budget calls=<larger>" in stopped.err
     assert stopped.code == 3
     assert len(records(corpus)) == llm.calls == 12
@@ -307,7 +307,7 @@ def test_a_corpus_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_corpus_that_cannot_be_written_or_is_being_extracted(corpus: Path) -> None:
     with FileLock(corpus / LOCK):
-        assert "another process extracts its papers" in extract(corpus).message
+        assert "another process is extracting its papers" in extract(corpus).message
     (corpus / LOCK).unlink()
     (corpus / LOCK).mkdir()
     assert "cannot be written" in extract(corpus).message

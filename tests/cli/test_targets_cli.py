@@ -138,7 +138,7 @@ def test_a_paper_that_nobody_knows_is_named(tmp_path: Path) -> None:
         (("a.jsonl", "--least", "30"), "is more than --most"),
         (("nowhere.jsonl",), "no such file or folder"),
         (("nowhere.jsonl", "--out", "nowhere/cases.jsonl"), "nowhere/cases.jsonl: nowhere is no folder"),
-        (("s2:water",), "a search tells no references"),
+        (("s2:water",), "a search has no references"),
         (("--corpus", "nowhere"), "nowhere"),
     ],
 )

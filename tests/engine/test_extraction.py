@@ -98,8 +98,8 @@ def test_a_paper_is_one_request_and_is_paid_once(cache: LookupCache, host: str) 
         recipe=first.recipe,
         basis="abstract",
     )
-    assert "records by openai/m: 40 papers asked, 0 known from before" in first.summary()
-    assert "0 papers asked, 40 known from before; 0 tokens read" in again.summary()
+    assert "records by openai/m: 40 papers asked, 0 cached" in first.summary()
+    assert "0 papers asked, 40 cached; 0 tokens read" in again.summary()
     assert {request.title for request in llm.requests} == {"Extract"}
 
 
@@ -213,7 +213,7 @@ def test_a_failure_keeps_the_records_so_far_and_nothing_is_paid_twice(cache: Loo
         with pytest.raises(ModelError) as stopped:
             extractor(readings(20), 20, kept)
         assert len(kept) == extractor.done >= 9
-        assert f"{len(kept)} of 20 papers are done, and kept" in str(stopped.value.tried)
+        assert f"{len(kept)} of 20 papers are finished and kept" in str(stopped.value.tried)
         assert "RUN" not in str(stopped.value.hint)
         calls = llm.calls
         assert len(extract(Extractor(config(llm), ROLES, host_factory("autogen"), cache), readings(20))) == 20

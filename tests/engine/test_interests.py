@@ -63,8 +63,8 @@ def test_a_native_agent_is_asked_for_each_author_and_answers_are_kept(cache: Loo
     assert set(found.values()) == {("Soft grippers", "pears")}
     assert first.name == "openai/m"
     assert first.ledger.spent.calls == 20
-    assert "20 authors asked, 0 known from before" in first.summary()
-    assert "0 authors asked, 20 known from before; 0 tokens read" in again.summary()
+    assert "20 authors asked, 0 cached" in first.summary()
+    assert "0 authors asked, 20 cached; 0 tokens read" in again.summary()
     [text] = {
         request.text.count("subject 7\ngrasping\npears")
         for request in llm.requests
@@ -81,7 +81,7 @@ def test_an_author_that_fails_stops_the_rest_and_keeps_what_was_answered(cache: 
         with pytest.raises(ModelError) as told:
             stopped(TERMS)
         assert 0 < stopped.done < len(TERMS) / 2
-        assert f"{stopped.done} of 20 authors are done, and kept" in str(told.value.tried)
+        assert f"{stopped.done} of 20 authors are finished and kept" in str(told.value.tried)
         assert "RUN" not in str(told.value.hint)
         asked = llm.calls
         assert asked == stopped.done + 1

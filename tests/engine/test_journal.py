@@ -94,7 +94,9 @@ async def test_a_changed_request_stops_at_its_place(path: Path, change: dict[str
     await ask(path, host, turn())
     with pytest.raises(JournalError) as caught:
         await ask(path, host, turn(**change))
-    assert "from here on the record no longer applies: topic, turn 1, Ada: topic" in str(caught.value)
+    assert "recorded with different settings, from this turn on: topic, turn 1, Ada: topic" in str(
+        caught.value
+    )
     assert "--accept-changes" in str(caught.value)
     assert len(host.asked) == 1
 
@@ -194,7 +196,7 @@ def test_a_full_disk_is_one_clear_error(path: Path) -> None:
     with closing(Journal(path)) as journal:
         journal._db.rows("PRAGMA max_page_count = 4")
         with pytest.raises(
-            JournalError, match=r"topic, turn 1, Ada: topic could not be kept.*full"
+            JournalError, match=r"topic, turn 1, Ada: topic could not be written.*full"
         ) as caught:
             journal.put((turn().place, "hash", {"text": "x" * 100_000}, {}))
         assert "not full, then: manyheads resume RUN" in str(caught.value.hint)

@@ -212,7 +212,7 @@ def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:
     mine.write_text("Think hard of {{ topic }}.")
     config, before = (home / "run" / "config.yaml").read_text(), llm.calls
     said = manyheads_command("resume", "run", "--set", "budget.calls=99", cwd=home).message
-    assert "from here on the record no longer applies: idea, turn 1, Scientist" in said
+    assert "recorded with different settings, from this turn on: idea, turn 1, Scientist" in said
     assert "manyheads resume run --accept-changes" in said
     assert llm.calls == before
     assert (home / "run" / "config.yaml").read_text() == config, "undoing the change would not be enough"

@@ -245,7 +245,7 @@ async def test_a_broken_answer_is_tried_again(llm: LLM, host: Hosting, kind: Any
 async def test_a_server_that_answers_nonsense(llm: LLM, host: Hosting) -> None:
     llm.faults.append(Fault("malformed", times=None))
     async with host(model(llm)) as on:
-        with pytest.raises(ModelError, match=r"models\.default .* its answer is no JSON"):
+        with pytest.raises(ModelError, match=r"models\.default .* its answer is not JSON"):
             await on.ask(turn())
 
 

@@ -17,7 +17,7 @@ from manyheads.systems import systems
 from manyheads.systems.loading import reopen
 from support.command import result_of
 from support.faults import Fault
-from support.hosts import BOTH
+from support.hosts import BOTH, EACH
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, TOPIC, Native, small
 from support.requests import Request
@@ -39,7 +39,7 @@ def llm() -> Iterator[LLM]:
         yield server
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture(params=EACH)
 def made(request: pytest.FixtureRequest, llm: LLM, tmp_path: Path) -> Made:
     def make(system: str = REVIEW, **more: Any) -> Native:
         return Native(request.param, small(system, llm, **more), tmp_path / "runs")

@@ -128,9 +128,9 @@ async def test_tokens_that_a_server_does_not_count_are_estimated(
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [
-        ("badutf", "its answer is no UTF-8 text"),
-        ("deepbody", "its answer is no JSON"),
-        ("nothing", "its answer is no chat completion"),
+        ("badutf", "its answer is not UTF-8 text"),
+        ("deepbody", "its answer is not JSON"),
+        ("nothing", "its answer is not a chat completion"),
         ("errortext", "it says: no capacity"),
         ("s500", "failed: 500 Internal Server Error (oops)"),
     ],

@@ -324,7 +324,7 @@ async def test_an_answer_without_a_choice_is_tried_again(
     instead([{"choices": []}], monkeypatch)
     async with host(model(llm, retries=1, max_wait=0.1)) as on:
         reply = await on.ask(turn())
-    assert "its answer holds no choice" in reply.warnings[0]
+    assert "its answer contains no choice" in reply.warnings[0]
 
 
 async def test_anthropic_is_sent_no_temperature_that_nobody_set(

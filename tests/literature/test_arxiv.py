@@ -160,9 +160,9 @@ async def test_an_empty_page_in_the_midst_of_a_list_is_asked_for_again(
         (Trouble("malformed", None), "cannot be read", 3),
         (Trouble("truncated", None), "cannot be reached|cannot be read", 3),
         (Trouble("drop", None), "cannot be reached", 3),
-        (Trouble("body", None, body="<html>Sorry</html>"), "no Atom feed", 3),
+        (Trouble("body", None, body="<html>Sorry</html>"), "not an Atom feed", 3),
         (Trouble("body", None, body='<feed xmlns="http://www.w3.org/2005/Atom"/>'), "no totalResults", 3),
-        (Trouble("body", None, body=BOMB), "no Atom feed", 3),
+        (Trouble("body", None, body=BOMB), "not an Atom feed", 3),
     ],
     ids=lambda value: f"{value.kind}-{value.status}" if isinstance(value, Trouble) else "",
 )

@@ -42,7 +42,7 @@ def test_a_line_that_a_kill_cut_short_is_written_over(tmp_path: Path) -> None:
 def test_what_is_no_ledger_is_refused_with_words(tmp_path: Path) -> None:
     path = tmp_path / "searches.jsonl"
     path.write_text("{}\n")
-    with pytest.raises(JournalError, match="line 1 is no look-up"):
+    with pytest.raises(JournalError, match="line 1 is not a look-up"):
         SearchLedger(path)
     with pytest.raises(JournalError, match="cannot be written"):
         SearchLedger(path / "below").note(searched())

@@ -264,7 +264,7 @@ async def test_a_source_for_which_too_many_stand_in_line_is_not_given_up(service
     paces: dict[SourceName, Pace] = {"semantic_scholar": Pace(0.3)}
     hasty = Library(config, paces=paces)
     await hasty.search("tactile fruit", 1)
-    with pytest.raises(LiteratureError, match="too many ask it"):
+    with pytest.raises(LiteratureError, match="too many requests are waiting"):
         await hasty.search("weighing fruit", 1)
     await asyncio.sleep(0.3)
     assert ids(await hasty.search("weighing fruit", 1)) == ["s2:D"]
@@ -327,7 +327,7 @@ async def test_a_key_makes_semantic_scholar_faster(
         await library.search("weighing fruit", 1)
         await library.close()
 
-    with pytest.raises(LiteratureError, match="too many ask it"):
+    with pytest.raises(LiteratureError, match="too many requests are waiting"):
         await twice()
     monkeypatch.setenv("SEMANTIC_SCHOLAR_API_KEY", services.scholar.key)
     await twice()

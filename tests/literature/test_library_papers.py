@@ -53,7 +53,7 @@ async def test_an_id_of_a_source_that_is_not_asked_is_an_error(services: Service
     async with services.library("local") as library:
         with pytest.raises(LiteratureError, match="openalex is not among the sources"):
             await library.paper("openalex:W1")
-        with pytest.raises(LiteratureError, match="none of them takes such a name"):
+        with pytest.raises(LiteratureError, match="none of them supports such an identifier"):
             await library.paper("10.1234/x")
 
 
@@ -76,7 +76,7 @@ async def test_a_source_without_references_hands_the_paper_on(services: Services
         ("semantic_scholar", "search", "found"),
         ("semantic_scholar", "references", "found"),
     ]
-    assert found.searches[0].reason == "a corpus keeps no references"
+    assert found.searches[0].reason == "a corpus source has no references"
 
 
 async def test_a_preprint_is_handed_on_by_its_number(services: Services) -> None:
@@ -106,7 +106,7 @@ async def test_references_of_a_silent_source_are_found_in_the_next_and_marked(se
 async def test_where_nobody_keeps_references_that_is_said(services: Services) -> None:
     async with services.library("local") as library:
         for look_up in (library.references("local:p1"), library.citations("Tactile fruit grasping")):
-            with pytest.raises(LiteratureError, match="a corpus keeps no"):
+            with pytest.raises(LiteratureError, match="a corpus source has no"):
                 await look_up
 
 

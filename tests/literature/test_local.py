@@ -85,5 +85,5 @@ async def test_papers_like_one_paper_are_its_neighbours(source: LocalSource) -> 
 
 async def test_what_a_corpus_does_not_keep_is_said_to_be_lacking(source: LocalSource) -> None:
     for look_up in (ask(source, "references", "p1"), ask(source, "citations", "p1")):
-        with pytest.raises(LackingError, match="a corpus keeps"):
+        with pytest.raises(LackingError, match="a corpus source has"):
             await look_up

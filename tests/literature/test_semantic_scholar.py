@@ -454,7 +454,7 @@ async def test_a_wait_beyond_the_patience_is_given_up_at_once(scholar: Scholar) 
     start = time.monotonic()
     with pytest.raises(LiteratureError, match="503") as caught:
         await ask(source, "search", "fruit")
-    with pytest.raises(LiteratureError, match="3600 s from now") as after:
+    with pytest.raises(LiteratureError, match="another 3600 s") as after:
         await paper_of(source, A)
     await source.close()
     assert time.monotonic() - start < 0.5
@@ -561,7 +561,7 @@ def test_loops_side_by_side_keep_a_connection_each(scholar: Scholar) -> None:
 
 async def test_an_answer_of_another_shape_is_told_without_the_shape_s_makers(scholar: Scholar) -> None:
     source = asking(scholar.url, retries=0)
-    for body, told in (("<html>", "no JSON"), ('{"data": [3]}', "record 1: "), ('{"data": 3}', "data: ")):
+    for body, told in (("<html>", "not JSON"), ('{"data": [3]}', "record 1: "), ('{"data": 3}', "data: ")):
         scholar.troubles[:] = [Trouble("body", body=body)]
         with pytest.raises(LiteratureError, match="cannot be read") as caught:
             await ask(source, "search", "fruit")
@@ -637,6 +637,6 @@ async def test_an_answer_that_grows_is_left_at_a_bound(scholar: Scholar) -> None
 async def test_an_answer_from_where_the_service_sends_us_on_is_told_with_its_place(scholar: Scholar) -> None:
     source = asking(scholar.url, retries=0)
     scholar.troubles[:] = [Trouble("status", None, status=301, headers={"Location": "/login"})]
-    with pytest.raises(LiteratureError, match=r"on and on.*/login.*\(301\)"):
+    with pytest.raises(LiteratureError, match=r"too many redirections.*/login.*\(301\)"):
         await ask(source, "search", "fruit")
     await source.close()

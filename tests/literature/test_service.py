@@ -106,7 +106,7 @@ async def test_who_would_wait_beyond_the_patience_is_told_at_once_and_takes_no_t
     ended = await asyncio.gather(*(asked.call(send, "search") for _ in range(5)), return_exceptions=True)
     failed = [one for one in ended if isinstance(one, LiteratureError)]
     assert (len(at), len(failed)) == (2, 3)
-    assert all("too many ask it" in str(one) and one.tried == "not asked" for one in failed)
+    assert all("too many requests are waiting" in str(one) and one.tried == "not asked" for one in failed)
     assert time.monotonic() - start < 0.6
     await asyncio.sleep(0.3)
     await asked.call(send, "search")
@@ -433,7 +433,7 @@ def test_retry_after_of_any_text_is_seconds_or_nothing(value: str) -> None:
     [
         (GarbledError("no JSON"), "the answer cannot be read: no JSON; no time is left", "check the network"),
         (httpx.ConnectError("refused"), "cannot be reached: refused; no time is left", "check the network"),
-        (RefusedError(503), "503 Service Unavailable; no time is left", "ask again later"),
+        (RefusedError(503), "503 Service Unavailable; no time is left", "try again later"),
         (RefusedError(429), "429 Too Many Requests; no time is left", "export KEY="),
     ],
 )

@@ -146,7 +146,7 @@ def test_what_is_no_finished_review_is_refused(tmp_path: Path) -> None:
         read_scores([tmp_path / "stopped"], "overall")
     assert strange.value.hint == "name a run folder of manyheads review"
     (tmp_path / "stopped" / "config.yaml").touch()
-    with pytest.raises(RatingError, match="no finished run") as begun:
+    with pytest.raises(RatingError, match="not a finished run") as begun:
         read_scores([tmp_path / "stopped"], "overall")
     assert begun.value.hint == f"manyheads resume {tmp_path / 'stopped'}"
 

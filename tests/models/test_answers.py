@@ -83,7 +83,7 @@ async def test_usage_that_is_no_number_is_not_known() -> None:
 
 
 async def test_an_answer_that_cannot_be_unpacked_is_told() -> None:
-    for body, words in ((gzip.compress(ANSWER)[:-9], "cut off"), (ANSWER, "but it is none")):
+    for body, words in ((gzip.compress(ANSWER)[:-9], "cut off"), (ANSWER, "but it is not")):
         with pytest.raises(GarbledError, match=f"its answer is .*{words}"):
             await send(httpx, body, "gzip")
 

@@ -154,14 +154,14 @@ async def test_it_sees_where_it_names_the_colours(llm: LLM, said: str, sees: boo
     ("choice", "found", "sent", "told"),
     [
         (True, "object", ["object", "none"], "response_format json_object"),
-        ("schema", "none", ["schema"], "response_format json_schema (found: none)"),
-        ("object", "schema", ["object"], "response_format json_object (found: json_schema)"),
+        ("schema", "none", ["schema"], "response_format json_schema (tested: none)"),
+        ("object", "schema", ["object"], "response_format json_object (tested: json_schema)"),
         (True, "none", ["none"], "response_format not used; the prompt shows the form"),
         (
             False,
             "schema",
             ["none"],
-            "response_format not used; the prompt shows the form (found: json_schema)",
+            "response_format not used; the prompt shows the form (tested: json_schema)",
         ),
     ],
 )

@@ -238,7 +238,7 @@ def result(**spent: object) -> str:
     ("files", "says", "hint"),
     [
         ({}, "no run folder", "runs/<time>-<name>"),
-        ({"config.yaml": ""}, "no finished run", "manyheads resume"),
+        ({"config.yaml": ""}, "not a finished run", "manyheads resume"),
         ({"result.json": "{"}, "not valid JSON", None),
         ({"result.json": "[]"}, "not a JSON object", None),
         ({"result.json": result(input_tokens=5, output_tokens=None)}, r"usage\.output_tokens", None),

@@ -94,11 +94,11 @@ def test_a_file_is_named_in_full_so_that_a_run_goes_on_from_anywhere(
     [
         ("empty.bib", "", "empty"),
         ("empty.jsonl", "\n", "empty"),
-        ("empty.txt", " ", "no text in it"),
+        ("empty.txt", " ", "contains no text"),
         ("bare.bib", "@article{a, title={T}, author={A}, year={2015}}\n", "no paper in it has an abstract"),
-        ("broken.jsonl", '{"abstract": ""}\n', "no text in it"),
+        ("broken.jsonl", '{"abstract": ""}\n', "contains no text"),
         ("strange.jsonl", "no JSON\n", "not valid JSON"),
-        ("strange.bin", "\0\1\2", "not of a format"),
+        ("strange.bin", "\0\1\2", "unknown format"),
     ],
 )
 def test_files_that_hold_no_background(tmp_path: Path, name: str, text: str, said: str) -> None:

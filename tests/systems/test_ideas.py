@@ -140,7 +140,7 @@ def test_folders_that_are_no_finished_runs(tmp_path: Path) -> None:
     with pytest.raises(SubjectError, match="no run folder"):
         read_idea(str(tmp_path))
     (tmp_path / "config.yaml").write_text("system: rebuttal\n", encoding="utf-8")
-    with pytest.raises(SubjectError, match="no finished run"):
+    with pytest.raises(SubjectError, match="not a finished run"):
         read_idea(str(tmp_path))
     with pytest.raises(SubjectError, match="wrote no abstract"):
         contest(target=run(tmp_path / "bare", idea=TEAM), ideas=["Owls."])

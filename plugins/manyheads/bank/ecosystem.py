@@ -27,7 +27,7 @@ from manyheads.bank.meta import (
 )
 from manyheads.bank.store import Closing, Filter
 from manyheads.bank.vectors import Embedder, QueryEmbedder, unread
-from manyheads.errors import CorpusError, describe
+from manyheads.errors import CorpusError, describe, need_extra
 from manyheads.papers import Hit, Paper, Scientist
 
 _SCIENTISTS = TypeAdapter(list[Scientist])
@@ -58,6 +58,7 @@ class Ecosystem(Closing):
             CorpusError: the folder is not a built corpus, or another process is writing to it.
             EmbeddingError: `embedder` is not its model, or its model is not available.
         """
+        need_extra("corpus", "a corpus")
         meta = read_meta(folder)
         model = embedder or load_embedder(meta.embedding.name)
         papers = KnowledgeBank.open(folder, model, read_only=True)

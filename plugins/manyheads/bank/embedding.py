@@ -22,7 +22,7 @@ from manyheads.bank.minilm import DIM, MAX_TOKENS, TOKENIZER, WEIGHTS, onnx_fold
 from manyheads.bank.static import StaticEmbedder, static_folder
 from manyheads.bank.vectors import INT8, MINILM, QUICK, STATIC, Embedder, unit_rows
 from manyheads.disk import cache_folder, expanded, sha256_of
-from manyheads.errors import EmbeddingError, UserError
+from manyheads.errors import EmbeddingError, UserError, need_extra
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
@@ -46,6 +46,7 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
     Raises:
         EmbeddingError: the model is not available; lists the places searched.
     """
+    need_extra("corpus", "an embedding")
     if choice == LEXICAL or choice.startswith("lexical-hash"):
         return LexicalEmbedder.from_name(choice)
     folder = expanded(choice)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 from manyheads.bank.qdrant import ClientStore, EdgeStore
 from manyheads.bank.store import EVERYTHING, MEMORY, Closing, Filter, Payload, Record, Schema, VectorStore
 from manyheads.bank.vectors import Embedder
-from manyheads.errors import CorpusError, EmbeddingError
+from manyheads.errors import CorpusError, EmbeddingError, need_extra
 from manyheads.papers import Hit, Paper, Period
 
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ class Collection(Closing):
 
     @classmethod
     def create(cls, place: str | Path, embedder: Embedder, *, name: str = PAPERS) -> Self:
-        """A new collection in a folder, on a Qdrant server (URL) or in `:memory:`. Raises `CorpusError` if it exists, or the place
-        cannot be written or reached."""
+        """A new collection in a folder, on a Qdrant server (URL) or in `:memory:`. Raises `CorpusError` if it exists, or
+        the place cannot be written or reached."""
+        need_extra("corpus", "a knowledge bank")
         schema = Schema(embedder.name, embedder.dim, cls.integers, cls.keywords, cls.names)
         if address := _address(place):
             return cls(ClientStore.create(address, name, schema), embedder)
@@ -80,6 +81,7 @@ class Collection(Closing):
             CorpusError: it does not exist, or another process has it.
             EmbeddingError: it was built with another model.
         """
+        need_extra("corpus", "a knowledge bank")
         if place == MEMORY:
             raise CorpusError(
                 "a bank in memory cannot be opened again", hint="create a new one, or use a folder"

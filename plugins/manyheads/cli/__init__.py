@@ -12,7 +12,7 @@ from manyheads.cli.examples import EXAMPLES
 from manyheads.cli.options import with_groups
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
-from manyheads.errors import EXIT_CODES, ConfigError, ExitCode, UserError
+from manyheads.errors import EXIT_CODES, ConfigError, ExitCode, UserError, missing_extra
 
 USAGE = cast(
     type[Exception],
@@ -38,6 +38,10 @@ def main() -> None:
         code = error.exit_code
     except USAGE as error:
         fail_usage(error)
+    except ModuleNotFoundError as error:
+        if (problem := missing_extra(error)) is None:
+            raise
+        fail(problem)
     except OSError as error:
         if error.filename is None:
             raise

@@ -16,7 +16,7 @@ from manyheads.core import money
 from manyheads.discussion.team import need_members
 from manyheads.engine.journal import ReplayModel
 from manyheads.engine.system import system_of
-from manyheads.errors import ConfigError, ModelError, UserError, closest
+from manyheads.errors import ConfigError, ModelError, UserError, closest, need_extra
 from manyheads.literature.library import Library
 from manyheads.models.prices import FREE, need_one_currency, need_prices
 from manyheads.models.probe import in_short, probe
@@ -62,6 +62,10 @@ def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool
         yield _wrong("host", f"{config.host} is not installed: pip install {host.install}")
     else:
         yield Finding("host", config.host)
+    try:
+        need_extras(config)
+    except ConfigError as error:
+        yield _wrong("extras", error)
     roles = None
     try:
         roles = Roles(Resources.of(config.paths))
@@ -191,7 +195,7 @@ def prepare(config: RunConfig) -> RunConfig:
     """The config at the start of a run, see `System.prepare`.
 
     Raises:
-        ConfigError: an input is missing, or anything else that the system requires.
+        ConfigError: an input, an optional extra or anything else that the system requires is missing.
     """
     system = system_of(config)
     if config.budget.money is not None:
@@ -201,7 +205,16 @@ def prepare(config: RunConfig) -> RunConfig:
         if slot.required and not getattr(config.inputs, name):
             option = f"--{name.replace('_', '-')} {slot.metavar}"
             raise ConfigError(f"{config.system}: needs the input {name}", hint=slot.hint or option)
-    return system.prepare(config)
+    prepared = system.prepare(config)
+    need_extras(prepared)
+    return prepared
+
+
+def need_extras(config: RunConfig) -> None:
+    """Raises `ConfigError` with the command that installs an optional extra, if a run needs one that is missing."""
+    system = system_of(config)
+    for extra in (*system.extras, *(["corpus"] if system.corpus(config) else [])):
+        need_extra(extra, config.system)
 
 
 def roles_of(config: RunConfig) -> Roles:

@@ -33,11 +33,19 @@ from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Recorded
-from manyheads.engine.readiness import models_asked, need_keys, need_team, prepare, roles_of, switched_off
+from manyheads.engine.readiness import (
+    models_asked,
+    need_extras,
+    need_keys,
+    need_team,
+    prepare,
+    roles_of,
+    switched_off,
+)
 from manyheads.engine.system import System, system_of
 from manyheads.engine.tracing import Trace, Traced
 from manyheads.engine.versions import Starts
-from manyheads.errors import JournalError, ModelError, UserError
+from manyheads.errors import JournalError, ModelError, UserError, missing_extra
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.inspirations import InspiredLiterature
 from manyheads.literature.ledger import LEDGER, SearchLedger
@@ -127,6 +135,8 @@ class Session:
             async with aclosing(self._events(make_host)) as events:
                 async for event in events:
                     yield event
+        except ModuleNotFoundError as error:
+            raise missing_extra(error) or error from error
         except UserError as error:
             # Code below does not know this run's folder.
             if self.way_back and error.hint and RESUME in error.hint:
@@ -319,6 +329,7 @@ async def offhand(
     Raises:
         UserError: the config or its corpus cannot be used.
     """
+    need_extras(config)
     system, roles = system_of(config), roles_of(config)
     async with AsyncExitStack() as stack:
         literature: Literature = NoLiterature()

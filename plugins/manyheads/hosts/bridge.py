@@ -190,7 +190,7 @@ class Runs(Generic[S]):
         if isinstance(version, int) and version != STATE_VERSION:
             raise ConfigError(
                 f"{self._name}: the state is of version {version}; version {STATE_VERSION} is needed",
-                hint="load it with the version of manyheads that saved it, or resume its run: manyheads resume FOLDER",
+                hint="load it with the version that saved it, or resume its run: manyheads resume FOLDER",
             )
         try:
             if version is None:

@@ -1,4 +1,4 @@
-"""Files that are no papers, or not whole: one error with what to do, or a fault; nothing is made up."""
+"""Files that are not papers, or not whole: one error with what to do, or a fault; nothing is made up."""
 
 import threading
 import zlib
@@ -74,7 +74,7 @@ def without_pages(path: Path) -> None:
     ("make", "word"),
     [
         (empty, "empty"),
-        (text, "none of the papers"),
+        (text, "unsupported format"),
         (garbage, "broken"),
         (cut, "broken"),
         (encrypted, "encrypted"),

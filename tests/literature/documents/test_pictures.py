@@ -141,11 +141,11 @@ def test_files_beside_a_document(tmp_path: Path) -> None:
 def test_pictures_that_cannot_be_drawn(tmp_path: Path) -> None:
     path = tmp_path / "p.md"
     for name, word in (
-        ("gone.png", "no picture"),
-        ("../p.png", "no picture"),
+        ("gone.png", "not a picture"),
+        ("../p.png", "not a picture"),
         ("text.png", "cannot be drawn"),
     ):
-        (tmp_path / "text.png").write_text("no picture")
+        (tmp_path / "text.png").write_text("not a picture")
         with pytest.raises(DocumentError, match=word):
             picture(path, Figure(number="1", caption="", page=0, files=(name,)))
     with pytest.raises(DocumentError, match="figure 7"):

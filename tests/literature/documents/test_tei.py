@@ -76,7 +76,7 @@ def test_paper(tmp_path: Path) -> None:
     ("text", "word"),
     [
         (TEI[:900], "broken XML"),
-        (TEI.replace("http://www.tei-c.org/ns/1.0", "urn:else").replace("<TEI", "<TEI "), "no TEI"),
+        (TEI.replace("http://www.tei-c.org/ns/1.0", "urn:else").replace("<TEI", "<TEI "), "not TEI"),
         (TEI.replace("<TEI", '<!DOCTYPE TEI [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><TEI', 1), "entities"),
         (TEI.replace("<TEI", '<!DOCTYPE TEI [<!ENTITY x SYSTEM "file:///etc/passwd">]><TEI', 1), "entities"),
     ],

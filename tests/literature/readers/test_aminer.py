@@ -190,7 +190,7 @@ def test_wrong_folders_get_one_clear_message(tmp_path: Path) -> None:
         read(AMiner(tmp_path))
     assert "unrar" in str(told.value.hint)
     (tmp_path / "AMiner-Paper.txt").write_text("no,such\n" * 3)
-    with pytest.raises(CorpusError, match="line 1 is no #index: not AMiner's format"):
+    with pytest.raises(CorpusError, match="line 1 is not #index: not AMiner's format"):
         read(AMiner(tmp_path))
     (tmp_path / "AMiner-Paper.txt").write_text("#index 1\n" + "no,such\n" * 200_000)
     with pytest.raises(CorpusError, match="not AMiner's format"):
@@ -200,7 +200,7 @@ def test_wrong_folders_get_one_clear_message(tmp_path: Path) -> None:
 def test_records_of_the_citation_network_are_not_mixed_up(tmp_path: Path) -> None:
     records = "".join(f"#* Study {n}\n#@ Wei Lang\n#t 2008\n#index {n}\n#! Found {n}.\n\n" for n in range(9))
     (tmp_path / "AMiner-Paper.txt").write_text(records)
-    with pytest.raises(CorpusError, match="line 1 is no #index") as told:
+    with pytest.raises(CorpusError, match="line 1 is not #index") as told:
         read(AMiner(tmp_path))
     assert "JSON" in str(told.value.hint)
 

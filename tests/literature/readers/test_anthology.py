@@ -103,7 +103,7 @@ BOMB = """<?xml version="1.0"?>
         (b'<?xml version="1.0" encoding="utf-99"?><collection/>', "utf-99"),
         (xml(PAPER.format(number=1)).encode("latin-1", "replace").replace(b"?", b"\xe9", 5), "well-formed"),
         (xml(PAPER.format(number=1)).encode()[:-20], "after paper 1"),
-        (b'<collection id="x"/>', "no paper in it"),
+        (b'<collection id="x"/>', "contains no paper"),
         (gzip.compress(xml(PAPER.format(number=1)).encode(), mtime=0)[:-20], "cannot be read"),
     ],
 )  # fmt: skip

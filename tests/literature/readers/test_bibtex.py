@@ -56,7 +56,7 @@ def test_broken_entries_are_rejected_with_field_and_line_and_the_others_read(tmp
     told = [str(reject) for reject in rejects.first]
     assert told[0].startswith("record 7, entry: ")
     assert told[0].endswith("(open, line 7)")
-    assert told[1] == "record 8, year: no whole number: 'forthcoming' (late, line 8)"
+    assert told[1] == "record 8, year: not a whole number: 'forthcoming' (late, line 8)"
     assert "Too many commas" in told[2]
     assert told[3].startswith("record 10, authors: ")
     assert "year" in told[4]
@@ -79,7 +79,7 @@ def test_entries_in_latin_1_are_told(tmp_path: Path) -> None:
 
 
 def test_a_file_without_entries_is_none(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="no record in it"):
+    with pytest.raises(CorpusError, match="contains no record"):
         read(tmp_path / "empty.bib", "just words, and an a@b.c {here}\n")
 
 

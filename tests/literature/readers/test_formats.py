@@ -144,7 +144,7 @@ def test_several_sources_are_read_as_one_and_rejects_name_theirs(tmp_path: Path)
 def test_a_broken_source_is_not_carried_by_a_sound_one(tmp_path: Path) -> None:
     sound = write_corpus(tmp_path / "one.jsonl", [paper(number) for number in range(50)])
     broken = write_corpus(tmp_path / "two.jsonl", [paper(99), "{cut", "{cut"])
-    with pytest.raises(CorpusError, match=r"2 of 3 lines are no papers: two\.jsonl, line 2"):
+    with pytest.raises(CorpusError, match=r"2 of 3 lines are not papers: two\.jsonl, line 2"):
         read(open_sources([str(sound), str(broken)], Opening()))
 
 

@@ -155,8 +155,8 @@ LATIN1 = row(title="Café")
 WRONG: list[tuple[str, Damage, str]] = [
     ("pub.zip", lambda data: data[:-40], "cannot be read: "),
     ("pub.zip", lambda data: data[:200] + b"\xff" * 50 + data[250:], "cannot be read: .*decompressing"),
-    ("pub.json", lambda data: data[:0], "no line in it"),
-    ("pub.json", lambda data: b"id;title\n" * 3 + data[:0], "3 of 3 lines are no papers: line 1, json"),
+    ("pub.json", lambda data: data[:0], "contains no line"),
+    ("pub.json", lambda data: b"id;title\n" * 3 + data[:0], "3 of 3 lines are not papers: line 1, json"),
     (
         "pub.json",
         lambda data: data[:0] + json.dumps(LATIN1, ensure_ascii=False).encode("latin1"),

@@ -69,7 +69,7 @@ def test_an_interrupted_search_asks_for_the_rest_only(
     scholar.troubles.append(Trouble("status", status=503))
     with pytest.raises(LiteratureError) as told:
         list(reading)
-    assert str(told.value.tried).endswith("1 of 3 years are found, and kept")
+    assert str(told.value.tried).endswith("1 of 3 years are finished and kept")
     asked = len(scholar.requests)
     found, _ = read(search("pears", (2010, 2012)))
     assert [one.year for one in found] == [2010] * 3 + [2011] * 3 + [2012] * 3
@@ -82,7 +82,7 @@ def test_the_limit_holds_for_each_year(search: Callable[..., Search]) -> None:
 
 
 def test_nothing_found_is_said(search: Callable[..., Search]) -> None:
-    with pytest.raises(CorpusError, match="no paper in it"):
+    with pytest.raises(CorpusError, match="contains no paper"):
         read(search("pears", (1950, 1951)))
 
 

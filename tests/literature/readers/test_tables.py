@@ -134,7 +134,7 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
     )
     with pytest.raises(CorpusError) as told:
         read(Delimited(path))
-    assert "no column is known to hold title" in told.value.message
+    assert "no column found for title" in told.value.message
     assert "T, abstract, authors" in str(told.value.tried)
     assert "--columns title=COLUMN" in str(told.value.hint)
     [found], _ = read(Delimited(path, column_option("title=T, year=when")))
@@ -222,7 +222,7 @@ def test_an_open_quote_does_not_eat_the_file_in_silence(tmp_path: Path) -> None:
 def test_an_empty_table_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(content)
-    with pytest.raises(CorpusError, match="no row in it"):
+    with pytest.raises(CorpusError, match="contains no row"):
         read(Delimited(path))
 
 
@@ -297,7 +297,7 @@ def test_a_number_that_all_rows_have_goes_before_one_that_some_lack(tmp_path: Pa
 def test_what_is_no_parquet_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1" + b"\0" * 40)
-    with pytest.raises(CorpusError, match="no parquet"):
+    with pytest.raises(CorpusError, match="not parquet"):
         read(Parquet(path))
 
 

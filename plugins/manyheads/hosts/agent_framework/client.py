@@ -51,13 +51,13 @@ class NativeModel(ServedModel[Client]):
 
     def open(self) -> Client:
         config = self.config
+        key = "" if config.provider == "ollama" else key_of(config, self.alias)
         try:
             match config.provider:
                 case "openai":
                     from agent_framework_openai import RawOpenAIChatCompletionClient
                     from openai import AsyncOpenAI
 
-                    key = key_of(config, self.alias)
                     sdk: Any = AsyncOpenAI(
                         api_key=key, base_url=config.address, timeout=config.timeout, max_retries=0
                     )
@@ -66,7 +66,6 @@ class NativeModel(ServedModel[Client]):
                     from agent_framework_anthropic import AnthropicClient  # pyright: ignore[reportMissingImports]
                     from anthropic import AsyncAnthropic
 
-                    key = key_of(config, self.alias)
                     sdk = AsyncAnthropic(
                         api_key=key, base_url=config.address, timeout=config.timeout, max_retries=0
                     )

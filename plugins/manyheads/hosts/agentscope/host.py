@@ -217,8 +217,8 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
 
     framework, serves = "agentscope", NativeModel
 
-    def __init__(self, *given: Any, middlewares: Sequence[MiddlewareBase] = ()) -> None:
-        super().__init__(*given)
+    def __init__(self, *given: Any, middlewares: Sequence[MiddlewareBase] = (), **more: Any) -> None:
+        super().__init__(*given, **more)
         self._middlewares = middlewares
 
     @cached_property

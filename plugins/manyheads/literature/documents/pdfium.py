@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from manyheads.errors import DocumentError
+from manyheads.errors import DocumentError, need_extra
 from manyheads.literature.documents.document import Box
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def opened(path: Path) -> Generator[Any]:
 
     Raises:
         DocumentError: the file is broken, encrypted, or not a PDF.
+        ConfigError: PDFs need an optional extra, which is missing.
     """
+    need_extra("papers", str(path))
     import pypdfium2 as pdfium
 
     with LOCK:

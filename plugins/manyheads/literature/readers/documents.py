@@ -1,4 +1,4 @@
-"""Papers as PDF or as GROBID's TEI, a file each; what they do not tell, a table or a bibliography beside them does."""
+"""Papers as PDF or as GROBID's TEI, one file each, supplemented by a table or a bibliography beside them."""
 
 import os
 import re
@@ -20,33 +20,33 @@ from manyheads.literature.readers.table import NEEDED, columns_of, fields, rows
 from manyheads.papers import fold
 
 PROCESSES = min(4, os.cpu_count() or 1)
-"""PDFs that are read at once."""
+"""PDFs read concurrently."""
 TEI_ENDINGS = (".tei.xml", ".tei", ".xml")
 _ENDING = re.compile(r"(?:\.grobid)?\.(?:tei\.xml|tei|xml|pdf)$", re.IGNORECASE)
 _ARXIV = re.compile(r"(\d\d)\d\d\.\d{4,5}(?:v\d+)?")
 _FILES = ("file", "filename", "pdf", "path")
-"""Columns of a table that may say which file a row is about; so may its id."""
+"""Columns of a table that may name a row's file, besides its id."""
 _TOLD = ("title", "abstract", "authors", "year", "venue", "citations", "keywords", "affiliations")
 _FLOATS = ("figure", "table")
-"""How faults of what a corpus does not keep begin."""
+"""Prefix of faults in parts that a corpus does not store."""
 _YEAR = (
-    "none in its name or on its first page: call the file 2019-NAME, or tell file and year in papers.csv, or title and year in "
+    "none in its name or on its first page: rename the file to 2019-NAME, or give file and year in papers.csv, or title and year in "
     "a .bib, beside it"
 )
 
 
 class Documents(Reader):
-    """A `Reader` of full texts, a paper a file; where there is a TEI of a PDF, by its name, that is read.
+    """A `Reader` of full texts, one paper per file; a TEI with the name of a PDF replaces it.
 
-    A paper's id is its file's name without ending. What any `.csv`, `.tsv` or `.bib` in the folder tells of it (by file
-    name, by id, else by title) goes before what the document says. Its year is else the one in the file's name, as in
-    `2019-berg.pdf` or `1905.00001v2.pdf`, else that of the conference, journal or arXiv number on the first page; without
-    one the paper is rejected, and so is a document that cannot be read.
+    A paper's id is its file's name without ending. Data in any `.csv`, `.tsv` or `.bib` in the folder (by file name, by id, else
+    by title) has priority over the document. The year is otherwise that in the file's name, as in `2019-berg.pdf` or
+    `1905.00001v2.pdf`, else that of the conference, journal or arXiv number on the first page; papers without a year, and
+    unreadable documents, are rejected.
     """
 
     kind = "full texts"
     unit = "document"
-    most_broken = 1.0  # scans, say: the others are papers all the same
+    most_broken = 1.0  # some may be scans: the others are still papers
     example = "PDFs or GROBID's .tei.xml of papers, named 2019-NAME, or with papers.csv (file,title,authors,year) beside them"
 
     def __init__(self, path: Path, *endings: str) -> None:
@@ -69,12 +69,12 @@ class Documents(Reader):
                 yield number, _paper(document, name, told.of(name, document.title) if told else {})
 
     def _name(self, file: Path) -> str:
-        """Where a file is in the folder, without its ending."""
+        """A file's path in the folder, without its ending."""
         return _ENDING.sub("", file.name if file == self.path else file.relative_to(self.path).as_posix())
 
 
 def _documents(files: Iterable[Path]) -> Iterator[tuple[Path, Document | DocumentError]]:
-    """What is in each file, or why it cannot be read; PDFs by several processes, since some bring PDFium down."""
+    """The content of each file, or why it cannot be read; PDFs in several processes, since some crash PDFium."""
     processes = SimpleQueue[Process]()
 
     def read(file: Path) -> Document | DocumentError:
@@ -104,7 +104,7 @@ def _documents(files: Iterable[Path]) -> Iterator[tuple[Path, Document | Documen
 
 
 class _Told:
-    """What tables and bibliographies in a folder tell of the papers in it."""
+    """Data on the papers in tables and bibliographies of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._about: dict[str, Mapping[str, Any]] = {}
@@ -117,7 +117,7 @@ class _Told:
                         self._add(one.model_dump(by_alias=True), one.id, one.title)
 
     def of(self, name: str, title: str) -> Mapping[str, Any]:
-        """What is told of the file of a name, else of the paper of a title; {} where nothing is."""
+        """Data for a file's name, else for a paper's title; {} if there is none."""
         keys = (_key(name), _key(Path(name).name), fold(title))
         return next((self._about[key] for key in keys if key and key in self._about), {})
 
@@ -146,7 +146,7 @@ class _Told:
 
 
 def _key(name: str) -> str:
-    """The same for a file's name with and without its ending; no title has it."""
+    """Key of a file's name, with or without ending, distinct from any title."""
     return f"file:{_ENDING.sub('', name.strip())}"
 
 
@@ -179,7 +179,7 @@ def _text(document: Document, kind: Kind) -> str:
 
 
 def _reference(one: Reference) -> str:
-    """An entry as it stands, then what it is known by; a title in brackets stands apart from what is around it."""
+    """An entry, followed by its identifiers; a title in brackets is separated from its surroundings."""
     known = (
         f"[{one.title}]" if one.title else "",
         f"doi:{one.doi}" if one.doi else "",

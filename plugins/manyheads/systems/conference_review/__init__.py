@@ -41,4 +41,5 @@ CONFERENCE_REVIEW = System(
         lambda path: tuple(path) if path[0] == "reviews" else ("means", ".".join(path), "mean"),
     ),
     aliases={"review": "conference-review"},
+    extras=("statistics",),
 )

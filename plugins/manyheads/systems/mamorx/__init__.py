@@ -36,5 +36,6 @@ MAMORX = System(
         report.scores,
     ),
     services=SERVICES,
+    extras=("papers",),
     files={"prompts/review_leader/form.schema.json": ReviewForm},
 )

@@ -48,6 +48,7 @@ PLANTED_ERROR = System(
     report=report,
     read=read,
     judge=Judge("reviews", "planted-error.found", path),
+    extras=("statistics",),
     numbers={
         **{f"planted-error.{name}": Number(title, (0, 1)) for name, title in SHARES.items()},
         **{

@@ -25,6 +25,7 @@ RANKING = System(
     check=config.check,
     read=lambda run: read_contest(run.inputs.target, run.inputs.ideas, run.settings.round),
     judge=Judge("ideas", "ranking.s"),
+    extras=("statistics",),
     numbers={
         "ranking.s": Number("S, relative quality", (0, 1)),
         "ranking.settled": Number("share of finished runs", (0, 1)),

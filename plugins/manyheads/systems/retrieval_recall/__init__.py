@@ -22,5 +22,6 @@ RETRIEVAL_RECALL = System(
     corpus=lambda run: True,
     prepare=config.need_corpus,
     aliases={"retrieval-recall.options": "literature.retrieval"},
+    extras=("statistics",),
     numbers={f"recall.{depth}.mean": Number(f"recall at {depth}", (0, 1)) for depth in config.DEPTHS},
 )

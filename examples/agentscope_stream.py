@@ -7,7 +7,7 @@ import asyncio
 import sys
 
 from agentscope.console import ConsoleRenderer
-from agentscope.message import UserMsg
+from agentscope.message import Msg, UserMsg
 
 from manyheads.hosts.agentscope import VirSciPipeline
 
@@ -18,7 +18,8 @@ async def main() -> None:
     pipeline = VirSciPipeline("virsci", "turns=1", team={"size": 2}, model=MODEL)
     renderer = ConsoleRenderer()
     async for event in pipeline.reply_stream(UserMsg("user", "Robust retrieval for robots")):
-        renderer.render(event)
+        if not isinstance(event, Msg):
+            renderer.render(event)
 
 
 asyncio.run(main())

@@ -160,7 +160,7 @@ def test_bad_input_is_named(here: Path, corpus: Path) -> None:
         ((mine, other), MeasureError, "different corpora"),
         ((other,), CorpusError, "'elsewhere': no such corpus"),
         (("idea.txt", "--corpus", corpus, "--embedding", "lexical-hash-64"), EmbeddingError, "built with lexical-hash-384"),
-        (("idea.txt", "--corpus", corpus, "--neighbours", "50"), MeasureError, "50 neighbours are asked for among 40"),
+        (("idea.txt", "--corpus", corpus, "--neighbours", "50"), MeasureError, "50 neighbours are more than the 40"),
         (("idea.txt", "--corpus", corpus, "--rnd"), MeasureError, "need 100 past papers; the corpus has 40"),
         (("idea.txt", "--corpus", corpus, "--out", "no/where"), MeasureError, "no/where: cannot be written"),
         (("idea.txt", "--corpus", corpus, "--exclude", "p9999"), MeasureError, "mine: no paper p9999 to leave out"),

@@ -100,7 +100,7 @@ def test_the_table_holds_what_there_is(scholar: Scholar) -> None:
     ]  # fmt: skip
     assert " HD " not in done.stdout
     assert "retrieved" in done.stdout
-    assert "warning: no HD and ON: what services find is not parted" in done.stderr
+    assert "warning: no HD and ON: papers of the services are not split" in done.stderr
     assert len(scholar.requests) == 1, "the second time it is on disk"
 
 
@@ -117,7 +117,7 @@ def test_ratings_are_held_against_the_scores(scholar: Scholar, here: Path) -> No
     assert "cd against novelty, n = 4" in by_cd.stdout
     by_on = mistake(RUN.invoke(app, ["rating", "agreement", "ratings.csv", "--scores", "m.jsonl"]))
     assert isinstance(by_on, RatingError)
-    assert "on is None, which is no number: no HD" in by_on.message
+    assert "on is None, not a number: no HD" in by_on.message
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_what_does_not_go_together_is_refused(scholar: Scholar, here: Path) -> N
     run_folder(here / "other", "http://127.0.0.1:1")
     cases: list[tuple[tuple[str, ...], type[UserError], str]] = [
         (("run", "other"), MeasureError, "the runs ask different services"),
-        (("run", "--set", "literature.before=bound"), ConfigError, "no corpus whose year could be the bound"),
+        (("run", "--set", "literature.before=bound"), ConfigError, "literature.before: without a corpus"),
         (("run", "--set", "literature.before=soon"), ConfigError, "'soon' is no date"),
         (("run", "--set", "literature.cascade=[local]"), ConfigError, "there is no corpus"),
     ]

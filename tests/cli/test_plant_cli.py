@@ -67,7 +67,7 @@ def test_scores_of_a_table_beside_peoples(tmp_path: Path) -> None:
         "rating", "calibration", "people.csv", "--scores", "scores.csv", "--threshold", "6", cwd=tmp_path
     )
     assert done.code == 0, done.err
-    assert "3 papers, ratings a paper: 2" in done.out
+    assert "3 papers, ratings per paper: 2" in done.out
     assert "Spearman ρ          1.00 (" in done.out
     data = manyheads_command(
         "rating", "calibration", "people.csv", "--scores", "scores.csv", "--json", cwd=tmp_path
@@ -75,7 +75,7 @@ def test_scores_of_a_table_beside_peoples(tmp_path: Path) -> None:
     assert json.loads(data.out)["scores"]["figures"]["auroc"] is None
     (tmp_path / "scores.csv").write_text("id,overall\nkiln,2\n")
     few = manyheads_command("rating", "calibration", "people.csv", "--scores", "scores.csv", cwd=tmp_path)
-    assert "footsteps: rated, but there is no score of it" in few.message
+    assert "footsteps: a rating, but no score" in few.message
 
 
 async def test_scores_of_reviews_of_papers_beside_peoples(llm: LLM, tmp_path: Path) -> None:

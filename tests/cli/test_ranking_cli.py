@@ -157,9 +157,9 @@ def test_runs_without_an_idea_are_left_out(home: Path) -> None:
         (("ranking", "judge", "runs/nowhere", "--target", "target.md"), "runs/nowhere: no such file"),
         (("ranking", "judge", "nowhere", "--target", "target.md"), "nowhere: no such file"),
         (("ranking", "judge", "many.jsonl", "--target", "target.md"), "many.jsonl:1"),
-        (("ranking", "judge", "many.jsonl:3", "--target", "target.md"), "many.jsonl:3: no such line"),
-        (("ranking", "judge", ".", "--target", "target.md"), "no run folder"),
-        (("ranking", "judge", "review", "--target", "target.md"), "this run has come to no idea"),
+        (("ranking", "judge", "many.jsonl:3", "--target", "target.md"), "many.jsonl:3: "),
+        (("ranking", "judge", ".", "--target", "target.md"), "not a run folder"),
+        (("ranking", "judge", "review", "--target", "target.md"), "this run did not produce an idea"),
         (("ranking", "judge", "hand", "--target", "target.md"), "idea.number: field required"),
         (("ranking", "judge", "Owls.", "--target", "hand"), "wrote no abstract"),
         (

@@ -118,7 +118,7 @@ def test_figures_to_read(home: Path) -> None:
     )
     assert (done.code, done.err) == (0, "")
     for line in (
-        r"2 sets, 2 raters, rankings a set: 2",
+        r"2 sets, 2 raters, rankings per set: 2",
         r"novelty: 1 set with 1 target, 2 raters, 2 rankings",
         r"  D\(S\) of judge and people +0\.17; alignment 83%",
         r"  D\(S\) between two people +0\.33",
@@ -144,8 +144,8 @@ def test_a_set_is_left_out_on_demand_and_said_to_be(home: Path) -> None:
         (("agreement", "form.key.csv", "--key", "form.key.csv"), "no column rater, rank"),
         (("agreement", "form-1.csv", "--key", "form-2.csv"), "no column number"),
         (("agreement", "none.csv", "--key", "form.key.csv"), "none.csv: No such file"),
-        (("form", "novelty", "novelty", "--out", "new.csv"), "the same ideas by the same quality"),
-        (("form", "novelty"), "form-1.csv: is there already"),
+        (("form", "novelty", "novelty", "--out", "new.csv"), "the same ideas and quality"),
+        (("form", "novelty"), "form-1.csv: exists already"),
         (("form", "nowhere", "--out", "new.csv"), "nowhere: not a run folder"),
     ],
 )

@@ -74,7 +74,7 @@ def test_ratings_are_held_against_scores(made: Done, home: Path) -> None:
     flags = ("--scores", "measures.jsonl", "--key", "form.key.csv", "--plot", "agreement.png")
     done = manyheads_command("rating", "agreement", "form-1.csv", "form-2.csv", *flags, cwd=home)
     assert (done.code, done.err) == (0, "")
-    assert "6 texts, 2 raters, ratings a text: 2" in done.out
+    assert "6 texts, 2 raters, ratings per text: 2" in done.out
     assert "on against novelty, n = 6" in done.out
     assert "Pearson r   1.00" in done.out
     assert "So few texts" in done.out
@@ -133,7 +133,7 @@ def test_any_criteria_and_scale_are_read_and_stated(tmp_path: Path) -> None:
 def test_a_bad_rating_stops_with_its_place(home: Path) -> None:
     (home / "bad.csv").write_text("rater,id,novelty\nR1,T1,5\nR1,T2,12\n", encoding="utf-8")
     done = manyheads_command("rating", "agreement", "bad.csv", cwd=home)
-    assert "bad.csv:3: column novelty: '12' is no whole number from 1 to 10" in done.message
+    assert "bad.csv:3: column novelty: '12' is not a whole number from 1 to 10" in done.message
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A session's folder, whatever becomes of the run."""
 
+import errno
 import subprocess
 import sys
 from contextlib import closing
@@ -11,9 +12,10 @@ import pytest
 
 from manyheads import __version__
 from manyheads.core.events import Began
+from manyheads.engine.folder import writing
 from manyheads.engine.journal import Journal
 from manyheads.engine.session import Session, new_folder
-from manyheads.errors import ChangedError, ModelError
+from manyheads.errors import ChangedError, JournalError, ModelError
 from manyheads.hosts import host_factory
 from support.faults import Fault
 from support.llm import LLM
@@ -182,3 +184,35 @@ async def test_a_run_names_its_versions_and_date_everywhere(llm: LLM, tmp_path: 
     [warning] = again.result["warnings"]
     assert all(words in warning for words in ("0.0.9", __version__))
     assert again.run.made_by == made_by, "the date is that of the first start"
+
+
+async def test_a_server_that_is_down_at_the_start_leaves_no_run_folder(tmp_path: Path) -> None:
+    with LLM() as llm:
+        config = config_for(llm, "models.default.retries=0")
+    folder = tmp_path / "runs" / "first"
+    with pytest.raises(ModelError) as down:
+        async for _ in Session(config, folder).events(host_factory("autogen")):
+            pass
+    assert not folder.exists()
+    assert "resume" not in str(down.value)
+    (folder).mkdir()
+    (folder / "mine.txt").write_text("mine")
+    with pytest.raises(ModelError):
+        async for _ in Session(config, folder).events(host_factory("autogen")):
+            pass
+    assert (folder / "mine.txt").exists()
+
+
+def test_a_run_that_has_begun_is_not_sent_to_another_folder(tmp_path: Path) -> None:
+    def full() -> None:
+        with writing(tmp_path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(JournalError) as before:
+        full()
+    (tmp_path / "journal.sqlite").touch()
+    with pytest.raises(JournalError) as begun:
+        full()
+    assert "--out" in str(before.value)
+    assert "--out" not in str(begun.value)
+    assert "make room" in str(begun.value)

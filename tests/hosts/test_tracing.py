@@ -1,6 +1,5 @@
 """Spans of runs, stages and turns, in the trace of the app, alike on every host."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,10 +88,10 @@ async def test_a_single_question_is_a_span(spans: InMemorySpanExporter) -> None:
     assert (turn.name, told(turn)["manyheads.task"]) == ("invoke_agent reviewer", "reviewer.review")
 
 
-def test_nothing_where_it_is_not_installed(
+async def test_nothing_where_it_is_not_installed(
     llm: LLM, tmp_path: Path, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("manyheads.engine.tracing._tracer", lambda: None)
-    folder = asyncio.run(Native("autogen", small("single", llm), tmp_path).run(TOPIC))
+    folder = await Native("autogen", small("single", llm), tmp_path).run(TOPIC)
     assert result_of(folder)["finished"]
     assert not ours(spans)

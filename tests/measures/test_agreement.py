@@ -82,7 +82,7 @@ def test_a_narrower_level_gives_a_narrower_interval() -> None:
 @pytest.mark.parametrize(
     ("x", "y", "problem"),
     [
-        ([1, 2], [1, 2], "2 texts with score and rating: too few"),
+        ([1, 2], [1, 2], "2 texts with score and rating, too few"),
         ([], [], "0 texts"),
         ([1, 2, 3], [5, 5, 5], "the ratings are all 5"),
         ([0.1, 0.1, 0.1], [1, 2, 3], "the scores are all 0.1"),

@@ -57,10 +57,10 @@ def with_citations(papers: Papers, *citations: int | None) -> Papers:
 @pytest.mark.parametrize(
     ("citations", "normalise", "why"),
     [
-        ((None, 2, 9, 1), "none", "the citation counts of 1 of its 2 neighbours are not known"),
-        ((4, None, 9, 1), "year", "the citation counts of some contemporary papers are not known"),
-        ((4, 2, 9, None), "database", "the citation counts of some contemporary papers are not known"),
-        ((0, 0, 9, 1), "year", "the mean citation count of the contemporary papers that its neighbour of 2015"),
+        ((None, 2, 9, 1), "none", "the citation counts of 1 of its 2 neighbours are unknown"),
+        ((4, None, 9, 1), "year", "the citation counts of some contemporary papers are unknown"),
+        ((4, 2, 9, None), "database", "the citation counts of some contemporary papers are unknown"),
+        ((0, 0, 9, 1), "year", "the mean citation count of the contemporary papers for its neighbour of 2015"),
         ((0, 0, 0, 0), "database", "the mean citation count of the contemporary papers"),
     ],
 )  # fmt: skip
@@ -102,7 +102,7 @@ def test_copies_of_the_text_make_no_infinite_novelty(normalise: Normalise) -> No
 
 
 def test_too_few_papers_are_refused() -> None:
-    with pytest.raises(MeasureError, match="5 neighbours are asked for among 4 papers"):
+    with pytest.raises(MeasureError, match=r"5 neighbours .* 4 papers"):
         novelty(TEXT, PAST, NOW)
 
 

@@ -120,7 +120,7 @@ def test_damaged_files_without_checksums_are_named(corpus: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(corpus: Path) -> None:
     (corpus / FOLDER).write_text("in the way")
-    with pytest.raises(CorpusError, match="cannot be kept"):
+    with pytest.raises(CorpusError, match="cannot be saved"):
         load_papers(corpus, read_meta(corpus), MODEL)
 
 

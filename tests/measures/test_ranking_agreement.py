@@ -199,7 +199,7 @@ def test_without_judge_and_target_people_are_compared(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_with_a_table_of_rankings(tmp_path: Path) -> None:
-    with pytest.raises(RatingError, match=r"own\.csv:4: column rank: 'last' is no number"):
+    with pytest.raises(RatingError, match=r"own\.csv:4: column rank: 'last' is not a number"):
         own_rankings(own(tmp_path, OWN.replace("30", "last")), NAMED)
     with pytest.raises(RatingError, match="--judge X: no such rater"):
         own_rankings(own(tmp_path), NAMED, ["X"])

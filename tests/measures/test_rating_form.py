@@ -77,7 +77,7 @@ def test_no_spreadsheet_calculates_what_a_model_wrote(title: str, tmp_path: Path
 def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
     form = rating_form(SUBJECTS, 2, seed=0)
     (tmp_path / "form-2.csv").write_text("ratings", encoding="utf-8")
-    with pytest.raises(RatingError, match=r"form-2\.csv: is there already"):
+    with pytest.raises(RatingError, match=r"form-2\.csv: exists already"):
         form.write(tmp_path / "form.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["form-2.csv"]
     (tmp_path / "file").write_text("", encoding="utf-8")

@@ -26,7 +26,7 @@ def test_ratings_by_text_and_rater(tmp_path: Path) -> None:
     assert ratings.of("novelty") == {"T1": {"R1": 7, "R2": 8}, "T2": {"R1": 2}}
     assert ratings.means("effectiveness") == {"T1": 3.5, "T2": 1.0}
     assert (ratings.raters, ratings.excluded) == (["R1", "R2"], ())
-    with pytest.raises(RatingError, match="nobody rated 'overall'"):
+    with pytest.raises(RatingError, match="no ratings of 'overall'"):
         ratings.of("overall")
 
 
@@ -46,7 +46,7 @@ def test_spreadsheets_of_other_countries(delimiter: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("cells", "problem"),
     [
-        ("R1,T1,,,11,5,5,", "r.csv:2: column novelty: '11' is no whole number from 1 to 10"),
+        ("R1,T1,,,11,5,5,", "r.csv:2: column novelty: '11' is not a whole number from 1 to 10"),
         ("R1,T1,,,5,0,5,", "r.csv:2: column feasibility: '0' is no"),
         ("R1,T1,,,5,5,6.5,", "r.csv:2: column effectiveness: '6.5' is no"),
         ("R1,T1,,,-5,5,5,", "column novelty: '-5' is no"),
@@ -68,7 +68,7 @@ def test_a_bad_cell_is_named(cells: str, problem: str, tmp_path: Path) -> None:
 
 def test_a_rater_rates_a_text_once(tmp_path: Path) -> None:
     path = sheet(tmp_path, "R1,T1,,,5,5,5,", "R1,T1,,,6,5,5,")
-    with pytest.raises(RatingError, match=r"r\.csv:3: R1 has rated T1 already"):
+    with pytest.raises(RatingError, match=r"r\.csv:3: R1 has already rated T1"):
         read_ratings([path])
 
 
@@ -88,9 +88,9 @@ def test_a_row_is_left_out_only_by_name(tmp_path: Path) -> None:
     with pytest.raises(RatingError, match=r"r\.csv:4: no such row"):
         read_ratings([path], ["2", "4"])
     other = sheet(tmp_path, "R2,T2,,,6,5,5,", name="s.csv")
-    with pytest.raises(RatingError, match="of which file"):
+    with pytest.raises(RatingError, match="name the file"):
         read_ratings([path, other], ["2"])
-    with pytest.raises(RatingError, match="no ratings in it"):
+    with pytest.raises(RatingError, match="no ratings"):
         read_ratings([path], ["2", "3"])
 
 
@@ -99,7 +99,7 @@ def test_a_row_is_left_out_only_by_name(tmp_path: Path) -> None:
     [
         ("id,novelty\n", "no column rater"),
         ("rater,id,title\n", "no column novelty or feasibility or effectiveness"),
-        ("rater,id,novelty,novelty\n", "novelty stands there twice"),
+        ("rater,id,novelty,novelty\n", "duplicate column novelty"),
         ("", "no column"),
     ],
 )

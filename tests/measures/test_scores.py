@@ -52,10 +52,10 @@ def test_scores_of_json_lines_and_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "by", "problem"),
     [
-        ({"id": "a", "hd": None}, "hd", "hd is None, which is no number"),
+        ({"id": "a", "hd": None}, "hd", "hd is None, not a number"),
         ({"id": "a", "hd": True}, "hd", "hd is True"),
         ({"id": "a", "hd": "high"}, "hd", "hd is 'high'"),
-        ({"id": "a", "hd": float("nan")}, "hd", "not valid JSON: NaN is no JSON"),
+        ({"id": "a", "hd": float("nan")}, "hd", "not valid JSON: NaN is not valid JSON"),
         ({"id": "a", "hd": 1}, "on", "no 'on'"),
         ("[1]", "on", "not a JSON object"),
         ("{", "on", "not valid JSON"),
@@ -85,9 +85,9 @@ def test_the_surest_sign_decides() -> None:
     found = pair({"T1": 5.0, "T2": 6.0, "T3": 7.0}, scores, known)
     assert (found.items, found.scores, found.ratings) == (("T1", "T2", "T3"), (1, 2, 4), (5, 6, 7))
     assert found.unrated == ("3",)
-    with pytest.raises(RatingError, match="T4: more than one score: 3, 4"):
+    with pytest.raises(RatingError, match="T4: several scores: 3, 4"):
         pair({"T4": 1.0}, scores, {"T4": {"source": "/b"}})
-    with pytest.raises(RatingError, match="T5: rated, but there is no score"):
+    with pytest.raises(RatingError, match=r"T5: .*no score"):
         pair({"T5": 1.0}, scores, {})
 
 
@@ -133,7 +133,7 @@ def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:
 def test_what_is_no_finished_review_is_refused(tmp_path: Path) -> None:
     first = reviewed(tmp_path / "r", "/a.md", 5)
     twin = reviewed(tmp_path / "twin", "/a.md", 6)
-    with pytest.raises(RatingError, match=r"twin: /a.md has been reviewed in another"):
+    with pytest.raises(RatingError, match=r"twin: /a.md is reviewed in another"):
         read_reviews([first, twin])
     other = write(tmp_path / "other", {"system": "virsci"})
     with pytest.raises(RatingError, match="a run of virsci"):
@@ -142,7 +142,7 @@ def test_what_is_no_finished_review_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RatingError, match=r"different forms: .*r on overall; .*rated on novelty"):
         read_reviews([first, reviewed(tmp_path / "rated", "/c.md", 5, **rated)])
     (tmp_path / "stopped").mkdir()
-    with pytest.raises(RatingError, match="no run folder") as strange:
+    with pytest.raises(RatingError, match="not a run folder") as strange:
         read_scores([tmp_path / "stopped"], "overall")
     assert strange.value.hint == "name a run folder of manyheads review"
     (tmp_path / "stopped" / "config.yaml").touch()

@@ -106,7 +106,7 @@ async def test_the_measures_worked_by_hand(
 async def test_a_past_is_not_made_up(scholar: Scholar) -> None:
     score = await measured(scholar)
     assert (score.hd, score.on, score.rnd, score.past) == (None, None, None, ())
-    assert "not parted into past and contemporary" in score.missing["hd"]
+    assert "not split into past and contemporary" in score.missing["hd"]
     assert set(score.missing) == {"hd", "on"}
 
 
@@ -143,7 +143,7 @@ async def test_papers_that_nothing_can_be_held_against_are_counted() -> None:
     papers = (*FOUR[:1], found(5, None), found(6, " "), found(7, "1 1", year=None))
     with Scholar(papers) as scholar:
         score = await measured(scholar)
-    why = "1 papers with abstract and year were found, 2 neighbours are asked for"
+    why = "1 papers with abstract and year were found, fewer than 2 neighbours"
     assert (score.cd, score.ci, score.contemporary) == (None, None, ())
     assert (score.missing["cd"], score.missing["ci"]) == (why, why)
     assert score.retrieval
@@ -161,8 +161,8 @@ async def test_nothing_found_is_no_distance() -> None:
 @pytest.mark.parametrize(
     ("unknown", "normalise", "why"),
     [
-        (1, "none", "the citation counts of 1 of its 2 neighbours are not known"),
-        (4, "database", "the citation counts of some retrieved papers are not known"),
+        (1, "none", "the citation counts of 1 of its 2 neighbours are unknown"),
+        (4, "database", "the citation counts of some retrieved papers are unknown"),
         (4, "none", None),
     ],
 )

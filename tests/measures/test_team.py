@@ -54,7 +54,7 @@ def test_what_cannot_be_told_is_refused() -> None:
         freshness([member(0, "a")])
     with pytest.raises(MeasureError, match="twice"):
         diversity([member(0, "a"), member(0, "b")])
-    with pytest.raises(MeasureError, match="Scientist1, Scientist2: no topics"):
+    with pytest.raises(MeasureError, match=r"Scientist1, Scientist2: .*topics"):
         diversity([member(0, "a"), member(1), member(2)])
 
 

@@ -50,7 +50,7 @@ def test_names_are_drawn_as_they_are_written(comparison: Comparison, tmp_path: P
 def test_what_cannot_be_drawn_is_told(
     comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(RatingError, match="no kind of picture"):
+    with pytest.raises(RatingError, match="not a picture format"):
         scatter_plot(comparison, tmp_path / "a.docx")
     with pytest.raises(RatingError, match="there are no scores"):
         scatter_plot(compare(RATINGS), tmp_path / "a.svg")

@@ -9,7 +9,7 @@ The rules, which CONTRIBUTING.md repeats:
 - A line that ends in `# exits with N` must do so.
 - A `text` block after a block is its output; a first or last line `…` leaves lines out. Numbers and spaces may differ.
 
-    PYTHONPATH=tests python -m support.pages docs/tutorial.md    # run a page and write the outputs that it shows
+    PYTHONPATH=tests python -m support.pages docs/tutorial.md    # run a page, or all, and write the outputs that they show
 """
 
 import os
@@ -179,6 +179,6 @@ def fake(**more: Any) -> Any:
 if __name__ == "__main__":
     from tempfile import TemporaryDirectory
 
-    for name in sys.argv[1:]:
+    for name in sys.argv[1:] or PAGES:
         with TemporaryDirectory() as scratch, fake() as llm:
             refresh(Path(name).resolve(), Path(scratch) / "page", llm.url, Path("/tmp/pages-cache"))

@@ -182,7 +182,7 @@ async def test_reviews_that_are_the_same_word_for_word_are_told(review: Play, ll
     llm.seed, llm.answers["overall"] = always, 5
     played = await review()
     [warning] = played.result["warnings"]
-    assert "all 3 reviews are the same word for word" in warning
+    assert "all 3 reviews are identical" in warning
     assert played.result["means"]["overall"]["low"] is None
 
 

@@ -90,10 +90,10 @@ def test_the_target_is_a_text_or_what_a_run_has_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ({}, "has come to no idea"),
-        ({"idea": None}, "has come to no idea"),
-        ({"idea": {**TEAM, "idea": " ", "experiment": ""}}, "has come to no idea"),
-        ({"system": "conference-review", "reviews": [], "means": {}}, "has come to no idea"),
+        ({}, "did not produce an idea"),
+        ({"idea": None}, "did not produce an idea"),
+        ({"idea": {**TEAM, "idea": " ", "experiment": ""}}, "did not produce an idea"),
+        ({"system": "conference-review", "reviews": [], "means": {}}, "did not produce an idea"),
         ({"idea": "Owls."}, r"result\.json: result\.idea: should be"),
         ({"idea": {**TEAM, "experiment": ["Count."]}}, r"idea\.experiment: input should be a valid string"),
         (
@@ -118,7 +118,7 @@ def test_runs_without_an_idea_and_results_made_by_hand(
 def test_a_version_that_there_is_not_is_not_another_one(tmp_path: Path) -> None:
     fourth = {**REVISED, "number": 4}
     named = run(tmp_path / "run", system="rebuttal", idea=fourth, rounds=[{"round": 4, "idea": fourth}])
-    with pytest.raises(SubjectError, match="has come to no idea"):
+    with pytest.raises(SubjectError, match="did not produce an idea"):
         read_idea(named, 3)
 
 

@@ -448,7 +448,7 @@ async def test_a_new_background_stands_in_for_one_that_is_gone(
     await run(improved=False)
     remove(works)
     idea = f"rebuttal.idea={tmp_path / 'run'}"
-    with pytest.raises(SubjectError, match=r"cannot be read any more: .*no such file") as stopped:
+    with pytest.raises(SubjectError, match=r"can no longer be read: .*no such file") as stopped:
         await run(idea, folder="on", background=False)
     assert "--background" in (stopped.value.hint or "")
     played = await run(idea, "background=Bats rest.", folder="on", background=False, improved=False)
@@ -469,7 +469,7 @@ async def test_an_idea_that_was_taken_up_before_keeps_what_it_was_written_beside
 
 async def test_a_run_without_an_idea_has_none_to_give(run: Play, tmp_path: Path) -> None:
     write(tmp_path / "other", {"system": "conference-review"})
-    with pytest.raises(SubjectError, match="has come to no idea"):
+    with pytest.raises(SubjectError, match="did not produce an idea"):
         await run(f"rebuttal.idea={tmp_path / 'other'}")
     with pytest.raises(SubjectError, match="a run, not a file of papers"):
         await run(f"background={tmp_path / 'other'}")

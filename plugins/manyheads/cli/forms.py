@@ -1,17 +1,15 @@
 """`manyheads rating` and `manyheads ranking`: forms for human raters, and agreement with them."""
 
 from dataclasses import asdict, dataclass
-from functools import wraps
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from manyheads.cli import completion, review
 from manyheads.cli.options import Json, without_index
-from manyheads.cli.printing import say, say_json
-from manyheads.escaping import plain
+from manyheads.cli.printing import say, say_json, warn_of_skipped
 
 if TYPE_CHECKING:
     from manyheads.measures.forms import Form
@@ -71,7 +69,7 @@ def rating_form(
     from manyheads.texts import read_each
 
     subjects, left = read_each(texts)
-    _leave_out(left)
+    warn_of_skipped(left)
     forms.write(blind_form(subjects, forms.raters, forms.seed), len(subjects), "text")
 
 
@@ -232,25 +230,12 @@ def rating_calibration(
         say("\n".join(as_lines(found)))
 
 
-def _leave_out(reasons: list[str]) -> None:
-    for reason in reasons:
-        say(f"warning: left out: {plain(reason)}", err=True)
-
-
 rankings = typer.Typer(
     help="Rank ideas against a target idea, by a model or by people.", no_args_is_help=True
 )
 
 
-@rankings.command("judge")
-@wraps(review.judge)
-def judge(ideas: list[str], **options: Any) -> None:
-    """Rank ideas; folders without an idea are skipped."""
-    from manyheads.systems.ideas import with_ideas
-
-    kept, left = with_ideas(ideas)
-    _leave_out(left)
-    review.judge(kept, **options)
+rankings.command("judge")(review.judge)
 
 
 @rankings.command("form")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from manyheads.errors import closest
-from manyheads.escaping import printable, printable_json, scrubbed, shortened
+from manyheads.escaping import plain, printable, printable_json, scrubbed, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,3 +60,9 @@ def safe_console(*, stderr: bool = False) -> "Console":
                 yield each if each.control else each._replace(text=printable(each.text))
 
     return Safe(stderr=stderr)
+
+
+def warn_of_skipped(reasons: Iterable[str]) -> None:
+    """Warn of files and folders that are left out, a line each."""
+    for reason in reasons:
+        say(f"warning: left out: {plain(reason)}", err=True)

@@ -11,7 +11,7 @@ import typer
 from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Budget, Changes, Estimated, Seed, resumable, settings, without_index
-from manyheads.cli.printing import safe_console, say
+from manyheads.cli.printing import safe_console, say, warn_of_skipped
 from manyheads.cli.run import Out, Show, begin, closing, go, with_budget
 from manyheads.cli.show import browse
 from manyheads.errors import ConfigError, ExitCode
@@ -271,8 +271,12 @@ def judge(
     yes: Yes = False,
 ) -> None:
     """Rank ideas against a target idea, blind and in several orders. S is the share of ideas ranked above the target."""
+    from manyheads.systems.ideas import with_ideas
+
+    whole, skipped = with_ideas(ideas)
+    warn_of_skipped(skipped)
     given = {
-        "target": target, "ideas": ideas, "indicator": indicator, "area": area, "orders": orders,
+        "target": target, "ideas": whole, "indicator": indicator, "area": area, "orders": orders,
         "round": after,
     }  # fmt: skip
     flags = settings(given, "ranking")

@@ -86,8 +86,10 @@ def writing(folder: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        hint = f"{'make room on the disk, or ' if full else ''}choose another folder: --out FOLDER"
+        full, begun = error.errno in (errno.ENOSPC, errno.EDQUOT), (folder / JOURNAL).exists()
+        ways = ["make room on the disk"] if full else ["make the folder writable"] if begun else []
+        # A run that has begun stays where it is.
+        hint = ", or ".join([*ways, *([] if begun else ["choose another folder: --out FOLDER"])])
         raise JournalError(f"{folder}: cannot be written: {error.strerror or error}", hint=hint) from error
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -44,7 +45,7 @@ from manyheads.engine.readiness import (
 from manyheads.engine.system import System, system_of
 from manyheads.engine.tracing import Trace, Traced
 from manyheads.engine.versions import Starts
-from manyheads.errors import JournalError, UserError, missing_extra
+from manyheads.errors import JournalError, ModelError, UserError, missing_extra
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.inspirations import InspiredLiterature
 from manyheads.literature.ledger import LEDGER, SearchLedger
@@ -140,6 +141,10 @@ class Session:
             # Code below does not know this run's folder.
             if self.way_back and error.hint and RESUME in error.hint:
                 error.hint = error.hint.replace(RESUME, self.way_back)
+            elif error.hint and RESUME in error.hint:  # there is nothing to resume
+                error.hint = error.hint.replace(f"then: {RESUME}", "then start again").replace(
+                    RESUME, "start again"
+                )
             elif self.way_back and not self.again:  # else the caller says it once
                 error.hint = f"{error.hint}; resume with: {self.way_back}" if error.hint else self.way_back
             raise
@@ -157,6 +162,18 @@ class Session:
         roles = roles_of(config)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, list_run, self.folder)
+            ledgers, unbegun = list[Ledger](), not (self.folder.exists() and any(self.folder.iterdir()))
+
+            def leave_nothing(kind: object, error: BaseException | None, trace: object) -> None:
+                """A run whose model could not be asked at all leaves no folder."""
+                if (
+                    unbegun
+                    and isinstance(error, ModelError)
+                    and not any(each.spent.calls for each in ledgers)
+                ):
+                    shutil.rmtree(self.folder, ignore_errors=True)
+
+            stack.push(leave_nothing)
             # The journal is checked first: a replay needs a framework, a corpus and its embeddings. The lock on the journal is
             # the lock on the folder.
             journal = self._journal(stack, identities) if (self.folder / JOURNAL).exists() else None
@@ -189,6 +206,7 @@ class Session:
             # In a thread: a report may have pictures of pages, and other runs continue meanwhile.
             stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
             ledger = Ledger(config.budget)
+            ledgers.append(ledger)
             trace = Trace(config, str(self.folder))
             traced = Traced(host, config.models, trace, config.system)
             guarded = self._guarded(traced, journal, identities, folder, ledger, starts)

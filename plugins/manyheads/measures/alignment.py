@@ -1,8 +1,8 @@
-"""How far a judge ranks ideas as people do (Review and Rebuttal, App. A.3.1, Eq. 4 and Table 4).
+"""Agreement of a judge's rankings of ideas with people's (Review and Rebuttal, App. A.3.1, Eq. 4 and Table 4).
 
-Each order of the judge counts as a ranking of its own, as in the paper: the mean of many lies near the middle, and so
-nearer to anybody's than a single one. Between two people D(S) is not 0 either, and a judge who guesses does not reach 1:
-both stand beside the judge's, without which a share of alignment says little.
+Each order of the judge counts as a ranking of its own, as in the paper: a mean of many lies near the middle, and so
+nearer to any ranking. D(S) between two people is not 0 either, and a judge who guesses does not reach 1: both are
+reported as baselines.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,23 +30,23 @@ FIGURES: Mapping[str, str] = {
     "first_between_people": "Same first place, two people",
     "first_by_chance": "Same first place, by guessing",
 }
-"""What is told of judge and people. Each is the mean over raters and orders, or over pairs of raters, of
+"""Figures of agreement. Each is a mean over raters and orders, or over pairs of raters, of
 
 S, the share of ideas above the target (Eq. 3); D(S) = |S_human - S_judge| (Eq. 4), 0 to 1; Kendall's tau, -1 to 1, and W,
-0 to 1, of whole rankings; and the share that ranks the same first. A judge who guesses puts the target into any place as
-likely. Where there is a single rater, there is nothing between people.
+0 to 1, of whole rankings; and the share that ranks the same idea first. A judge who guesses puts the target into each place
+with equal probability. A single rater has no figures between people.
 """
 CHANCE = ("by_chance", "first_by_chance")
-"""Known, and no sample of anything: without intervals."""
+"""Computed exactly, so without intervals."""
 
 
 @dataclass(frozen=True)
 class SetAgreement:
-    """One set of n ideas beside a target, ranked by a judge in some orders and by people.
+    """A set of n ideas with a target, ranked by a judge in some orders and by people.
 
     Attributes:
         raters: S of each.
-        figures: those of `FIGURES`; None where a single rater cannot tell.
+        figures: those of `FIGURES`; None if a single rater is too few.
     """
 
     name: str
@@ -61,10 +61,10 @@ class SetAgreement:
 
 @dataclass(frozen=True)
 class Alignment:
-    """All sets of one quality.
+    """All sets of one quality indicator.
 
     Attributes:
-        means: of each of `FIGURES` over targets: sets beside one target are alike, so that their mean counts once.
+        means: of each of `FIGURES` over targets; sets with the same target are averaged first, as they are alike.
     """
 
     indicator: str
@@ -76,15 +76,13 @@ class Alignment:
 
     @property
     def alignment(self) -> float | None:
-        """1 - D(S), the share by which judge and people agree where the target stands (Table 4); None without a judge
-        or a target.
-        """
+        """1 - D(S), the agreement of judge and people on the target (Table 4); None without a judge or a target."""
         difference = self.means["difference"]
         return 1 - difference.mean if difference else None
 
 
 def alignments(rankings: Rankings) -> list[Alignment]:
-    """The judge beside people, quality by quality."""
+    """Compare the judge with people, by quality indicator."""
     sets = [_agreement(name, each, rankings.ranks[name]) for name, each in rankings.sets.items()]
     targets = {each.name: each.target for each in sets}
 
@@ -112,7 +110,7 @@ def alignments(rankings: Rankings) -> list[Alignment]:
 
 
 def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any]:
-    """All of it as JSON data."""
+    """The comparison as JSON data."""
 
     def data(quality: Alignment) -> dict[str, Any]:
         own = asdict(quality)
@@ -133,20 +131,20 @@ def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any
 
 
 def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str]:
-    """All of it to read."""
+    """The comparison as text."""
     counts = sorted({len(by_rater) for by_rater in rankings.ranks.values()})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     sets, raters = count(len(rankings.sets), "set"), count(len(rankings.raters), "rater")
-    yield f"{sets}, {raters}, rankings a set: {each}"
+    yield f"{sets}, {raters}, rankings per set: {each}"
     if rankings.excluded:
-        yield f"Left out, each with its set: {', '.join(rankings.excluded)}"
+        yield f"Left out with their sets: {', '.join(rankings.excluded)}"
     if rankings.unused:
         more = f"; and {len(rankings.unused) - LISTED} more" if rankings.unused[LISTED:] else ""
         yield f"Not used: {count(len(rankings.unused), 'ranking')} ({'; '.join(rankings.unused[:LISTED])}{more})"
     if not any(each.judge_ranks for each in rankings.sets.values()):
-        yield "No judge among the raters (--judge RATER): figures are of people alone"
+        yield "No judge among the raters (--judge RATER): people are compared with each other only"
     if not any(each.has_target for each in rankings.sets.values()):
-        yield "No target among the ideas (--target IDEA): S and D(S) are not defined"
+        yield "No target among the ideas (--target IDEA): S and D(S) are undefined"
     for quality in qualities:
         yield ""
         sets, targets = count(len(quality.sets), "set"), count(quality.targets, "target")
@@ -166,7 +164,7 @@ def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str
     yield ""
     yield (
         "D(S) = |S of a person - S of the judge in one order|, alignment = 1 - D(S). Means are over targets, "
-        "each that of its sets, ± their standard error."
+        "± standard error; sets of one target are averaged first."
     )
 
 

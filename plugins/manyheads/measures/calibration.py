@@ -1,7 +1,7 @@
-"""How far the scores of reviews go with people's ratings of the same papers, beside how far one person goes with the others.
+"""Agreement of review scores with people's ratings of the same papers, compared with that of one person with the others.
 
-Four figures of each: Spearman's and Kendall's rank correlation with the mean rating, and, where it is known which papers are good,
-by a decision or by a threshold, balanced accuracy and the area under the ROC curve. Intervals are percentiles of resampled papers.
+Four figures: Spearman's and Kendall's rank correlation with the mean rating, and, if a decision or a threshold says which papers
+are good, balanced accuracy and the area under the ROC curve. Intervals are percentiles over resampled papers.
 """
 
 import math
@@ -29,23 +29,23 @@ FIGURES: Mapping[str, str] = {
     "auroc": "AUROC",
 }
 SORTING = ("balanced_accuracy", "auroc")
-"""Those that need to know which papers are good."""
+"""Figures that need to know which papers are good."""
 RESAMPLES = 2_000
 PICKS = 500
-"""Of one rating a paper, that what one person makes of the others is the mean of."""
+"""Random picks of one rating per paper, to average one person's agreement with the others."""
 BATCH = 2**23
-"""Pairs of papers that are compared at once."""
+"""Pairs of papers compared at once."""
 YES, NO = ("yes", "true", "1", "accept", "accepted"), ("no", "false", "0", "reject", "rejected")
-HINT = "a row a rating: paper,rater,score, and accepted (yes or no) where it is known"
+HINT = "one rating per row: paper,rater,score and, if known, accepted (yes or no)"
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """What people gave papers, and what was decided on them.
+    """People's ratings of papers, and decisions on them.
 
     Attributes:
-        scores: by paper, a number for each rater.
-        decisions: by paper, whether it was accepted; empty where that is not told.
+        scores: by paper, one number per rater.
+        decisions: by paper, whether it was accepted; empty if unknown.
     """
 
     scores: Mapping[str, tuple[float, ...]]
@@ -57,11 +57,11 @@ class Ratings:
 
 
 def read_people(path: Path, on: str = "score") -> Ratings:
-    """People's ratings: CSV with the columns `paper`, `on`, and, where they are known, `rater` and `accepted`.
+    """People's ratings: CSV with the columns `paper`, `on`, and, if known, `rater` and `accepted`.
 
     Raises:
-        RatingError: the file cannot be read, lacks a column, a cell is no number or no decision, a rater rated a paper
-            twice, or rows of one paper tell different decisions.
+        RatingError: the file cannot be read, lacks a column, a cell is not a number or decision, a rater rated a paper
+        twice, or rows of one paper have different decisions.
     """
     if not path.is_file():
         raise RatingError(f"{path}: no such file", hint=HINT)
@@ -74,10 +74,10 @@ def read_people(path: Path, on: str = "score") -> Ratings:
             value = float(row[on.lower()])
         if not paper or not math.isfinite(value):
             problems.append(
-                f"{row.place}: {'no paper' if not paper else f'{on} is {row[on.lower()]!r}, no number'}"
+                f"{row.place}: {'no paper' if not paper else f'{on} is {row[on.lower()]!r}, not a number'}"
             )
         if rater and (paper, rater) in seen:
-            problems.append(f"{row.place}: {rater} has rated {paper} already")
+            problems.append(f"{row.place}: {rater} has already rated {paper}")
         if told and told not in (*YES, *NO):
             problems.append(f"{row.place}: accepted is {told!r}: write yes or no")
         elif told and decisions.setdefault(paper, told in YES) is not (told in YES):
@@ -90,20 +90,18 @@ def read_people(path: Path, on: str = "score") -> Ratings:
             "\n  ".join([f"{path}: cannot be used:", *(problems[:8] or ["no ratings"])]) + more, hint=HINT
         )
     if decisions and (missing := [paper for paper in scores if paper not in decisions]):
-        raise RatingError(
-            f"{path}: accepted is given for some papers, but not for {', '.join(missing[:8])}", hint=HINT
-        )
+        raise RatingError(f"{path}: no decision (accepted) for {', '.join(missing[:8])}", hint=HINT)
     return Ratings({paper: tuple(values) for paper, values in scores.items()}, decisions)
 
 
 @dataclass(frozen=True)
 class Side:
-    """How one who rates goes with people.
+    """Agreement of a score, or of one person, with people's ratings.
 
     Attributes:
-        papers: that the figures are of.
-        figures: by the names of `FIGURES`; None where there is none, which `why` explains.
-        unusable: the largest share of resamples that had to be left out, as nothing varied in them.
+        papers: number of papers.
+        figures: by the names of `FIGURES`; None if undefined, for the reason in `why`.
+        unusable: the largest share of constant resamples, which are left out.
     """
 
     papers: int
@@ -114,16 +112,16 @@ class Side:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Scores beside people's ratings.
+    """Agreement of scores with people's ratings.
 
     Attributes:
-        papers: that have a score and a rating; `unscored` are rated and have no score.
-        per_paper: fewest and most ratings of a paper.
-        good: the share of papers that are good, by decision or threshold; None where nothing tells.
-        by: what tells it.
+        papers: number with a score and a rating; `unscored` have only a rating.
+        per_paper: minimum and maximum number of ratings of a paper.
+        good: the share of good papers, by decision or threshold; None if unknown.
+        by: the criterion of good papers.
         mean_score, mean_rating: on their own scales.
-        scores: the figures of the scores against the mean rating of all people.
-        people: those of one person, drawn at random for each paper, against the mean of the others.
+        scores: figures of the scores against the mean rating of all people.
+        people: figures of one person, drawn at random for each paper, against the mean of the others.
     """
 
     papers: int
@@ -148,12 +146,12 @@ def calibrate(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Calibration:
-    """Hold scores against people's ratings of the same papers; the same seed gives the same intervals.
+    """Compare scores with people's ratings of the same papers; the same seed gives the same intervals.
 
     Args:
-        scores: by paper; papers without a rating do not count.
-        threshold: mean rating from which on a paper is good, where no decisions are told.
-        score_threshold: score from which on it is called good; `threshold` if left out.
+        scores: by paper; papers without a rating are ignored.
+        threshold: minimum mean rating of a good paper, without decisions.
+        score_threshold: minimum score of a good paper; default: `threshold`.
 
     Raises:
         RatingError: no paper has both.
@@ -163,7 +161,7 @@ def calibrate(
         raise RatingError(
             "no paper has a score and a rating",
             tried=f"rated: {', '.join([*ratings.scores][:5])}; scored: {', '.join([*scores][:5]) or 'none'}",
-            hint="the column paper names papers as the scores do: by case, or by file",
+            hint="the column paper must have the names of the scores: of cases, or of files",
         )
     own = [scores[paper] for paper in papers]
     given = [ratings.scores[paper] for paper in papers]
@@ -201,7 +199,7 @@ class _How(NamedTuple):
 
 
 class _Draw(NamedTuple):
-    """Resamples, a row each: what was given, what it is held against, and which papers are good."""
+    """Resamples, one per row: the values, the ratings that they are compared with, and which papers are good."""
 
     given: Floats
     against: Floats
@@ -280,9 +278,7 @@ def _side(sample: _Scores | _People, called: float | None, how: _How) -> Side:
         values, usable = values[np.isfinite(values)], drawn[np.isfinite(drawn)]
         if not len(values) or not len(usable):
             why[name] = (
-                "all papers are good, or none is"
-                if name in SORTING
-                else "all scores are equal, or all ratings"
+                "all papers are good, or none" if name in SORTING else "all scores are equal, or all ratings"
             )
             continue
         low, high = np.quantile(usable, [(1 - how.level) / 2, (1 + how.level) / 2])
@@ -291,11 +287,11 @@ def _side(sample: _Scores | _People, called: float | None, how: _How) -> Side:
     return Side(n, figures, why, unusable)
 
 
-# The statistics, a value for each row; not a number where nothing varies.
+# The statistics, one value per row; NaN without variation.
 
 
 def _spearman(one: Floats, other: Floats) -> Floats:
-    """Pearson's r of ranks, ties with the mean of theirs."""
+    """Pearson's r of ranks; ties have their mean rank."""
     import numpy as np
     from scipy.stats import rankdata
 
@@ -324,7 +320,7 @@ def _kendall(one: Floats, other: Floats) -> Floats:
 
 
 def _signs(values: Floats) -> Any:
-    """1 where a value is above another of its row, -1 where it is below."""
+    """1 if a value is above another of its row, -1 if below."""
     import numpy as np
 
     across, down = values[:, :, None], values[:, None, :]
@@ -332,7 +328,7 @@ def _signs(values: Floats) -> Any:
 
 
 def _balanced(given: Floats, good: "Floats | None", called: float | None) -> Floats:
-    """The mean of the shares of good papers called good and of others called so."""
+    """The mean of sensitivity and specificity."""
     import numpy as np
 
     assert good is not None
@@ -345,7 +341,7 @@ def _balanced(given: Floats, good: "Floats | None", called: float | None) -> Flo
 
 
 def _auroc(given: Floats, good: "Floats | None") -> Floats:
-    """The share of pairs of a good paper and another in which the good one has the higher score, a tie counting half."""
+    """The share of pairs of a good and another paper in which the good one has the higher score; ties count half."""
     import numpy as np
     from scipy.stats import rankdata
 
@@ -356,19 +352,19 @@ def _auroc(given: Floats, good: "Floats | None") -> Floats:
         return np.where(yes * no > 0, above / (yes * no), np.nan)
 
 
-# To read.
+# As text.
 
 
 def as_data(found: Calibration) -> dict[str, Any]:
-    """All of it as JSON data."""
+    """The comparison as JSON data."""
     return asdict(found)
 
 
 def as_lines(found: Calibration) -> Iterator[str]:
-    """All of it to read."""
+    """The comparison as text."""
     low, high = found.per_paper
     each = f"{low}" if low == high else f"{low} to {high}"
-    yield f"{count(found.papers, 'paper')}, ratings a paper: {each}; mean score {found.mean_score:.2f}, mean rating {found.mean_rating:.2f}"
+    yield f"{count(found.papers, 'paper')}, ratings per paper: {each}; mean score {found.mean_score:.2f}, mean rating {found.mean_rating:.2f}"
     if found.good is not None:
         yield f"{found.good:.0%} are good, by {found.by}"
     if found.unscored:
@@ -378,9 +374,9 @@ def as_lines(found: Calibration) -> Iterator[str]:
     for name, title in FIGURES.items():
         yield f"{title:18}  {figure(found.scores, name):28}  {figure(found.people, name)}"
     yield ""
-    yield f"In brackets {LEVEL:.0%} intervals over papers{', too narrow for so few' * (found.papers < FEW)}."
+    yield f"In brackets: {LEVEL:.0%} intervals over papers{' (too narrow, as there are few papers)' * (found.papers < FEW)}."
     if found.people.papers < found.papers:
-        yield f"Of {found.people.papers} papers there are several ratings."
+        yield f"{found.people.papers} papers have several ratings."
 
 
 def figure(side: Side, name: str) -> str:

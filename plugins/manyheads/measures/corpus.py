@@ -1,4 +1,4 @@
-"""What texts are measured against: a built corpus, or the literature services, as named or as the runs had it."""
+"""What texts are compared with: a built corpus, or the literature services, as named or as in the runs."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuringCorpus:
-    """A built corpus to measure texts against. Its vectors stay on disk, mapped; nothing needs closing."""
+    """A built corpus to measure texts against. Its vectors are mapped from disk; nothing needs closing."""
 
     folder: Path
     meta: Meta
@@ -40,33 +40,33 @@ class MeasuringCorpus:
     def open(
         cls, folder: Path, embedder: Embedder | None = None, progress: "Progress | None" = None
     ) -> "MeasuringCorpus":
-        """Open a built corpus; without an embedder, the model that it was built with is looked for.
+        """Open a built corpus, by default with the model that it was built with.
 
         Raises:
-            CorpusError: the folder holds no built corpus, or one without contemporary papers, or another process is writing
-                to it.
-            EmbeddingError: `embedder` is not its model, or its model is not to be had here.
+            CorpusError: the folder has no built corpus, or one without contemporary papers, or another process is writing
+            to it.
+            EmbeddingError: `embedder` is not its model, or its model is not available.
         """
         meta = read_meta(folder)
         if not meta.counts.contemporary:
             raise CorpusError(
-                f"{folder}: no contemporary papers, of {meta.options.bound} or later, which novelty is measured by",
-                hint="build a corpus of papers before and after a --bound, or measure by what services know: "
+                f"{folder}: novelty needs contemporary papers, of {meta.options.bound} or later; it has none",
+                hint="build a corpus of papers before and after a --bound, or compare with papers of the services: "
                 "--against services",
             )
         model = embedder or load_embedder(meta.embedding.name)
         own = (meta.embedding.name, meta.embedding.dim)
         if (model.name, model.dim) != own:
             raise EmbeddingError(
-                f"{folder} was built with {own[0]} ({own[1]} numbers a text), not with {model.name} ({model.dim}): "
-                "distances between vectors of two models mean nothing",
+                f"{folder} was built with {own[0]} ({own[1]} dimensions), not with {model.name} ({model.dim}): "
+                "vectors of two models cannot be compared",
                 hint=f"choose its model: --set embedding={own[0]}, or build the corpus again",
             )
         papers = load_papers(folder, meta, model, progress)
         return cls(folder, meta, model, papers["past"], papers["contemporary"], progress)
 
     def ids_by_title(self, titles: Iterable[str]) -> list[str]:
-        """Ids of the papers that bear one of these titles, whatever their case and signs."""
+        """Ids of papers with one of these titles, ignoring case and punctuation."""
         keys = {key for title in titles if (key := fold(title))}
         periods = (self.past, self.contemporary)
         pairs = (pair for papers in periods for pair in zip(papers.ids, papers.titles, strict=True))
@@ -75,7 +75,7 @@ class MeasuringCorpus:
     def approximately(
         self, exclude: Collection[str], period: Period, vectors: Floats, k: int
     ) -> list[list[str]]:
-        """Ids of the papers that the index of the corpus's bank, where it has one, holds to be nearest."""
+        """Ids of the nearest papers by the index of the corpus, if it has one."""
         from manyheads.bank.knowledge import KnowledgeBank
         from manyheads.bank.store import Filter
 
@@ -91,15 +91,15 @@ NAME_ONE = "--corpus sample, or a folder made by: manyheads corpus build"
 def measuring_corpus(
     paths: Sequence[Path], corpus: str | None, embedding: str | None, progress: "Progress | None" = None
 ) -> MeasuringCorpus:
-    """The corpus `corpus`, else that of the run folders among `paths`, opened with its own model.
+    """The corpus `corpus`, else that of the run folders in `paths`, opened with its own model.
 
     Args:
-        embedding: another way to find the corpus's model, such as a folder; a shipped corpus is built with it.
+        embedding: the corpus's model by another name, such as a folder; a shipped corpus is built with it.
 
     Raises:
         MeasureError: no corpus is named, and the runs have none or several.
         CorpusError: there is no such corpus.
-        EmbeddingError: its model is not to be had, or not the one of `embedding`.
+        EmbeddingError: its model is not available, or is not `embedding`.
     """
     runs = [path for path in paths if path.is_dir()]
     named = {corpus} if corpus else {name for run in runs if (name := _corpus_of(run))}
@@ -125,10 +125,10 @@ def _corpus_of(run: Path) -> str:
 
 
 def normalisation(paths: Sequence[Path]) -> Normalise:
-    """What the run folders among `paths` say in their configs; `year` where there are none.
+    """The normalisation of the run folders in `paths`; `year` without any.
 
     Raises:
-        MeasureError: they say different things.
+        MeasureError: the runs have different ones.
         ConfigError: a run has no readable config.
     """
     configs = [path / "config.yaml" for path in paths]
@@ -144,26 +144,26 @@ def normalisation(paths: Sequence[Path]) -> Normalise:
 def measuring_services(
     paths: Sequence[Path], embedding: str | None, sets: Sequence[str] = ()
 ) -> tuple[LiteratureConfig, Embedder]:
-    """How the services are asked, and the model: as the run folders among `paths` did, else as a run does by default.
+    """The literature config and the model, as in the run folders in `paths`, else the defaults of a run.
 
-    Papers of any time are looked for, as in VirSci 2025, App. C.3, unless `literature.before` is set to a date; the
-    source `local` is left out, it is the corpus.
+    Papers of any time are searched, as in VirSci 2025, App. C.3, unless `literature.before` is a date; the source `local` is
+    left out, as it is the corpus.
 
     Args:
         embedding: the model, if it is not that of the runs.
         sets: `key=value` changes to the runs' configs.
 
     Raises:
-        MeasureError: the runs ask in different ways, or have different models.
-        ConfigError: a run has no readable config, or a setting is wrong.
-        EmbeddingError: the model is not to be had.
+        MeasureError: the runs have different services or models.
+        ConfigError: a run has no readable config, or a setting is invalid.
+        EmbeddingError: the model is not available.
     """
     names = [[str(path / "config.yaml")] for path in paths if path.is_dir()] or [[]]
     configs = [common(each, ("literature.before=any", *sets)) for each in names]
     if any(config.literature.before.strip() == "bound" for config in configs):
         raise ConfigError(
-            "literature.before: there is no corpus whose year could be the bound",
-            hint="--set literature.before=2015, or leave it out for papers of any time",
+            "literature.before: without a corpus there is no bound",
+            hint="--set literature.before=2015, or leave it out to search papers of any time",
         )
     cascades = [tuple(name for name in config.literature.cascade if name != "local") for config in configs]
     asked = [config.literature.model_copy(update={"cascade": cascade})

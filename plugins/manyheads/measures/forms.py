@@ -1,7 +1,7 @@
-"""Blind forms for people: items × columns, with one writer, one reader and one key.
+"""Blind forms for people: tables, guideline and key, written and read.
 
-A rater gets a table with a row for each item, named by an anonymous id, and the guideline. The key says what the ids
-stand for, and is not for raters. Tables are written so that spreadsheets show what stands there, and read strictly.
+A rater gets the guideline and a table with one row per item, each with an anonymous id. The key maps the ids to items, and is
+not for raters. Tables are written for spreadsheets and read strictly.
 """
 
 import csv
@@ -24,30 +24,30 @@ from manyheads.escaping import csv_text
 T = TypeVar("T")
 P = TypeVar("P", bound=Part)
 DELIMITERS = (",", ";", "\t")
-"""Between the cells of a spreadsheet's CSV, by the country that it is set to."""
+"""Delimiters of CSV files, by the country that a spreadsheet is set to."""
 LARGEST = 50_000_000
-"""Bytes of a table."""
+"""Maximum bytes of a table."""
 LISTED = 8
-"""Problems of a message, at most."""
+"""Maximum problems in a message."""
 MISSING = ("", "na", "n/a", "n.a.", "nan", "null", "none", "-", "–", "?", ".")
-"""Cells of other people's tables in which nothing was answered, in lower case."""
+"""Cells without an answer in other tables, in lower case."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of one kind of form.
+    """The columns of a kind of form.
 
     Attributes:
-        command: what makes such forms, for hints.
+        command: the command that writes such forms, for hints.
         table: columns of a rater's table.
         key: columns of the key.
         names: columns of both that name an item.
         answers: columns that raters fill in.
-        optional: whether a table may lack some of the answers' columns, not all, and a key what names no item.
-        proof: the column of the table and that of the key by which they are known to be of one form, and whether two
-            cells of these are of the same item, for spreadsheets change blanks.
-        answer: what raters give for an item, in the plural.
-        exclusion: what leaving out a row does.
+        optional: whether a table may lack some answers' columns, and a key the columns that name an item.
+        proof: a column of the table and one of the key that must match, and the comparison of their cells, as spreadsheets
+        change white space.
+        answer: the raters' answers, in the plural.
+        exclusion: the effect of leaving out a row.
     """
 
     command: str
@@ -58,16 +58,16 @@ class Layout:
     proof: tuple[str, str, Callable[[str, str], bool]]
     answer: str
     optional: bool = False
-    exclusion: str = "leave a row out by its name"
+    exclusion: str = "leave a row out"
 
 
 @dataclass(frozen=True)
 class Form:
-    """What is asked, and in which order of whom.
+    """A form: its items, and their order for each rater.
 
     Attributes:
-        items: each with its cells by column, of the tables and of the key; what raters fill in is left empty.
-        orders: for each rater, the items by number.
+        items: cells by column, of the tables and of the key; answers are empty.
+        orders: for each rater, the numbers of the items.
         guide: the guideline, Markdown.
     """
 
@@ -77,15 +77,15 @@ class Form:
     guide: str
 
     def write(self, out: Path) -> list[Path]:
-        """Write a table for each rater, the guideline and the key; raters must get their table and the guideline only.
+        """Write a table for each rater, the guideline and the key. Do not give the key to raters.
 
-        Several raters get a table each, `form-1.csv` and so on for `form.csv`, so that nobody sees what another wrote.
+        Several raters get a table each, such as `form-1.csv` for `form.csv`, so that none sees another's answers.
 
         Returns:
-            What was written: the tables, `form.guide.md`, `form.key.csv`.
+            The tables, `form.guide.md` and `form.key.csv`.
 
         Raises:
-            RatingError: a file is there already, which may have been filled in, or cannot be written.
+            RatingError: a file exists already, as it may be filled in, or cannot be written.
         """
         if not out.name or out.is_dir():
             raise RatingError(f"{out}: a folder", hint="name a file by --out, such as form.csv")
@@ -99,7 +99,9 @@ class Form:
         files[out.with_name(f"{out.stem}.guide.md")] = self.guide
         files[out.with_name(f"{out.stem}.key.csv")] = _table(self.layout.key, self.items)
         if present := next((path for path in files if path.exists()), None):
-            raise RatingError(f"{present}: is there already, and may hold answers", hint="name another --out")
+            raise RatingError(
+                f"{present}: exists already, and may contain answers", hint="name another --out"
+            )
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             for path, text in files.items():
@@ -113,7 +115,7 @@ class Form:
 
 
 def anonymous(things: Mapping[str, T], letter: str, rng: random.Random) -> dict[str, T]:
-    """Things by an id such as `T07`, shuffled from the digests of their content, not from the order of files."""
+    """Things by an id such as `T07`, shuffled by the digests of their content, independent of the order of files."""
     shuffled = [things[digest] for digest in sorted(things)]
     rng.shuffle(shuffled)
     width = len(str(len(shuffled)))
@@ -121,13 +123,13 @@ def anonymous(things: Mapping[str, T], letter: str, rng: random.Random) -> dict[
 
 
 def _table(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    """CSV with a mark that it is UTF-8."""
+    """CSV with a byte order mark."""
     cells = ([row.get(column, "") for column in header] for row in rows)
     return "\ufeff" + csv_text([header, *cells], newline="\r\n")
 
 
 def judged_run(folder: Path, kind: type[P], parts: Set[str], what: str, command: str) -> P:
-    """What `kind` reads of a finished run of `command` whose result has these parts; raises `RatingError` for others."""
+    """The part `kind` of the result of a finished run of `command`; raises `RatingError` for other runs."""
     try:
         run = result_data(folder)
         if not parts <= run["result"].keys():
@@ -151,11 +153,11 @@ class Row:
         return self.cells.get(column, "")
 
     def missing(self, column: str) -> bool:
-        """Whether a cell of somebody else's table holds no answer."""
+        """Whether a cell of another table has no answer."""
         return self[column].lower() in MISSING
 
     def number(self, column: str) -> float:
-        """The number in a cell, not a number where there is none; a comma is read as a point."""
+        """The number in a cell, else NaN; a comma is read as a point."""
         cell = self[column]
         plain = re.fullmatch(r"[+-]?[0-9]{1,15}([.,][0-9]{1,15})?", cell)
         return float(cell.replace(",", ".")) if plain else nan
@@ -167,12 +169,12 @@ class Row:
             yield f"{self.place}: column {column}: empty"
         elif not lowest <= number <= highest or (whole and not number.is_integer()):
             ends = f" from {lowest:g} to {highest:g}" if isfinite(lowest) else ""
-            yield f"{self.place}: column {column}: {cell!r} is no {'whole ' * whole}number{ends}"
+            yield f"{self.place}: column {column}: {cell!r} is not a {'whole ' * whole}number{ends}"
 
 
 @dataclass(frozen=True)
 class Key:
-    """What the ids of a form stand for: the rows of its key, by the cells that name an item."""
+    """The rows of a form's key, by the cells that name an item."""
 
     layout: Layout
     path: Path
@@ -180,8 +182,8 @@ class Key:
 
     @classmethod
     def read(cls, path: Path, layout: Layout) -> "Key":
-        """The key of a form; raises `RatingError` where it cannot be read, lacks columns, is empty, or has an item twice."""
-        hint = f"name the .key.csv of a form that {layout.command} has made"
+        """The key of a form; raises `RatingError` if it cannot be read, lacks columns, is empty, or has duplicates."""
+        hint = f"name the .key.csv of a form made by {layout.command}"
         rows: dict[tuple[str, ...], Row] = {}
         needed = layout.names if layout.optional else layout.key
         for row in read_table(path, [(name,) for name in needed], hint):
@@ -194,24 +196,24 @@ class Key:
         return cls(layout, path, rows)
 
     def problems_of(self, row: Row) -> Iterator[str]:
-        """What shows that a row is not of this key's form."""
+        """Signs that a row is not of this key's form."""
         column, proof, same = self.layout.proof
         known = self.rows.get(tuple(row[name] for name in self.layout.names))
         item = ", ".join(f"{name} {row[name]!r}" for name in self.layout.names)
         if known is None:
             yield f"{row.place}: {item} is not in the key {self.path}"
         elif row[column] and known[proof] and not same(row[column], known[proof]):
-            yield f"{row.place}: column {column}: not that of {item} in {self.path}; is it the key of this form?"
+            yield f"{row.place}: column {column}: differs from {item} in {self.path}; is it the key of this form?"
 
 
 @dataclass(frozen=True)
 class Filled:
-    """What raters have filled in.
+    """The answers of raters.
 
     Attributes:
         rows: of all tables.
         answers: columns that all tables have.
-        excluded: places of rows that the caller named to be left out.
+        excluded: places of rows left out.
     """
 
     layout: Layout
@@ -227,31 +229,31 @@ class Filled:
         exclude: Collection[str] = (),
         columns: Mapping[str, str] | None = None,
     ) -> "Filled":
-        """Filled-in tables: CSV files in UTF-8, parted by comma, semicolon or tab.
+        """Filled-in tables: CSV files in UTF-8, separated by comma, semicolon or tab.
 
         Args:
             exclude: rows to leave out, as `row` or `file:row`.
-            columns: what tables of another origin call the columns of a form; None where they have to be a form's own.
+            columns: names that other tables give the columns of a form; None for tables of a form.
 
         Raises:
-            RatingError: a file cannot be read, is empty or no CSV, a column is missing or stands there twice, or a row
-                to leave out is not there.
+            RatingError: a file cannot be read, is empty or not CSV, a column is missing or duplicate, or a row to leave out
+            is missing.
         """
         asked = [layout.answers] if layout.optional else [(name,) for name in layout.answers]
-        hint = f"fill in a form that {layout.command} has made"
+        hint = f"fill in a form made by {layout.command}"
         if columns is not None:
             wanted = ",".join(f"{name}=COLUMN" for name in ("rater", *layout.names, layout.answers[0]))
-            hint += f", or say what yours calls its columns: --columns {wanted}"
+            hint += f", or name the columns of your table: --columns {wanted}"
         needed = [("rater",), *((name,) for name in layout.names), *asked]
         tables = [read_table(path, needed, hint, columns) for path in paths]
         rows = tuple(row for table in tables for row in table)
         answers = tuple(name for name in layout.answers if all(name in row.cells for row in rows))
         if not answers:
-            raise RatingError(f"the tables have none of {', '.join(layout.answers)} in common", hint=hint)
+            raise RatingError(f"the tables have no common column of {', '.join(layout.answers)}", hint=hint)
         numbers = [each for each in exclude if each.isdigit()]
         if numbers and len(paths) > 1:
             raise RatingError(
-                f"--exclude {numbers[0]}: of which file?", hint=f"--exclude {paths[0]}:{numbers[0]}"
+                f"--exclude {numbers[0]}: name the file, too", hint=f"--exclude {paths[0]}:{numbers[0]}"
             )
         places = {f"{paths[0]}:{each}" if each in numbers else each for each in exclude}
         if strange := sorted(places - {row.place for row in rows}):
@@ -259,7 +261,7 @@ class Filled:
         return cls(layout, rows, answers, tuple(sorted(places)))
 
     def refuse(self, problems: Sequence[str]) -> None:
-        """Raises `RatingError` where there are problems: all of them, or the first."""
+        """Raises `RatingError` with all problems, or the first of them."""
         if not problems:
             return
         empty = sum(problem.endswith(": empty") for problem in problems)
@@ -272,10 +274,10 @@ class Filled:
 
 
 def columns_named(text: str, names: Collection[str], others: bool = False) -> dict[str, str]:
-    """What `--columns rater=who,id=paper` says, of these names of columns; of `others` too, if allowed.
+    """The columns of `--columns rater=who,id=paper`; with `others`, further names are allowed.
 
     Raises:
-        RatingError: it says anything else.
+        RatingError: for anything else.
     """
     columns = {
         name.strip(): column.strip() for name, _, column in (each.partition("=") for each in text.split(","))
@@ -304,27 +306,27 @@ def scale_named(text: str) -> tuple[float, float]:
 def read_table(
     path: Path, needed: Sequence[Sequence[str]], hint: str, columns: Mapping[str, str] | None = None
 ) -> list[Row]:
-    """The rows of a CSV file that have anything in them; columns are known by their names in lower case.
+    """The non-empty rows of a CSV file, with column names in lower case.
 
     Args:
-        needed: columns, of each group at least one.
-        hint: what to do with a file that is none of these.
-        columns: what this table calls some of them.
+        needed: columns, at least one of each group.
+        hint: for other files.
+        columns: names of columns in this table.
 
     Raises:
-        RatingError: it cannot be read, is empty or no CSV, or a column is missing or stands there twice.
+        RatingError: it cannot be read, is empty or not CSV, or a column is missing or duplicate.
     """
     text = read_text(path)
     if not text.strip():
         raise RatingError(f"{path}: empty", hint=hint)
     delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
-    # Strict: a quotation mark that is never closed would swallow the rows after it, answers and all.
+    # Strict: an unclosed quotation mark would swallow the rows after it.
     records = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     try:
         header, *rest = [[cell.strip() for cell in record] for record in records]
     except csv.Error as error:
         raise RatingError(
-            f"{path}: not a CSV file: {error}", hint="look for a quotation mark that is not closed"
+            f"{path}: not a CSV file: {error}", hint="look for an unclosed quotation mark"
         ) from error
     ours = {column.lower(): name for name, column in (columns or {}).items()}
     names = [ours.get(name.lower(), name.lower()) for name in header]
@@ -337,7 +339,7 @@ def read_table(
         present = f"its columns: {', '.join(names)}"
         raise RatingError(f"{path}: no column {', '.join(missing)}", tried=present, hint=hint)
     if twice := sorted(name for name, number in Counter(names).items() if name and number > 1):
-        raise RatingError(f"{path}: the column {', '.join(twice)} stands there twice")
+        raise RatingError(f"{path}: duplicate column {', '.join(twice)}")
     rows: list[Row] = []
     for number, record in enumerate(rest, 2):
         if any(record[len(names) :]):
@@ -345,14 +347,14 @@ def read_table(
                 f"{path}:{number}: more cells than the header has columns",
                 hint="put texts with commas in quotes",
             )
-        if any(record):  # spreadsheets leave out empty cells at the end of a row
+        if any(record):  # spreadsheets drop empty cells at the end of a row
             cells = dict(zip(names, [*record, *[""] * len(names)], strict=False))
             rows.append(Row(f"{path}:{number}", cells))
     return rows
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that a spreadsheet may have written; raises `RatingError`."""
+    """The text of a file, maybe from a spreadsheet; raises `RatingError`."""
     try:
         return disk.read_text(path, LARGEST, "utf-8-sig")
     except OSError as error:

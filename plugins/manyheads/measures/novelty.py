@@ -1,4 +1,4 @@
-"""HD, CD, CI, ON and RND: how new an abstract is, by its nearest papers (VirSci 2025, §4.1; arXiv 2503.01508)."""
+"""HD, CD, CI, ON and RND: the novelty of an abstract, from its nearest papers (VirSci 2025, §4.1; arXiv 2503.01508)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,17 +15,17 @@ Normalise = Literal["year", "database", "none"]
 Density = Literal["paper", "abstract"]
 """How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean distances of abstracts."""
 Search: TypeAlias = Callable[[Period, Floats, int], Sequence[Sequence[str]]]
-"""Another search: of a period, the ids of the k papers that it holds to be nearest to each of (q, dim) vectors."""
+"""Another search: for a period and (q, dim) vectors, the ids of the k nearest papers to each."""
 NEIGHBOURS = 5
 """VirSci 2025, §4.1."""
 AROUND, OWN = 100, 50
 """P and Q of arXiv 2503.01508."""
-TIMELESS = "what services find is not parted into past and contemporary papers, as a corpus is"
+TIMELESS = "papers of the services are not split into past and contemporary ones"
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A paper near a text, and its Euclidean distance: 0 for the same direction, 2 for the opposite one."""
+    """A paper and its Euclidean distance to a text: 0 for the same direction, 2 for the opposite one."""
 
     id: str
     title: str
@@ -36,7 +36,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """A text among papers: the nearest, how far it is from them, and how much they are cited, or why that cannot be said."""
+    """The papers nearest to a text: their mean distance and citations, or why there are none."""
 
     neighbours: tuple[Neighbour, ...] = ()
     dissimilarity: float | str = TIMELESS
@@ -51,15 +51,15 @@ def surroundings(
     name: str,
     ids: Sequence[Sequence[str]] | None = None,
 ) -> list[Surroundings]:
-    """Each of q texts among its k nearest papers, by exact search unless another search has found their `ids`.
+    """The k nearest papers of each of q texts, by exact search unless their `ids` are known.
 
     Args:
-        name: what messages call the papers.
+        name: of the papers, in messages.
 
     Raises:
-        MeasureError: there are fewer than k papers, or vectors are of another size.
+        MeasureError: there are fewer than k papers, or the vectors have another size.
     """
-    # The papers that each mean is over.
+    # The papers that each mean is taken over.
     groups = {"year": [*papers.by_year.values()], "database": [slice(0, len(papers))], "none": []}[normalise]
     rows = None
     if ids is not None:
@@ -78,14 +78,14 @@ def surroundings(
         mean_counts = np.array([counts[group].mean() for group in groups])[which]
 
     def mean(row: int, what: str, values: NDArray[Any], means: Means) -> float | str:
-        """The mean of the values, each divided by its mean; or why there is none."""
+        """The mean of the values, each divided by its reference mean; or why there is none."""
         if np.isnan(values).any():
-            return f"the {what}s of {np.isnan(values).sum()} of its {len(values)} neighbours are not known"
+            return f"the {what}s of {np.isnan(values).sum()} of its {len(values)} neighbours are unknown"
         if np.isnan(means).any():
-            return f"the {what}s of some {name} papers are not known, so their mean is not"
+            return f"the {what}s of some {name} papers are unknown, so their mean is, too"
         if (zero := np.flatnonzero(means == 0)).size:
             year = papers.years[int(near.rows[row][zero[0]])]
-            return f"the mean {what} of the {name} papers that its neighbour of {year} is compared with is 0"
+            return f"the mean {what} of the {name} papers for its neighbour of {year} is 0"
         return float(np.mean(values / means))
 
     return [
@@ -103,12 +103,12 @@ def surroundings(
 
 @dataclass(frozen=True)
 class Novelty:
-    """What one text measures. A measure that cannot be had is None, and `missing` says why.
+    """The measures of a text. A missing measure is None, with the reason in `missing`.
 
     Attributes:
-        hd: historical dissimilarity: how far the text is from its nearest past papers; larger is newer.
-        cd: contemporary dissimilarity: how far from its nearest contemporary papers; smaller is more timely.
-        ci: contemporary impact: how much cited these contemporary papers are.
+        hd: historical dissimilarity: distance to the nearest past papers; larger is newer.
+        cd: contemporary dissimilarity: distance to the nearest contemporary papers; smaller is more timely.
+        ci: contemporary impact: citations of these contemporary papers.
         on: overall novelty, HD × CI / CD.
     """
 
@@ -130,35 +130,34 @@ def novelty(
     normalise: Normalise = "year",
     search: Search | None = None,
 ) -> list[Novelty]:
-    """The measures of q texts, whose embeddings are `vectors` (q, dim), by exact search unless `search` is given.
+    """The measures of q texts with embeddings `vectors` (q, dim), by exact search unless `search` is given.
 
     HD is the mean over the `neighbours` nearest papers x of B_past of the Euclidean distance d(a, x) to the text
     a; CD the same in B_con; CI the mean citation count of those of B_con; ON = HD × CI / CD.
 
-    Each neighbour's value is divided by a mean value before the mean is taken. The papers say of which papers,
-    not of what. We take it that like is compared with like, *this* text's distance to its neighbours with *this*
-    text's distance to the papers at large:
+    Each neighbour's value is divided by a reference mean before averaging. The papers say over which papers it is
+    taken, but not of which quantity. We compare like with like: *this* text's distances to its neighbours with *this*
+    text's distances to all papers:
 
-    - `year` (VirSci 2025, §4.1): of the papers of that database published in x's year: for HD and CD the mean of
+    - `year` (VirSci 2025, §4.1): over the papers of that database published in x's year: for HD and CD the mean of
       d(a, ·) over them, for CI the mean of their citation counts. A recent paper had less time to be cited, and
-      a field drifts away from its old papers: both cancel.
+      a field drifts away from its old papers: both effects cancel.
     - `database` (VirSci 2024, §4.1): the same over all papers of that database. HD is then the mean distance to
       the nearest divided by the mean distance to all.
     - `none`: no division; HD and CD are distances, CI counts citations.
 
-    So normalised distances have no unit, do not change when all distances grow alike, and are at most about 1:
-    0 for a text that is one of the papers many times over, 1 for one as far from its nearest as from all.
+    Normalised distances have no unit, do not change when all distances grow by a factor, and are about 1 or less:
+    0 for a text that is one of the papers, 1 for one as far from its nearest papers as from all.
 
-    A mean that is zero (every paper of that year uncited, or each a copy of the text) divides nothing: the measure
-    is None, not infinite. CI needs the citations of the neighbours and, to normalise, of all papers that the
-    mean is over: where the corpus does not know one of them, CI and ON are None. No mean is taken over the known
-    ones alone.
+    If a reference mean is zero (every paper of that year uncited, or a copy of the text), the measure is None, not
+    infinite. CI needs the citations of the neighbours and, to normalise, of all papers of the reference mean: if one is
+    unknown, CI and ON are None. No mean is taken over the known ones alone.
 
-    There is no interval here: a text measures the same each time, and its nearest papers are not a sample of
-    anything that could be drawn again. What varies is the text, see `measures.statistics`.
+    There is no interval: a text always measures the same, and its nearest papers are not a random sample. For several
+    texts, see `measures.statistics`.
 
     Raises:
-        MeasureError: a database has fewer papers than `neighbours`, or vectors are of another size.
+        MeasureError: a database has fewer papers than `neighbours`, or the vectors have another size.
     """
 
     databases: dict[Period, Papers] = {"past": past, "contemporary": contemporary}
@@ -172,7 +171,7 @@ def novelty(
 
 
 def novelty_of(old: Surroundings, new: Surroundings) -> Novelty:
-    """The measures of one text among past papers and contemporary ones."""
+    """The measures of one text from its past and contemporary neighbours."""
     hd, cd, ci = old.dissimilarity, new.dissimilarity, new.impact
     measures = {"hd": hd, "cd": cd, "ci": ci}
     if isinstance(hd, str) or isinstance(cd, str) or isinstance(ci, str):
@@ -188,15 +187,15 @@ def novelty_of(old: Surroundings, new: Surroundings) -> Novelty:
 
 
 def need_field(papers: Papers, around: int, own: int) -> None:
-    """Raises `MeasureError` where there are too few papers for RND."""
+    """Raises `MeasureError` if there are too few papers for RND."""
     if len(papers) < around or len(papers) <= own:
-        # Sizes that fit keep the proportion of the paper's and leave most of the field outside a neighbourhood.
+        # Sizes in the paper's proportion that leave most of the field outside a neighbourhood.
         fitting, larger = min(around, len(papers) // 3), "measure against a larger corpus"
         smaller = f"--rnd-papers {fitting} --rnd-neighbours {min(own, max(1, fitting // 2))}"
         raise MeasureError(
             f"RND: the {around} papers nearest to a text (P), each with the {own} nearest to it (Q), "
             f"need {max(around, own + 1)} past papers; the corpus has {len(papers)}",
-            hint=f"{smaller} fit this one, and make another measure; or {larger}" if fitting else larger,
+            hint=f"{smaller} fit this corpus, but give other values; or {larger}" if fitting else larger,
         )
 
 

@@ -1,4 +1,4 @@
-"""The papers that texts are held against, with all their vectors: read from a corpus once, then mapped from disk."""
+"""The papers that texts are compared with, with their vectors: read from a corpus once, then mapped from disk."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from manyheads.bank.building import Progress
 
 
-# Exact nearest neighbours by Euclidean distance: blocked matrix products, bounded memory.
+# Exact nearest neighbours by Euclidean distance: blocked matrix products in bounded memory.
 
 
 Floats: TypeAlias = NDArray[np.float32]
@@ -29,16 +29,16 @@ Rows: TypeAlias = NDArray[np.intp]
 Means: TypeAlias = NDArray[np.float64]
 
 NUMBERS = 2**22
-"""Distances held at once: 16 MB of them, and a few copies while they are ranked."""
+"""Distances in memory: 16 MB, and a few copies for ranking."""
 PAIRS = 2048
-"""Pairs of vectors whose difference is held at once."""
+"""Pairs of vectors in memory."""
 ROUNDING = 2**-23
 """Bound on the error of a squared distance by matrix product in float32: times dim, times the squared lengths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The k nearest rows of each of q points, nearest first, equal distances by row: two (q, k) arrays.
+    """The k nearest rows for each of q points, nearest first, ties by row: two (q, k) arrays.
 
     Attributes:
         means: (q, groups) the mean distance of each point to each group of rows.
@@ -61,23 +61,23 @@ def nearest(
 ) -> Neighbours:
     """The k rows of `among` (n, dim) nearest to each of `points` (q, dim), and the mean distance to each group of rows.
 
-    All that may be among the k by matrix product is measured again by difference, in float64: rounding would hide
-    that a text is its own copy.
+    Candidates by matrix product are measured again by difference, in float64: rounding could hide that a text is its own
+    copy.
 
     Args:
-        without: (q,) a row of `among` that each point passes over: itself.
-        rows: (q, k) what another search holds to be nearest, to be measured and put in order.
-        numbers: distances held at once; at least n are.
+        without: (q,) a row of `among` that each point ignores: itself.
+        rows: (q, k) the result of another search, to measure and sort.
+        numbers: distances in memory, at least n.
 
     Raises:
-        MeasureError: `among` has fewer than k rows, or vectors are of another size.
+        MeasureError: `among` has fewer than k rows, or the vectors have another size.
     """
     if points.ndim != 2 or points.shape[1:] != among.shape[1:]:
         raise MeasureError(f"vectors of shape {points.shape} cannot be compared with {among.shape}")
     if k < 1 or len(among) - (without is not None) < k:
         raise MeasureError(
-            f"{k} neighbours are asked for among {len(among) - (without is not None)} papers",
-            hint="ask for fewer, or measure against a larger corpus",
+            f"{k} neighbours are more than the {len(among) - (without is not None)} papers",
+            hint="use fewer, or a larger corpus",
         )
     found = Neighbours(
         np.empty((len(points), k), dtype=np.intp),
@@ -97,7 +97,7 @@ def nearest(
             found.means[block, number] = np.sqrt(squared[:, group]).mean(axis=1, dtype=np.float64)
         if without is not None:
             squared[np.arange(len(some)), without[block]] = np.inf
-        if rows is None:  # whatever rounding could hide is looked at
+        if rows is None:  # all that rounding could hide
             doubt = ROUNDING * points.shape[1] * (own + np.max(lengths))
             limit = np.partition(squared, k - 1, axis=1)[:, k - 1] + 2 * doubt
             which, candidates = np.nonzero(squared <= limit[:, None])
@@ -105,7 +105,7 @@ def nearest(
             which, candidates = np.repeat(np.arange(len(some)), k), rows[block].ravel()
         far = _distances(some, which, among, candidates)
         order = np.lexsort((candidates, far, which))
-        first = np.searchsorted(which, np.arange(len(some)))  # `which` is sorted already, and stays so
+        first = np.searchsorted(which, np.arange(len(some)))  # `which` is sorted
         chosen = order[first[:, None] + np.arange(k)]
         found.rows[block], found.distances[block] = candidates[chosen], far[chosen]
     return found
@@ -117,7 +117,7 @@ def _blocks(count: int, size: int) -> Iterator[slice]:
 
 
 def _distances(points: Floats, which: NDArray[Any], among: Floats, rows: NDArray[Any]) -> Floats:
-    """Of each pair, by difference. Float32 in the end, so that equal vectors are equally far wherever they lie."""
+    """Distances of pairs by difference, as float32, so that equal vectors have equal distances."""
     found = np.empty(len(rows), dtype=np.float32)
     for block in _blocks(len(rows), PAIRS):
         difference = points[which[block]].astype(np.float64) - among[rows[block]]
@@ -126,11 +126,11 @@ def _distances(points: Floats, which: NDArray[Any], among: Floats, rows: NDArray
 
 
 FOLDER = "measures"
-"""Beside the corpus's banks."""
+"""In the corpus's folder."""
 TITLED = "measures-titled"
-"""The same of past papers, by title and abstract."""
+"""The same for past papers, by title and abstract."""
 AT_ONCE = 256
-"""Texts that are embedded together."""
+"""Texts per batch."""
 TABLE, VECTORS = "papers.json", "vectors.npy"
 PERIODS: tuple[Period, Period] = ("past", "contemporary")
 TOLD_EVERY = 1000
@@ -139,11 +139,11 @@ _COLUMNS = ("ids", "titles", "years", "citations")
 
 @dataclass(frozen=True)
 class Papers:
-    """Papers of one period, ordered by year, then id: so equal distances go to the older paper, then by id.
+    """Papers of one period, ordered by year, then id: equal distances go to the older paper, then by id.
 
     Attributes:
-        vectors: (n, dim) float32 of length one, as the corpus holds them.
-        citations: None where the corpus does not say.
+        vectors: (n, dim) float32 of length one, as in the corpus.
+        citations: None if the corpus has none.
     """
 
     ids: tuple[str, ...]
@@ -169,7 +169,7 @@ class Papers:
         return len(self.ids)
 
     def without(self, ids: Collection[str]) -> "Papers":
-        """The papers but for some; the same object where it has none of them."""
+        """The papers without some; the same object if it has none of them."""
         rows = [row for row, one in enumerate(self.ids) if one not in ids]
         return self if len(rows) == len(self) else self._at(rows)
 
@@ -179,7 +179,7 @@ class Papers:
 
     @cached_property
     def by_year(self) -> dict[int, slice]:
-        """The rows of each year, in order."""
+        """The rows of each year."""
         years, starts = (each.tolist() for each in np.unique(self.years, return_index=True))
         ends = [*starts[1:], len(self)]
         return {year: slice(start, end) for year, start, end in zip(years, starts, ends, strict=True)}
@@ -188,7 +188,7 @@ class Papers:
 def load_papers(
     folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None
 ) -> dict[Period, Papers]:
-    """B_past and B_con of a built corpus; the first time, all vectors are read out of its bank and written beside it.
+    """B_past and B_con of a built corpus; at first use, all vectors are copied from its bank to a file next to it.
 
     Raises:
         CorpusError: the corpus cannot be read, has no papers of a period, or its folder cannot be written.
@@ -262,7 +262,7 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
 
 
 def _fingerprint(kept: Path) -> str | None:
-    """Of the corpus that was read; None where nothing whole is kept."""
+    """The fingerprint of the corpus whose copy is here; None without a complete one."""
     try:
         return str(json.loads((kept / TABLE).read_text(encoding="utf-8"))["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -270,7 +270,7 @@ def _fingerprint(kept: Path) -> str | None:
 
 
 def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str, broken: bool) -> None:
-    """Write aside and move into place, whole: another process may do the same at the same time."""
+    """Write to a temporary folder and move it into place: another process may do the same."""
     try:
         with folder_beside(kept) as made:
             for period, some in papers.items():
@@ -281,14 +281,14 @@ def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str, broken: bo
             (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
             record_checksums(made)
             if broken and damaged_files(kept):
-                set_aside(kept, "its files are not as they were written")
+                set_aside(kept, "its files were changed")
             elif _fingerprint(kept) != fingerprint:
                 shutil.rmtree(kept, ignore_errors=True)
     except OSError as error:
         if _fingerprint(kept) != fingerprint:  # else another process was faster: the same papers
             raise CorpusError(
-                f"{kept}: the papers' vectors cannot be kept: {error.strerror or error}",
-                hint="make room, or copy the corpus to where you may write",
+                f"{kept}: the papers' vectors cannot be saved: {error.strerror or error}",
+                hint="free disk space, or copy the corpus to a writable folder",
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""The relative quality ranking, and how far it hangs on the order in which ideas are shown (§3.2, App. A.3.1)."""
+"""Relative quality ranking, and its dependence on the order of the ideas (§3.2, App. A.3.1)."""
 
 import hashlib
 import random
@@ -20,20 +20,20 @@ from manyheads.prompts import Prompts
 from manyheads.resources import Resources
 
 RESAMPLES = 1_999
-"""Designs that are drawn anew to tell a bias from chance."""
+"""Random designs of the test for position bias."""
 
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """What the place in which an idea was shown does to its rank, over all orders of one set of k ideas.
+    """The effect of an idea's place on its rank, over all orders of one set of k ideas.
 
     Attributes:
-        bias: mean Spearman correlation of place and rank, -1 to 1: above 0, what is shown early ranks better. So many
-            ranks worse is an idea that is shown one place later. A favour for the middle shows in `by_place` alone.
-        p: share of randomly drawn orders under which the same rankings come out at least as biased, 0 to 1.
-        by_place: mean rank, 1 to k, of what stood in each place; (k + 1) / 2 without bias.
-        consistency: Kendall's W of the rankings: 1 where the order changes nothing; None of a single order.
-        orders: how many have a ranking.
+        bias: mean Spearman correlation of place and rank, -1 to 1; above 0, early ideas rank better. It is the loss of ranks
+        per place. A preference for the middle shows only in `by_place`.
+        p: p-value: share of random orders under which the same rankings come out at least as biased, 0 to 1.
+        by_place: mean rank, 1 to k, in each place; (k + 1) / 2 without bias.
+        consistency: Kendall's W of the rankings: 1 if the order changes nothing; None for a single order.
+        orders: number with a ranking.
     """
 
     bias: float
@@ -44,23 +44,23 @@ class PositionBias:
 
 
 def relative_quality(rank: int, ideas: int) -> float:
-    """S = (n_t - 1) / n: the share of the n ideas that are ranked above the target, whose rank n_t is 1 to n + 1 (Eq. 3).
+    """S = (n_t - 1) / n: the share of the n ideas ranked above the target, whose rank n_t is 1 to n + 1 (Eq. 3).
 
-    Raises `MeasureError` of no ideas, or of a rank that there is not.
+    Raises `MeasureError` without ideas, or for a rank out of range.
     """
     if ideas < 1 or not 1 <= rank <= ideas + 1:
-        raise MeasureError(f"rank {rank}: there is no such rank among {ideas} ideas")
+        raise MeasureError(f"rank {rank}: out of range for {ideas} ideas")
     return (rank - 1) / ideas
 
 
 def orders_of(size: int, count: int, rng: random.Random) -> list[tuple[int, ...]]:
-    """In which orders 0, …, size - 1 are shown: the rows of random Latin squares, one square after another.
+    """Orders of 0, …, size - 1: the rows of random Latin squares, one square after another.
 
-    Every `size` orders put each idea in each place once, so that place and idea are told apart. Raises `MeasureError`
-    where there is nothing to show.
+    Every `size` orders put each idea in each place once, which separates place from idea. Raises `MeasureError` for a
+    size of 0.
     """
     if size < 1:
-        raise MeasureError("no orders of no ideas")
+        raise MeasureError("there are no ideas to put in order")
     found: list[tuple[int, ...]] = []
     while len(found) < count:
         ideas, places, rows = (rng.sample(range(size), size) for _ in range(3))
@@ -75,23 +75,23 @@ def position_bias(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> PositionBias:
-    """How far rankings of one set of ideas follow the places in which these were shown.
+    """The position bias of rankings of one set of ideas.
 
-    The p-value is that of a randomisation test: rankings that do not depend on places go with any orders that
-    `orders_of` draws.
+    The p-value is that of a randomisation test: without a bias, the rankings would be the same under any orders of
+    `orders_of`.
 
     Args:
-        shown: all orders that were drawn, each the ideas 0, …, k - 1 from the first place to the last.
-        ranked: for each order, the same ideas from the best to the worst; None for one without a ranking.
+        shown: all orders, each the ideas 0, …, k - 1 from the first place to the last.
+        ranked: for each order, the ideas from best to worst; None without a ranking.
 
     Raises:
-        MeasureError: no rankings, fewer than two ideas, or a ranking that holds other ideas than were shown.
+        MeasureError: no rankings, fewer than two ideas, or a ranking of other ideas.
     """
     size, whole = len(shown[0]) if shown else 0, [each for each in ranked if each is not None]
     if size < 2 or not whole or len(shown) != len(ranked):
         raise MeasureError("position bias needs two or more ideas, and rankings of them in the orders shown")
     if any(sorted(each) != list(range(size)) for each in (*shown, *whole)):
-        raise MeasureError(f"an order or ranking does not hold each of the {size} ideas once")
+        raise MeasureError(f"an order or ranking must have each of the {size} ideas once")
     at = [place for place, each in enumerate(ranked) if each is not None]
     ranks, rng = [ranks_of(each) for each in whole], random.Random(seed)
 
@@ -114,15 +114,15 @@ def position_bias(
 
 
 def ranks_of(order: Sequence[int]) -> list[int]:
-    """From things in their order, best first, to each thing's rank, from 0."""
+    """From things in order, best first, to each thing's rank, from 0."""
     return sorted(range(len(order)), key=order.__getitem__)
 
 
 GUIDE = "partials/ranking_guide.md.j2"
 JUDGED = "manyheads ranking judge IDEA… --target …"
-"""Makes the runs that are read here."""
+"""The command that makes the runs read here."""
 TARGET = 0
-"""Its number in every set."""
+"""The target's number in every set."""
 
 
 def digest(text: str) -> str:
@@ -131,7 +131,7 @@ def digest(text: str) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """The digest of a cell's text, the same whatever a spreadsheet has done to its blanks and to the mark before it."""
+    """The digest of a cell's text, ignoring white space and byte order marks, which spreadsheets change."""
     return digest(" ".join(text.split()).lstrip("'"))
 
 
@@ -145,19 +145,19 @@ LAYOUT = Layout(
     answers=("rank",),
     proof=("text", "sha256", lambda cell, proof: fingerprint(cell) == proof),
     answer="rankings",
-    exclusion="leave out the whole set in which a row stands, of that rater",
+    exclusion="leave out that rater's whole set of a row",
 )
 
 
 @dataclass(frozen=True)
 class RankedSet:
-    """A target and ideas that a judge has ranked in a run. Each tuple has the target first.
+    """A target and ideas, ranked by a judge in a run. Each tuple has the target first.
 
     Attributes:
-        target: of the target as it was given, its SHA-256: the same in all sets in which it stands.
-        traits: by what the quality `indicator` is known, a list in Markdown.
+        target: SHA-256 of the target as it was given; equal in all its sets.
+        traits: of the quality `indicator`, as a list in Markdown.
         texts: as the judge saw them.
-        sources: where they are from.
+        sources: their files or folders.
         judge_ranks: for each of them, the judge's rank in each order that has a ranking, from 1.
     """
 
@@ -172,12 +172,12 @@ class RankedSet:
 
     @property
     def sha256(self) -> str:
-        """Of what people are asked: the same target and ideas, by the same quality, are the same question."""
+        """Digest of the question: target, ideas and quality indicator."""
         return digest("\0".join((self.indicator, self.texts[0], *sorted(self.texts[1:]))))
 
 
 class _Result(Part):
-    """What is read of a ranking's result."""
+    """The part of a ranking's result that is read."""
 
     target: RankedItem
     ideas: tuple[RankedItem, ...] = Field(min_length=1, max_length=len(ascii_uppercase) - 1)
@@ -195,12 +195,12 @@ class _Result(Part):
     def _ranks_each_once(self) -> "_Result":
         every = list(range(len(self.items)))
         if any(order.ranked is not None and sorted(order.ranked) != every for order in self.orders):
-            raise ValueError("orders: a ranking does not hold each idea once")
+            raise ValueError("orders: a ranking must have each idea once")
         return self
 
 
 def read_ranked_set(folder: Path) -> RankedSet:
-    """A finished run that ranked ideas beside a target; raises `RatingError` where the folder holds none."""
+    """A finished run that ranked ideas against a target; raises `RatingError` for others."""
     result = judged_run(folder, _Result, {"target", "orders"}, "a ranking", JUDGED)
     size = len(result.items)
     ranks = [ranks_of(order.ranked) for order in result.orders if order.ranked is not None]
@@ -222,10 +222,10 @@ def read_ranked_set(folder: Path) -> RankedSet:
 
 
 def ranking_form(sets: Sequence[RankedSet], raters: int, seed: int) -> Form:
-    """Shuffle the sets, and the texts of each, once for their ids and once more for each rater; a seed gives one form.
+    """Shuffle the sets, and the texts of each, once for their ids and once per rater; a seed gives one form.
 
     Raises:
-        RatingError: no sets, no raters, the same question twice, or one quality that has several lists of traits.
+        RatingError: no sets, no raters, a duplicate question, or different traits of one quality indicator.
     """
     if not sets or raters < 1:
         raise RatingError("a form needs at least one ranking and one rater")
@@ -234,14 +234,14 @@ def ranking_form(sets: Sequence[RankedSet], raters: int, seed: int) -> Form:
     for each in sets:
         if other := questions.get(each.sha256):
             raise RatingError(
-                f"{each.run}: the same ideas by the same quality as {other.run}", hint="name it once"
+                f"{each.run}: the same ideas and quality as {other.run}", hint="name only one of them"
             )
         questions[each.sha256] = each
         other = qualities.setdefault(each.indicator, each)
         if other.traits != each.traits:
             raise RatingError(
-                f"{each.run}: was judged by other traits of {each.indicator} than {other.run}",
-                hint="make a form for each of them",
+                f"{each.run}: its traits of {each.indicator} differ from those of {other.run}",
+                hint="make a form for each",
             )
     rng = random.Random(seed)
     named = anonymous(questions, "S", rng)
@@ -272,7 +272,7 @@ def ranking_form(sets: Sequence[RankedSet], raters: int, seed: int) -> Form:
 
 
 def doubts(form: Form) -> Iterator[str]:
-    """Sets in which a target comes back while ideas beside it change, a line for each target."""
+    """Targets with several sets of ideas, one line each."""
     beside: dict[str, dict[str, set[str]]] = {}
     for item in form.items:
         ideas = beside.setdefault(item["target"], {}).setdefault(item["set"], set())
@@ -281,19 +281,19 @@ def doubts(form: Form) -> Iterator[str]:
     for sets in beside.values():
         if len(set(map(frozenset, sets.values()))) > 1:
             yield (
-                f"{', '.join(sets)}: one target beside different ideas, which tells it from these to whoever sees "
-                "several of the sets; make a form of each, and give them to different people"
+                f"{', '.join(sets)}: the same target with different ideas: whoever sees several of these sets "
+                "can recognise it; make one form per set, for different people"
             )
 
 
 @dataclass(frozen=True)
 class JudgedSet:
-    """A set as the key has it: quality, the target's SHA-256, and the run of the judge's ranking.
+    """A set as in the key: quality indicator, the target's SHA-256, and the run of the judge's ranking.
 
     Attributes:
-        numbers: by letter, which text it is; 0 is the target.
+        numbers: text number by letter; 0 is the target.
         judge_ranks: for each of the judge's orders the rank of each text, from 1, the target first; none without a judge.
-        has_target: whether number 0 is a target, and no idea as the others.
+        has_target: whether number 0 is a target, not an idea.
     """
 
     indicator: str
@@ -322,7 +322,7 @@ class Rankings:
 
 
 def judged_sets(key: Key) -> dict[str, JudgedSet]:
-    """The sets of a form's key; raises `RatingError` where a text is missing, or the judge's ranks are no ranking."""
+    """The sets of a form's key; raises `RatingError` if a text is missing, or the judge's ranks are invalid."""
     groups: dict[str, list[Row]] = {}
     for row in key.rows.values():
         groups.setdefault(row["set"], []).append(row)
@@ -349,15 +349,15 @@ def judged_sets(key: Key) -> dict[str, JudgedSet]:
 
 
 def read_rankings(paths: Sequence[Path], key: Key, exclude: Collection[str] = ()) -> Rankings:
-    """The rankings of filled-in forms; a set that a rater was not given or that is left out is simply not there.
+    """The rankings of filled-in forms; sets that a rater did not get, or that are left out, are missing.
 
     Args:
         paths: tables with the columns `rater`, `set`, `idea` and `rank`.
-        exclude: rows, as `row` or `file:row`; the whole set of that rater is left out.
+        exclude: rows, as `row` or `file:row`; that rater's whole set is left out.
 
     Raises:
-        RatingError: a file cannot be read, or a rank, an idea, a text or a row to leave out is not as the key has it:
-            all that is wrong, by file and row.
+        RatingError: a file cannot be read, or a rank, an idea, a text or a row to leave out does not fit the key; lists all
+        problems by file and row.
     """
     sets, filled = judged_sets(key), Filled.read(paths, LAYOUT, exclude)
     groups: dict[tuple[str, str], list[Row]] = {}
@@ -375,13 +375,13 @@ def read_rankings(paths: Sequence[Path], key: Key, exclude: Collection[str] = ()
             ranks.setdefault(name, {})[rater] = tuple(by_number[number] for number in sorted(by_number))
     filled.refuse(problems)
     if not ranks:
-        raise RatingError(f"{', '.join(map(str, paths))}: no rankings in it")
+        raise RatingError(f"{', '.join(map(str, paths))}: no rankings")
     known = {name: each for name, each in sets.items() if name in ranks}
     return Rankings({name: ranks[name] for name in known}, known, filled.excluded)
 
 
 def _problems(rows: Sequence[Row], key: Key, judged: JudgedSet | None) -> Iterator[str]:
-    """What is wrong with one rater's ranking of one set."""
+    """The problems of one rater's ranking of one set."""
     first, rater, name = rows[0], rows[0]["rater"], rows[0]["set"]
     if not rater:
         yield f"{first.place}: column rater: empty"

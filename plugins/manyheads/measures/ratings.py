@@ -1,7 +1,7 @@
-"""Ratings of texts by people or models, and how far a measure agrees with them (VirSci 2025, §4.2, App. C.4).
+"""Ratings of texts by people or models, and their agreement with a measure (VirSci 2025, §4.2, App. C.4).
 
-People rate on blind forms, from 1 to 10, or in tables of their own, on any criteria and scale; what `manyheads review` has reviewed is read as rated too. Scores come from `manyheads measure`,
-tables and reviews, and each is paired with the text that it is of.
+People rate on blind forms, from 1 to 10, or in their own tables, with any criteria and scale; reviews by `manyheads review`
+count as ratings, too. Scores come from `manyheads measure`, tables and reviews; each is matched with its text.
 """
 
 import math
@@ -27,10 +27,10 @@ from manyheads.resources import Resources, parse_json
 from manyheads.texts import Subject, count
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
-"""What people rate (App. C.4)."""
+"""Rating criteria (App. C.4)."""
 LOWEST, HIGHEST = 1, 10
 COLUMNS = ("rater", "id", *CRITERIA)
-"""What a table of ratings has to tell."""
+"""Columns of a table of ratings."""
 GUIDE = "partials/rating_guide.md.j2"
 LAYOUT = Layout(
     command="manyheads rating form",
@@ -46,7 +46,7 @@ LAYOUT = Layout(
 
 @dataclass(frozen=True)
 class Ratings:
-    """What some raters gave some texts.
+    """Ratings of texts.
 
     Attributes:
         criteria: what the texts were rated on.
@@ -69,32 +69,34 @@ class Ratings:
         return list(dict.fromkeys(rater for by_rater in self.scores.values() for rater in by_rater))
 
     def of(self, criterion: str) -> dict[str, dict[str, float]]:
-        """The ratings on one criterion, by text and rater; raises `RatingError` where nobody rated that."""
+        """The ratings on one criterion, by text and rater; raises `RatingError` if there are none."""
         rated = {
             item: {rater: each[criterion] for rater, each in by_rater.items() if criterion in each}
             for item, by_rater in self.scores.items()
         }
         if not any(rated.values()):
-            raise RatingError(f"nobody rated {criterion!r}", tried=f"rated: {', '.join(self.criteria)}")
+            raise RatingError(f"no ratings of {criterion!r}", tried=f"rated: {', '.join(self.criteria)}")
         return {item: by_rater for item, by_rater in rated.items() if by_rater}
 
     def means(self, criterion: str) -> dict[str, float]:
-        """The mean over raters of each text."""
+        """The mean rating of each text."""
         return {item: fmean(by_rater.values()) for item, by_rater in self.of(criterion).items()}
 
 
 def rating_form(subjects: Sequence[Subject], raters: int, seed: int) -> Form:
-    """Shuffle the texts, once for their ids and once more for each rater; the same seed gives the same form.
+    """Shuffle the texts, once for their ids and once per rater; the same seed gives the same form.
 
     Raises:
-        RatingError: no texts, no raters, or the same text twice: it would be rated twice and count twice.
+        RatingError: no texts, no raters, or a duplicate text.
     """
     if not subjects or raters < 1:
         raise RatingError("a form needs at least one text and one rater")
     texts: dict[str, Subject] = {}
     for subject in subjects:
         if other := texts.get(subject.sha256):
-            raise RatingError(f"{subject.source}: the same text as {other.source}", hint="name it once")
+            raise RatingError(
+                f"{subject.source}: the same text as {other.source}", hint="name only one of them"
+            )
         texts[subject.sha256] = subject
     rng = random.Random(seed)
     items = tuple(
@@ -119,16 +121,16 @@ def read_ratings(
     without a rating, which are counted.
 
     Args:
-        paths: CSV files in UTF-8, parted by comma, semicolon or tab.
+        paths: CSV files in UTF-8, separated by comma, semicolon or tab.
         exclude: rows to leave out, as `row` or `file:row`; row 1 is the header, as in a spreadsheet.
         key: of the same form.
         columns: what tables of another origin call `rater`, `id` and the criteria.
         scale: the lowest and the highest rating of such tables.
 
     Raises:
-        RatingError: a file cannot be read, a column or a cell is missing, a rating is none, a rater rated a text
-            twice, a text is not in the key or has another title there, or a row to leave out is not there. All that is
-            wrong is named by file, row and column.
+        RatingError: a file cannot be read, a column or cell is missing, a rating is invalid, a rater rated a text twice, a
+        text is not in the key or has another title there, or a row to leave out is missing. Lists all problems by file,
+        row and column.
     """
     foreign, columns = bool(columns or scale), columns or {}
     criteria = tuple(name for name in columns if name not in LAYOUT.table or name in CRITERIA)
@@ -147,11 +149,11 @@ def read_ratings(
         problems += [*wrong, *(key.problems_of(row) if key else ())]
         by_rater, rater = scores.setdefault(row["id"], {}), row["rater"]
         if rater in by_rater:
-            problems.append(f"{row.place}: {rater} has rated {row['id']} already")
+            problems.append(f"{row.place}: {rater} has already rated {row['id']}")
         by_rater[rater] = {} if wrong else {name: row.number(name) for name in given}
     filled.refuse(problems)
     if not any(each for by_rater in scores.values() for each in by_rater.values()):
-        raise RatingError(f"{', '.join(map(str, paths))}: no ratings in it")
+        raise RatingError(f"{', '.join(map(str, paths))}: no ratings")
     known = {*LAYOUT.table, *filled.answers}
     unread = dict.fromkeys(name for row in filled.rows for name in row.cells if name not in known)
     return Ratings(
@@ -165,21 +167,21 @@ def read_ratings(
 
 
 Identity = Mapping[str, str]
-"""What a text is known by: some of `sha256`, `source`, `id`, `name`."""
+"""Known identifiers of a text: some of `sha256`, `source`, `id`, `name`."""
 FIELDS = ("sha256", "source", "id", "name")
-"""The surest first."""
+"""Most reliable first."""
 
 
 def identities(key: Key) -> dict[str, Identity]:
-    """What the anonymous ids of a form stand for."""
+    """The texts of a form's anonymous ids."""
     return {row["id"]: _identity({**row.cells, "id": ""}) for row in key.rows.values()}
 
 
 def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]:
-    """Finished runs with reviews as ratings, a rater each reviewer; and what they are of.
+    """Finished reviews as ratings, each reviewer as a rater; and the reviewed texts.
 
     Raises:
-        RatingError: a folder holds no such run, two are of the same text, or of different forms.
+        RatingError: a folder has no such run, two reviewed the same text, or on different forms.
     """
     scores, known = dict[str, dict[str, dict[str, float]]](), dict[str, Identity]()
     forms = dict[tuple[str, ...], Path]()
@@ -189,14 +191,14 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
         item = identity["source"]
         if item in known:
             raise RatingError(
-                f"{folder}: {item} has been reviewed in another of these runs", hint="name one of them"
+                f"{folder}: {item} is reviewed in another of these runs, too", hint="name one of them"
             )
         known[item], criteria = identity, tuple(result.means)
         forms.setdefault(criteria, folder)
         scores[item] = {each["reviewer"]: {name: each[name] for name in criteria} for each in result.reviews}
     if len(forms) != 1:
         other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
-        raise RatingError(f"reviews on different forms: {other}", hint="name those of one form")
+        raise RatingError(f"reviews on different forms: {other}", hint="name reviews on one form")
     return Ratings(next(iter(forms)), scores), known
 
 
@@ -205,7 +207,7 @@ class _Mean(Part):
 
 
 class _Reviews(Part):
-    """What is read of a run with reviews."""
+    """The part of a review's result that is read."""
 
     subject: dict[str, Any]
     reviews: list[dict[str, Any]] = Field(min_length=1)
@@ -216,12 +218,12 @@ def _review(folder: Path) -> _Reviews:
     return judged_run(folder, _Reviews, {"reviews", "means"}, "reviews", "manyheads review")
 
 
-# Scores of the texts that raters have rated: read from `manyheads measure`, tables and reviews, and paired.
+# Scores of rated texts: read from `manyheads measure`, tables and reviews, and matched.
 
 
 @dataclass(frozen=True)
 class Score:
-    """One text's score. `place` says where it was read."""
+    """A score of a text. `place` is where it was read."""
 
     place: str
     identity: Identity
@@ -230,7 +232,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Texts with score and rating, in one order, by their ids; and the places of scores that are of no rated text."""
+    """Rated texts with their scores, in one order, by id; and the places of scores without a rated text."""
 
     items: tuple[str, ...]
     scores: tuple[float, ...]
@@ -239,10 +241,10 @@ class Pairs:
 
 
 def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
-    """The scores called `by`: a field of JSON Lines, a column of CSV, or a mean, or a score of a paper, of a review's run folder.
+    """Scores named `by`: a field of JSON Lines, a column of CSV, or a mean or score of a review's run folder.
 
     Raises:
-        RatingError: a file cannot be read, or a text has no such score: it is named, and never count as zero.
+        RatingError: a file cannot be read, or a text has no such score; it never counts as zero.
     """
     scores: list[Score] = []
     for path in paths:
@@ -253,14 +255,14 @@ def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
         if by not in values:
             raise RatingError(
                 f"{path}: these reviews have no {by!r}",
-                hint=f"--by {' or '.join(values) or 'of a form that scores'}",
+                hint=f"--by {' or '.join(values) or 'of a review with scores'}",
             )
         scores.append(Score(str(path), identity, values[by]))
     return scores
 
 
 def _scored(folder: Path) -> tuple[Identity, dict[str, float]]:
-    """What a review was of, and its scores: means of several reviewers, or those of one review of a paper."""
+    """A review's text and its scores: means of several reviewers, or the scores of one review of a paper."""
     if (folder / RESULT).is_file():
         result: dict[str, Any] = result_data(folder)["result"]
         paper, review = result.get("paper"), result.get("review")
@@ -273,27 +275,27 @@ def _scored(folder: Path) -> tuple[Identity, dict[str, float]]:
 
 
 def pair(means: Mapping[str, float], scores: Sequence[Score], known: Mapping[str, Identity]) -> Pairs:
-    """Each rated text with its one score.
+    """Match each rated text with its score.
 
     Args:
         means: mean rating by the raters' id.
-        scores: in any order; those of unrated texts are told apart.
-        known: what the ids stand for, as the key says; an id that is not in it stands for itself.
+        scores: in any order; those of unrated texts are listed separately.
+        known: texts by id, from the key; other ids stand for themselves.
 
     Raises:
-        RatingError: a rated text has no score, or more than one.
+        RatingError: a rated text has no score, or several.
     """
     paired: list[Score] = []
     for item in means:
         matches = _matching(known.get(item) or dict.fromkeys(("id", "source", "name"), item), scores)
         if not matches:
             raise RatingError(
-                f"{item}: rated, but there is no score of it",
-                hint="measure it too, or name the form's key: --key form.key.csv",
+                f"{item}: a rating, but no score",
+                hint="measure it, too, or name the form's key: --key form.key.csv",
             )
         if len(matches) > 1:
             places = ", ".join(score.place for score in matches)
-            raise RatingError(f"{item}: more than one score: {places}", hint="leave one of them out")
+            raise RatingError(f"{item}: several scores: {places}", hint="leave one of them out")
         paired += matches
     places = {score.place for score in paired}
     unrated = tuple(score.place for score in scores if score.place not in places)
@@ -301,7 +303,7 @@ def pair(means: Mapping[str, float], scores: Sequence[Score], known: Mapping[str
 
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The lines of JSON Lines or the rows of a table, each with its place."""
+    """The lines of JSON Lines or the rows of a table, with their places."""
     if path.suffix not in (".jsonl", ".json"):
         yield from ((row.place, row.cells) for row in read_table(path, (), "name a table of scores"))
         return
@@ -327,25 +329,25 @@ def _number(place: str, row: Mapping[str, Any], by: str) -> float:
         number = math.nan if isinstance(value, bool) else float(value)
     if math.isfinite(number):
         return number
-    missing = row.get("missing")  # what `manyheads measure` says of a measure that it could not take
+    missing = row.get("missing")  # the reason that `manyheads measure` gives
     why = f": {missing[name]}" if isinstance(missing, dict) and name in missing else ""
     raise RatingError(
-        f"{place}: {by} is {value!r}, which is no number{why}",
-        hint="take the text out, measure it, or name another score with --by",
+        f"{place}: {by} is {value!r}, not a number{why}",
+        hint="leave the text out, measure it, or name another score with --by",
     )
 
 
 def _identity(row: Mapping[str, Any]) -> Identity:
-    """What a row says of its text; sources as full paths, so that it does not matter from where they were named."""
+    """The identifiers of a row's text; sources as absolute paths."""
     found = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
     if "source" in found:
-        with suppress(OSError, ValueError):  # no name that a file could have
+        with suppress(OSError, ValueError):  # not a valid file name
             found["source"] = str(expanded(found["source"]).resolve())
     return found
 
 
 def _matching(identity: Identity, scores: Sequence[Score]) -> list[Score]:
-    """The scores of a text: by what is surest, and where that is not enough to tell them apart, by the next."""
+    """The scores of a text: by the most reliable identifier, then by the next ones if several match."""
     left, narrowed = scores, False
     for name in FIELDS:
         if name in identity:
@@ -357,16 +359,16 @@ def _matching(identity: Identity, scores: Sequence[Score]) -> list[Score]:
     return list(left) if narrowed else []
 
 
-# What raters say of texts, how far they agree, and how far a measure agrees with them.
+# Ratings of texts, the raters' agreement, and a measure's agreement with them.
 
 
 @dataclass(frozen=True)
 class Rated:
-    """How the texts did on one criterion.
+    """Ratings of texts on one criterion.
 
     Attributes:
         mean: of the texts' mean ratings.
-        alpha: Krippendorff's, of the raters; None where nothing can be said of their agreement.
+        alpha: Krippendorff's alpha of the raters; None if undefined.
         texts: with a rating.
         ratings: of all of them.
         missing: cells without a rating.
@@ -383,7 +385,7 @@ class Rated:
 
 @dataclass(frozen=True)
 class ScoreAgreement:
-    """How the score `by` goes together with the mean rating on a criterion."""
+    """The agreement of the score `by` with the mean rating on a criterion."""
 
     by: str
     on: str
@@ -393,7 +395,7 @@ class ScoreAgreement:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ratings by criterion, how many, and a score held against them where there is one.
+    """Ratings by criterion, and a score compared with them if there is one.
 
     Attributes:
         per_text: fewest and most ratings of a text.
@@ -422,15 +424,15 @@ def compare(
     *,
     seed: int = 0,
 ) -> Comparison:
-    """The ratings, and how the score `by`, where there are scores, goes together with the mean rating on a criterion.
+    """Summarise ratings, and the agreement of the score `by`, if there are scores, with the mean rating on a criterion.
 
     Args:
-        on: the criterion; novelty if left out, or the first where that was not rated.
-        known: what the raters' ids stand for, as the key says.
+        on: the criterion; default: novelty, or the first one if that was not rated.
+        known: texts by id, from the key.
         seed: of the bootstrap.
 
     Raises:
-        RatingError: nobody rated that, a text has no score, or there are too few texts or too little variation.
+        RatingError: no such ratings, a text has no score, or there are too few texts or too little variation.
     """
     counts, held = [len(by_rater) for by_rater in ratings.scores.values()], None
     if scores is not None:
@@ -470,10 +472,10 @@ def _rated(ratings: Ratings, criterion: str) -> Rated:
 
 
 def as_lines(comparison: Comparison) -> Iterator[str]:
-    """All of it to read."""
+    """The comparison as text."""
     low, high = comparison.per_text
     each = f"{low}" if low == high else f"{low} to {high}"
-    yield f"{count(comparison.texts, 'text')}, {count(comparison.raters, 'rater')}, ratings a text: {each}"
+    yield f"{count(comparison.texts, 'text')}, {count(comparison.raters, 'rater')}, ratings per text: {each}"
     if comparison.excluded:
         yield f"Left out    {', '.join(comparison.excluded)}"
     if comparison.unread:
@@ -485,7 +487,7 @@ def as_lines(comparison: Comparison) -> Iterator[str]:
         else "Scale       not given (--scale LOWEST-HIGHEST); the ratings found are shown with each mean"
     )
     for name, rated in comparison.criteria.items():
-        alpha = "not defined" if rated.alpha is None else f"{rated.alpha:.2f}"
+        alpha = "undefined" if rated.alpha is None else f"{rated.alpha:.2f}"
         found = f" between {rated.ends[0]:g} and {rated.ends[1]:g}" * (not scale)
         missing = f", {rated.missing} missing" * bool(rated.missing)
         yield (
@@ -497,10 +499,10 @@ def as_lines(comparison: Comparison) -> Iterator[str]:
         yield from ("", f"{held.by} against {held.on}, n = {held.agreement.n}")
         yield _correlation("Pearson r", held.agreement.pearson)
         yield _correlation("Spearman ρ", held.agreement.spearman)
-        if held.agreement.n < FEW:  # Fisher's hold for any number
-            yield "So few texts make the bootstrap's intervals too narrow"
+        if held.agreement.n < FEW:  # Fisher's intervals are fine
+            yield "The bootstrap intervals are too narrow, as there are few texts"
         if held.pairs.unrated:
-            yield f"{len(held.pairs.unrated)} scores are of texts that nobody rated"
+            yield f"{len(held.pairs.unrated)} scores belong to texts without a rating"
 
 
 def _correlation(name: str, found: Correlation) -> str:

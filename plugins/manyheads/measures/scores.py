@@ -1,4 +1,4 @@
-"""What was measured, as it is kept, a text a line: `manyheads measure … --out measures.jsonl`."""
+"""Measures of texts as they are stored, one text per line: `manyheads measure … --out measures.jsonl`."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ from manyheads.texts import Subject
 
 
 def as_lines(records: Iterable[BaseModel]) -> str:
-    """A record a line."""
+    """One record per line."""
     return "".join(f"{record.model_dump_json()}\n" for record in records)
 
 
@@ -44,41 +44,41 @@ Search = Literal["exact", "approximate"]
 Measure = Literal["hd", "cd", "ci", "on", "rnd"]
 MEASURES: tuple[Measure, ...] = ("hd", "cd", "ci", "on", "rnd")
 SAME = 1e-3
-"""Nearer than this a paper is the text itself: models round, and embed a text alike but for its place in a batch."""
+"""A paper nearer than this is the text itself: embeddings vary slightly with the batch."""
 
 
 class Retrieval(BaseModel):
-    """How the papers were found that a text was held against, where services gave them."""
+    """How the services found the papers that a text was compared with."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     query: str
     """The text's idea, title or first sentence."""
     queries: tuple[str, ...]
-    """The forms of it that were asked, wider and wider."""
+    """The queries, from narrow to wide."""
     wanted: int
     found: int
     incomplete: int
-    """Of those found, papers without abstract or year."""
+    """Papers without abstract or year."""
     compared: int
-    """Papers that the text was held against, or would have been, had there been enough."""
+    """Papers that the text was compared with; also counted if they were too few."""
     sources: tuple[SourceName, ...]
-    """In the order in which they are asked."""
+    """In the order of the search."""
     dates: str
-    """Between which all papers lie, in words, or `any`."""
+    """The period of the papers, in words, or `any`."""
     degraded: tuple[str, ...]
-    """Sources that could not be asked: there may be nearer papers."""
+    """Sources that could not be searched; there may be nearer papers."""
 
 
 class Score(BaseModel):
-    """One text's measures, with all that is needed to measure it again. See `Novelty` for what they are."""
+    """A text's measures, with all that is needed to repeat them. See `Novelty` for their meaning."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """The text's title, or its file's name."""
     source: str
-    """Where it was read from: a file, a run's folder, or a file and line."""
+    """A file, a run folder, or a file and line."""
     sha256: str
     hd: float | None = None
     cd: float | None
@@ -86,13 +86,13 @@ class Score(BaseModel):
     on: float | None = None
     rnd: float | None = None
     missing: dict[str, str]
-    """Measure to why it is not there."""
+    """Missing measures with the reason."""
     unread: int | None
-    """Tokens at the text's end that the embedding model did not read; null where that is not known."""
+    """Tokens at the end of the text that the embedding model did not read; null if unknown."""
     normalise: Normalise
     neighbours: int = Field(ge=1)
     around: int | None = None
-    """P and Q of RND, where it was asked for."""
+    """P and Q of RND, if measured."""
     own: int | None = None
     density: Density | None = None
     """How RND was measured."""
@@ -104,14 +104,14 @@ class Score(BaseModel):
     embedding: str
     past: tuple[Neighbour, ...] = ()
     contemporary: tuple[Neighbour, ...] = ()
-    """Of the papers retrieved, where services gave them."""
+    """With services: nearest of the papers found."""
     excluded: tuple[str, ...] = ()
-    """Ids of papers that were left out on demand."""
+    """Ids of papers left out."""
     itself: tuple[str, ...] = ()
-    """Ids of neighbours that have the text's title or its very vector: it was held against itself."""
+    """Ids of neighbours with the same title or vector: the text was compared with itself."""
 
     def value(self, measure: Measure) -> float | None:
-        """One of the measures by name."""
+        """A measure by name."""
         return getattr(self, measure)
 
 
@@ -127,7 +127,7 @@ def scores(
     exclude: Collection[str] = (),
     exclude_same_title: bool = False,
 ) -> list[Score]:
-    """HD, CD, CI and ON of texts, all at once, and RND if asked for; see `novelty`, `relative_neighbour_density`.
+    """HD, CD, CI and ON of texts, and RND on request; see `novelty`, `relative_neighbour_density`.
 
     Args:
         search: `approximate` asks the index of the corpus's bank, where it has one, for the nearest papers; not for RND.
@@ -148,7 +148,7 @@ def scores(
     if strange := sorted({*exclude}.difference(corpus.past.ids, corpus.contemporary.ids)):
         raise MeasureError(
             f"{corpus.meta.name}: no paper {', '.join(strange)} to leave out",
-            hint="--json names the ids of the papers near a text",
+            hint="--json shows the ids of the nearest papers",
         )
     titles = corpus.ids_by_title([one.title for one in subjects]) if exclude_same_title else ()
     excluded = sorted({*exclude, *titles})
@@ -183,7 +183,7 @@ def scores(
 
 
 def _score(subject: Subject, found: Novelty, rest: int | None, **how: Any) -> Score:
-    """With the neighbours told that are the text itself, by title or vector."""
+    """With neighbours marked that are the text itself, by title or vector."""
     title = fold(subject.title)
     near = (*found.past, *found.contemporary)
     itself = (one.id for one in near if one.distance < SAME or (title and fold(one.title) == title))
@@ -201,7 +201,7 @@ def _score(subject: Subject, found: Novelty, rest: int | None, **how: Any) -> Sc
 def mean_score(found: Sequence[Score], measure: Measure) -> Mean | str:
     """The mean of a measure over several texts with its interval; or why there is none.
 
-    There is none over the texts that happen to have the measure: those that lack it may be the unusual ones.
+    Texts without the measure are not dropped: they may be the unusual ones.
     """
     values = [value for one in found if (value := one.value(measure)) is not None]
     mean = mean_of(values, within=(0, 1 if measure == "rnd" else math.inf))
@@ -211,7 +211,7 @@ def mean_score(found: Sequence[Score], measure: Measure) -> Mean | str:
 
 
 def write_scores(path: Path, found: Sequence[Score]) -> None:
-    """A score a line; raises `MeasureError` where the file cannot be written, and leaves it as it was."""
+    """Write one score per line; raises `MeasureError` if the file cannot be written, and leaves it unchanged."""
     try:
         replace_text(path, as_lines(found))
     except OSError as error:
@@ -220,13 +220,13 @@ def write_scores(path: Path, found: Sequence[Score]) -> None:
         ) from error
 
 
-# Papers that the literature services know of a text's idea, in place of B_con (VirSci 2025, App. C.3; 2024, §4.2).
+# Papers of the literature services in place of B_con (VirSci 2025, App. C.3; 2024, §4.2).
 
 
 RETRIEVED = 50
-"""Papers that a text is held against. The papers give no number."""
+"""Papers that a text is compared with. Not stated in the papers."""
 LOOKED_AT = 2
-"""So many times the papers wanted are asked for: publishers withhold many abstracts from the services."""
+"""Factor of papers to request: services lack many abstracts."""
 
 
 class _Wrote(Part):
@@ -234,7 +234,7 @@ class _Wrote(Part):
 
 
 def query_of(subject: Subject) -> str:
-    """What papers are looked for by: the idea of a run, its title first; of any other text its title or first sentence."""
+    """The query of a text: the idea of a run with its title, else the text's title or first sentence."""
     folder = Path(subject.source)
     idea = read_result(folder, _Wrote).result.idea if folder.is_dir() else None
     if idea:
@@ -254,25 +254,24 @@ async def service_scores(
     exclude: Collection[str] = (),
     exclude_same_title: bool = False,
 ) -> list[Score]:
-    """CD and CI of each text against the papers that its own idea, as a query, retrieves.
+    """CD and CI of each text from the papers that its idea, as a query, finds.
 
-    CD is the mean Euclidean distance to the `neighbours` nearest of the papers retrieved, CI the mean citation
-    count of these. HD and ON need a past. Each neighbour's value is divided as in `novelty`: by the mean over all
-    papers retrieved (`database`), over those of its year (`year`, of which there are few), or by nothing (`none`).
-    The papers retrieved all lie near the text: its normalised CD is nearer to 1 than against a corpus, and not to be
-    compared with that.
+    CD is the mean Euclidean distance to the `neighbours` nearest of the papers found, CI their mean citation count. HD and
+    ON need past papers. Each neighbour's value is divided as in `novelty`: by the mean over all papers found
+    (`database`), over those of its year (`year`, often few), or not at all (`none`). All papers found are near the
+    text: its normalised CD is closer to 1 than with a corpus, and not comparable with it.
 
-    A text for which too few papers were found, or no source could be asked, has no CD and CI, and says why.
+    A text with too few papers, or without a source that answered, has no CD and CI, and gives the reason.
 
     Args:
-        library: its own sources, dates and patience kept; `config` is what it was opened by.
+        library: with its own sources, dates and retries; `config` is the one that it was opened with.
         model: embeds texts and abstracts.
-        wanted: how many papers with abstract and year to retrieve for each text.
-        exclude: ids of papers that do not count.
-        exclude_same_title: whether papers do not count that bear the title of one of the texts.
+        wanted: number of papers with abstract and year to find for each text.
+        exclude: ids of papers to ignore.
+        exclude_same_title: ignore papers with the title of one of the texts.
 
     Raises:
-        LiteratureError: no source could be asked for any of the texts.
+        LiteratureError: no source answered for any of the texts.
         EmbeddingError: the model cannot be loaded.
     """
     titles = {fold(one.title) for one in subjects if exclude_same_title} - {""}
@@ -293,7 +292,9 @@ async def service_scores(
         usable = [paper for one in found if counts(one) and (paper := comparable(one))]
         papers = usable[:wanted]
         if not why and len(papers) < neighbours:
-            why = f"{len(papers)} papers with abstract and year were found, {neighbours} neighbours are asked for"
+            why = (
+                f"{len(papers)} papers with abstract and year were found, fewer than {neighbours} neighbours"
+            )
         around = Surroundings((), why, why)
         if not why:
             vectors = model.embed([subject.text, *(paper.abstract for paper in papers)])
@@ -332,11 +333,11 @@ async def service_scores(
 async def _retrieve(
     library: Library, query: str, wanted: int, counts: Callable[[Paper], bool]
 ) -> tuple[list[Paper], tuple[str, ...], tuple[str, ...]]:
-    """Papers, by narrower queries first, of which `wanted` count and have abstract and year if there are so many; the
-    queries, never none; and the sources that could not be asked.
+    """Papers, narrow queries first, until `wanted` have abstract and year; the queries; and the sources that could not be
+    searched.
 
-    A library is content with a query that finds a few papers. Here they are also what a text's distances are divided
-    by; so wider forms are asked until there are enough. Raises `LiteratureError` where no source could be asked.
+    A library stops at a query with a few papers. Here, distances are also divided by a mean over them, so wider queries
+    follow until there are enough. Raises `LiteratureError` if no source could be searched.
     """
     found, degraded, queries = dict[str, Paper](), dict[str, None](), dict[str, None]()
     for form in widen(query):
@@ -359,7 +360,7 @@ async def _retrieve(
 
 
 def title(scores: Sequence[Score]) -> str:
-    """Against what the texts were measured, and how."""
+    """What the texts were compared with, and how."""
     first = scores[0]
     against = first.corpus or ""
     if how := first.retrieval:
@@ -376,14 +377,14 @@ def title(scores: Sequence[Score]) -> str:
 
 
 def measures_of(scores: Sequence[Score]) -> list[Measure]:
-    """The measures that were asked for."""
+    """The measures in these scores."""
     if scores[0].against == "services":
         return ["cd", "ci"]
     return [name for name in MEASURES if name != "rnd" or scores[0].around is not None]
 
 
 def remarks(scores: Sequence[Score]) -> Iterator[str]:
-    """What a reader must know of the numbers."""
+    """Warnings about the numbers."""
     measures = measures_of(scores)
     for score in scores:
         if score.unread:
@@ -400,7 +401,7 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
             yield f"{score.source}: compared with {how.compared} papers instead of {how.wanted}: no more were found{less}"
     if silent := [how.degraded for score in scores if (how := score.retrieval) and how.degraded]:
         names = ", ".join(dict.fromkeys(name for sources in silent for name in sources))
-        yield f"{len(silent)} of {len(scores)} texts: not everything was asked: {names}; there may be nearer papers"
+        yield f"{len(silent)} of {len(scores)} texts: some sources could not be searched: {names}; there may be nearer papers"
     if scores[0].search == "approximate":
         yield "approximate search: nearer papers may have been missed"
     if scores[0].against == "services":

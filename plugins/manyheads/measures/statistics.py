@@ -1,4 +1,4 @@
-"""Means of independent values, always with how sure they are: n, standard error, interval."""
+"""Means of independent values with n, standard error and interval."""
 
 import warnings
 from collections import defaultdict
@@ -19,9 +19,9 @@ Method: TypeAlias = Literal["t", "BCa", "Wilson"]
 LEVEL = 0.95
 RESAMPLES = 9_999
 BATCH = 2**20
-"""Numbers that are resampled at once."""
+"""Numbers resampled at once."""
 FEW = 10
-"""Values below which bootstrap intervals are known to be much too narrow."""
+"""Below this number of values, bootstrap intervals are much too narrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class Mean:
     """The mean of n independent values.
 
     Attributes:
-        se: standard error, s / √n, or √(p (1 - p) / n) of a share p; None for one value.
-        low, high: ends of its interval at `level`; None where there is none, `why` says why.
-        method: of a share Wilson's; of fewer than ten values Student's t, for resamples of so few vary less than new
-            values would; else the bootstrap's (BCa), which goes with skew and bounds; `t`, `bca` are the ends by these.
+        se: standard error, s / √n, or √(p (1 - p) / n) for a share p; None for one value.
+        low, high: ends of its interval at `level`; None without one, for the reason in `why`.
+        method: Wilson for shares; Student's t for fewer than ten values, whose resamples vary too little; else the
+        bootstrap (BCa), which handles skew and bounds; `t`, `bca` are the ends by these.
     """
 
     n: int
@@ -49,12 +49,12 @@ class Mean:
 
 @dataclass(frozen=True)
 class RatingMean:
-    """A mean of n ratings of one text, as a review keeps it.
+    """A mean of n ratings of one text, as in a review.
 
     Attributes:
-        spread: their standard deviation (n - 1); None of a single one.
-        low, high: Student's t interval, cut at the ends of the scale; None of a single rating, and of equal ones:
-            that whole numbers agree to the point does not say that the mean is known exactly.
+        spread: standard deviation (n - 1); None for a single rating.
+        low, high: Student's t interval, cut at the ends of the scale; None for a single rating, and for equal ones: equal
+        whole numbers do not mean that the mean is known exactly.
     """
 
     mean: float
@@ -73,28 +73,27 @@ def mean_of(
     share: bool = False,
     within: Ends | None = None,
 ) -> Mean | None:
-    """The mean of independent values; None of no values.
+    """The mean of independent values; None without values.
 
     Args:
         seed: of the bootstrap.
-        within: the ends of the values' scale; intervals are cut there.
-        share: whether 1 says that a run has something and 0 that it has not; values between these are averaged as
-            other numbers are.
+        within: ends of the values' scale; intervals are cut there.
+        share: whether values are yes (1) or no (0); values in between are averaged as other numbers.
     """
     if not values:
         return None
     n, mean = len(values), fmean(values)
     if share and all(value in (0, 1) for value in values):
-        # Wilson's score interval (1927) is never without width, not even of none or all of a few.
+        # Wilson's score interval (1927) has a width even for shares of 0 and 1.
         from scipy.stats import binomtest
 
         wilson = binomtest(sum(value == 1 for value in values), n).proportion_ci(level, method="wilson")
         se = (mean * (1 - mean) / n) ** 0.5 if n > 1 else None
         return Mean(n, mean, se, float(wilson.low), float(wilson.high), level, method="Wilson")
     if n == 1:
-        return Mean(n, mean, None, None, None, level, "one value says nothing of how much values vary")
+        return Mean(n, mean, None, None, None, level, "one value has no variation")
     if all(value == values[0] for value in values):
-        why = f"{n} equal values say nothing of how much others would vary"
+        why = f"{n} equal values have no variation"
         return Mean(n, mean, 0.0, None, None, level, why)
     se = stdev(values) / n**0.5
     student = student_interval(mean, se, n, level, within)
@@ -112,21 +111,21 @@ def mean_difference(
     seed: int = 0,
     within: Ends | None = None,
 ) -> Mean | None:
-    """The mean of `first - second`, which hold the same cases in the same order; None of no cases.
+    """The mean of `first - second`, for the same cases in the same order; None without cases.
 
-    Raises `MeasureError` where they differ in length.
+    Raises `MeasureError` if they differ in length.
     """
     if len(first) != len(second):
-        raise MeasureError(f"{len(first)} values cannot be paired with {len(second)}: not the same cases")
+        raise MeasureError(f"{len(first)} values cannot be paired with {len(second)}: their cases differ")
     differences = [one - other for one, other in zip(first, second, strict=True)]
     width = (within[0] - within[1], within[1] - within[0]) if within else None
     return mean_of(differences, level=level, seed=seed, within=width)
 
 
 def rating_mean(ratings: Sequence[float], scale: Ends = (1, 10)) -> RatingMean:
-    """The mean of at least one rating, with its interval; raises `RatingError` of none."""
+    """The mean of at least one rating, with its interval; raises `RatingError` without ratings."""
     if not ratings:
-        raise RatingError("no ratings: there is no mean of nothing")
+        raise RatingError("there are no ratings")
     mean, n = fmean(ratings), len(ratings)
     spread = stdev(ratings) if n > 1 else None
     low, high = student_interval(mean, spread / n**0.5, n, LEVEL, scale) if spread else (None, None)
@@ -136,8 +135,8 @@ def rating_mean(ratings: Sequence[float], scale: Ends = (1, 10)) -> RatingMean:
 def group_means(values: Mapping[K, float], group: Callable[[K], Hashable]) -> list[float]:
     """The mean of each group.
 
-    Values of one group are alike, so that they are not independent: a mean of the groups' means has as its standard
-    error that of clustered values, a mean of all values one that is too small (arXiv 2411.00640).
+    Values of one group are not independent: the mean of the groups' means has the standard error of clustered values;
+    that of all values would be too small (arXiv 2411.00640).
     """
     groups = defaultdict[Hashable, list[float]](list)
     for key, value in values.items():
@@ -159,8 +158,8 @@ def bootstrap_interval(
 ) -> Ends | None:
     """The bias-corrected and accelerated interval (Efron, 1987) of the mean of two or more values.
 
-    Of texts, the values are one for each: the neighbours of one text are the nearest of a corpus that stays, and no
-    sample. The same values and seed give the same interval; values that hardly differ, or are no numbers, have none.
+    Values are one per text: the nearest papers of a text come from a fixed corpus, and are no sample. The same values and
+    seed give the same interval; nearly equal or non-finite values have none.
     """
     import numpy as np
 
@@ -183,7 +182,7 @@ def _bootstrap(
     from scipy.stats import bootstrap
 
     with warnings.catch_warnings():
-        # Of values that hardly differ, which have no interval, and of constant resamples, which are counted.
+        # warnings for nearly equal values and constant resamples, which are handled
         warnings.simplefilter("ignore", RuntimeWarning)
         return bootstrap(
             data, statistic, method=method, confidence_level=level, n_resamples=resamples,
@@ -193,9 +192,9 @@ def _bootstrap(
 
 Floats: TypeAlias = "NDArray[np.float64]"
 LEAST = 3
-"""Pairs below which a correlation says nothing: two points always lie on a line."""
+"""Minimum pairs for a correlation: two points always lie on a line."""
 SAME = 1e-12
-"""Values that differ by no more than this part of their size are equal but for rounding."""
+"""Relative tolerance for equal values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +210,11 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation of n pairs, -1 to 1: Pearson's r, with its interval by Fisher's z transformation, or Spearman's rho.
+    """A correlation of n pairs, -1 to 1: Pearson's r, with Fisher's z interval, or Spearman's rho.
 
     Attributes:
         bootstrap: percentile interval over resampled pairs.
-        unusable: share of the resamples, 0 to 1, that are left out: one column came out constant.
+        unusable: share of resamples, 0 to 1, that are left out as one column is constant.
     """
 
     value: float
@@ -226,7 +225,7 @@ class Correlation:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How two scores of the same n texts go together, with the regression line y = intercept + slope x."""
+    """Agreement of two scores of n texts, with the regression line y = intercept + slope x."""
 
     n: int
     pearson: Correlation
@@ -241,7 +240,7 @@ def agreement(
     """Pearson's and Spearman's correlation of n pairs, with confidence intervals; the same seed gives the same.
 
     Raises:
-        RatingError: x and y differ in length, hold fewer than three pairs, something not finite, or one value alone.
+        RatingError: x and y differ in length, have fewer than three pairs, a non-finite value, or no variation.
     """
     from scipy.stats import linregress, pearsonr
 
@@ -249,9 +248,7 @@ def agreement(
     if (n := len(one)) != len(other):
         raise RatingError(f"{n} scores cannot be paired with {len(other)} ratings")
     r: Any = pearsonr(one, other)
-    low, high = (
-        r.confidence_interval(level) if n > LEAST else (-1, 1)
-    )  # three pairs leave z without any bound
+    low, high = r.confidence_interval(level) if n > LEAST else (-1, 1)  # z has no bound for three pairs
     fisher = Interval(float(r.statistic), float(low), float(high), n, level)
     pearson = _correlation(one, other, False, level, resamples, seed, fisher)
     spearman = _correlation(one, other, True, level, resamples, seed)
@@ -264,18 +261,18 @@ def _checked(values: Sequence[float], name: str) -> Floats:
 
     data = np.asarray(values, dtype=np.float64)
     if len(data) < LEAST:
-        too_few = f"{len(data)} texts with score and rating: too few for a correlation"
+        too_few = f"{len(data)} texts with score and rating, too few for a correlation"
         raise RatingError(too_few, hint=f"rate {LEAST} or more")
     if not np.isfinite(data).all():
         raise RatingError(f"{name}: a value is missing or infinite")
     if _constant(data):
-        constant = f"{name} are all {data[0]:g}: what does not vary goes together with nothing"
-        raise RatingError(constant, hint="take texts or raters that differ")
+        constant = f"{name} are all {data[0]:g}: a constant has no correlation"
+        raise RatingError(constant, hint="add texts or raters that differ")
     return data
 
 
 def _constant(data: Floats) -> bool:
-    """Whether the values are equal but for rounding, of which no correlation is to be made."""
+    """Whether the values are equal up to rounding."""
     return bool(data.max() - data.min() <= SAME * abs(data).max())
 
 
@@ -284,7 +281,7 @@ def _correlation(
 ) -> Correlation:
     """Pearson's r, or Spearman's rho, which is r of the ranks, with the percentile interval over resampled pairs.
 
-    scipy's own interval is none as soon as one resample is constant, which among few texts one always is.
+    scipy's own interval is undefined if one resample is constant, which is common for few texts.
     """
     import numpy as np
     from scipy.stats import pearsonr, rankdata
@@ -298,7 +295,7 @@ def _correlation(
     drawn = found.bootstrap_distribution
     usable = drawn[np.isfinite(drawn)]
     if not len(usable):
-        raise RatingError(f"no resample of {len(x)} texts has a correlation: too many are alike")
+        raise RatingError(f"no resample of {len(x)} texts has a correlation: too many are equal")
     low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
     value = float(correlate(x, y))
     interval = Interval(value, float(low), float(high), len(x), level)
@@ -309,8 +306,8 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, float]]) -> float | No
     """Krippendorff's alpha of ratings, by text and rater, on an interval scale: 1 is full agreement, 0 is chance.
 
     alpha = 1 - D_o / D_e, with the mean squared difference within a text for D_o and between all ratings for D_e
-    (Krippendorff 2011, “Computing Krippendorff's Alpha-Reliability”). A text that one rater has rated is not counted.
-    None where nothing can be said: no text has two ratings, or all of these are the same.
+    (Krippendorff 2011, “Computing Krippendorff's Alpha-Reliability”). Texts with a single rating are ignored. None if no text
+    has two ratings, or all of these are equal.
     """
     import numpy as np
 
@@ -325,7 +322,7 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, float]]) -> float | No
 
 
 def kendall_tau(first: Sequence[int], second: Sequence[int]) -> float:
-    """Kendall's tau of two rankings of the same two or more things, -1 to 1."""
+    """Kendall's tau of two rankings of the same things, at least two, -1 to 1."""
     from scipy.stats import kendalltau
 
     found: Any = kendalltau(first, second)
@@ -335,7 +332,7 @@ def kendall_tau(first: Sequence[int], second: Sequence[int]) -> float:
 def kendall_w(ranks: Sequence[Sequence[float]]) -> float | None:
     """Kendall's W = 12 Σ (R_i - R̄)² / (m² (k³ - k)) of m rankings of k things with rank sums R_i, 0 to 1.
 
-    Rankings hold each thing's rank, without ties. A single one has no W, nor have fewer than two things.
+    Rankings list each thing's rank, without ties. A single ranking, or fewer than two things, have no W.
     """
     sums, judged = [sum(each) for each in zip(*ranks, strict=True)], len(ranks)
     if judged < 2 or (size := len(sums)) < 2:

@@ -1,4 +1,4 @@
-"""How fresh a team is, and how diverse in research (VirSci 2025, §4.4, Figs. 5 and 6), and teams drawn to be so."""
+"""Freshness and diversity of teams (VirSci 2025, §4.4, Figs. 5 and 6), and teams drawn for given values."""
 
 import random
 from collections import Counter
@@ -20,15 +20,15 @@ def _folded(interests: tuple[str, ...]) -> frozenset[str]:
 
 
 def interests(scientist: Scientist) -> Collection[str]:
-    """A scientist's interests, whatever their case and spacing."""
+    """A scientist's interests, ignoring case and spacing."""
     return _folded(scientist.interests)
 
 
 def freshness(team: Sequence[Scientist]) -> float:
     """The share of members, 0…1, who have written no paper with any other member before (row of A).
 
-    1: nobody has worked with anybody of this team. Counted by members, as the paper says, not by pairs: one old
-    pair among eight strangers makes 0.75. One member alone cannot be the only one who has met another.
+    1: no member has worked with another. Counted by members, as in the paper, not by pairs: one old pair among eight
+    strangers makes 0.75.
 
     Raises:
         MeasureError: fewer than two members.
@@ -43,15 +43,15 @@ def diversity(team: Sequence[Scientist], topics: Topics = interests) -> float:
     """The share of members, 0…1, none of whose topics is a topic of any other member.
 
     Args:
-        topics: what a member works on; a sweep that labels scientists otherwise (by cluster, by field) passes its own.
+        topics: of a member; a sweep with other labels (clusters, fields) passes its own.
 
     Raises:
-        MeasureError: fewer than two members, or one whose topics are not known.
+        MeasureError: fewer than two members, or one with unknown topics.
     """
     _check(team)
     held = [frozenset(topics(one)) for one in team]
     if blank := [one.name for one, own in zip(team, held, strict=True) if not own]:
-        raise MeasureError(f"{', '.join(blank)}: no topics are known, so nobody can say whether they differ")
+        raise MeasureError(f"{', '.join(blank)}: their topics are unknown")
     holders = Counter(chain.from_iterable(held))
     return sum(all(holders[topic] == 1 for topic in own) for own in held) / len(team)
 
@@ -63,7 +63,7 @@ MEASURES: Mapping[str, Callable[[Sequence[Scientist]], float]] = {
 
 
 def shares(team: Sequence[Scientist]) -> dict[str, float | None]:
-    """Each measure of a team by name; None where it cannot be told."""
+    """Each measure of a team by name; None if undefined."""
     values: dict[str, float | None] = {}
     for name, measure in MEASURES.items():
         try:
@@ -73,17 +73,17 @@ def shares(team: Sequence[Scientist]) -> dict[str, float | None]:
     return values
 
 
-# Teams of an asked-for freshness and diversity.
+# Teams for a given freshness and diversity.
 
 
 TRIES, LOOKED_AT = 8, 300
-"""Teams that are drawn for a plan, and candidates of each who are tried in place of others."""
+"""Teams drawn for a plan, and candidates tried in place of members of each."""
 
 
 def gap(team: Sequence[Scientist], aims: Mapping[str, float]) -> float:
-    """How far a team is from the shares that are asked for, added up.
+    """The sum of a team's distances from the aims.
 
-    0 where each is as near as a team of this size can be: of three members, one is half of them.
+    0 if each is as near as the team's size allows: with three members, one is half of them.
     """
     values = shares(team)
     off = (1.0 if (share := values[name]) is None else abs(share - aim) for name, aim in aims.items())
@@ -99,14 +99,14 @@ def draw_towards(
     *,
     exploration: Exploration = "uniform",
 ) -> Iterator[str]:
-    """Candidates for a team that is to have the shares of `aims`, one at a time, no one twice.
+    """Candidates for a team with the shares of `aims`, one at a time, none twice.
 
-    Whole teams are drawn around the leader, each member with P_ij as in `bank.scientists.draw`; members of a team that is off the
-    aims are exchanged for others as long as it comes nearer. Its candidates are asked one by one. Whoever has not joined by the
-    time of the next draw has declined, and a team is drawn anew around those who have.
+    Whole teams are drawn around the leader, each member with P_ij as in `bank.scientists.draw`; members are exchanged as long
+    as the team comes nearer to the aims. Its candidates are then invited one by one. Those who have not joined by the next
+    draw have declined, and a new team is drawn around those who have.
 
     Args:
-        members: those who have joined so far, the leader first.
+        members: those who have joined, the leader first.
     """
     known = {one.name: one for one in scientists}
     left = raised_row(rng, scientists, members()[0], exploration)
@@ -127,14 +127,14 @@ def _completion(
     size: int,
     aims: Mapping[str, float],
 ) -> list[str]:
-    """Who of those left makes, with the members, the team that is nearest to the aims of all that were tried."""
+    """The candidate who brings the team nearest to the aims, of all that were tried."""
 
     def off(names: Sequence[str]) -> float:
         return gap([*members, *(known[name] for name in names)], aims)
 
     best: list[str] = []
     for attempt in range(TRIES):
-        order = sorted(left, key=lambda name: rng.expovariate(left[name]))  # P_ij, without putting back
+        order = sorted(left, key=lambda name: rng.expovariate(left[name]))  # P_ij, without replacement
         team, others = order[: size - len(members)], order[size - len(members) :][:LOOKED_AT]
         while current := off(team):
             exchanges = ([*team[:i], other, *team[i + 1 :]] for other in others for i in range(len(team)))
@@ -151,6 +151,8 @@ def _completion(
 
 def _check(team: Sequence[Scientist]) -> None:
     if len(team) < 2:
-        raise MeasureError(f"a team of {len(team)} has nobody to compare with", hint="measure two or more")
+        raise MeasureError(
+            f"a team of {len(team)} has no pairs to compare", hint="measure two members or more"
+        )
     if len({one.name for one in team}) < len(team):
-        raise MeasureError("a scientist stands twice in the team")
+        raise MeasureError("a scientist is in the team twice")

@@ -1,1 +1,1 @@
-"""The report: a run folder as one HTML file that a person reads, prints and passes on."""
+"""The report: a run folder as one HTML file to read, print and share."""

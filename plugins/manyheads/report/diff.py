@@ -1,4 +1,4 @@
-"""What changed between two texts, word by word, in pieces long enough to read."""
+"""Word-by-word differences of two texts, in readable pieces."""
 
 import re
 from collections.abc import Sequence
@@ -6,26 +6,26 @@ from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 LONGEST = 3000
-"""Words of a text beyond which words are no longer matched one by one: matching takes quadratic time."""
+"""Maximum words of a text to compare word by word, which takes quadratic time."""
 
 LONG, BESIDE = 120, 30
-"""Words that stay in a row before a gap is made, and how many of them are kept on either side of it."""
+"""Unchanged words in a row that make a gap, and words kept on either side of it."""
 
 
 Opcode = tuple[str, int, int, int, int]
 
 
 class Piece(NamedTuple):
-    """A stretch of text that stayed, came or went; a `gap` has stayed too, and is left out where it is shown."""
+    """A stretch of text that was kept, added or removed; a `gap` was kept, and is not shown."""
 
     kind: Literal["same", "ins", "del", "gap"]
     text: str
 
 
 def word_diff(old: str, new: str) -> list[Piece]:
-    """The pieces that lead from `old` to `new`; without `ins` they read as `old`, without `del` as `new`, up to white space.
+    """The differences of `old` and `new`; without `ins` they read as `old`, without `del` as `new`, up to white space.
 
-    What stays between two changes and is no longer than either is counted as changed: confetti is hard to read.
+    Kept words between two changes, no longer than either, count as changed: fragments are hard to read.
     """
     a, b = _words(old), _words(new)
     if max(len(a), len(b)) > LONGEST:
@@ -44,14 +44,14 @@ def word_diff(old: str, new: str) -> list[Piece]:
 
 
 def shortened(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces with a gap in each long stretch that stayed; the words beside a change are kept."""
+    """The pieces with a gap in each long unchanged stretch; the words next to a change are kept."""
     shown: list[Piece] = []
     for number, piece in enumerate(pieces):
         words = _words(piece.text) if piece.kind == "same" else []
         if len(words) <= LONG:
             shown.append(piece)
             continue
-        # What a text begins with is kept too: it says which text this is.
+        # The beginning is kept too: it identifies the text.
         end = len(words) - BESIDE * (number < len(pieces) - 1)
         first, rest, last = words[:BESIDE], words[BESIDE:end], words[end:]
         shown += [Piece("same", "".join(first)), Piece("gap", "".join(rest))]
@@ -60,7 +60,7 @@ def shortened(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def changed_words(pieces: Sequence[Piece]) -> tuple[int, int]:
-    """How many words came and went."""
+    """Numbers of added and removed words."""
     came, went = (sum(len(p.text.split()) for p in pieces if p.kind == kind) for kind in ("ins", "del"))
     return came, went
 
@@ -70,7 +70,7 @@ def _words(text: str) -> list[str]:
 
 
 def _smooth(codes: list[Opcode]) -> list[Opcode]:
-    """Opcodes with neighbouring changes taken together, and the islands between them that are too short to read."""
+    """Opcodes with adjacent changes merged, and unchanged stretches between them that are too short to read."""
     smooth: list[Opcode] = []
     for code in codes:
         smooth.append(code)

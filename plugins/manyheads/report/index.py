@@ -1,4 +1,4 @@
-"""The start page of a folder of runs: `index.html`, all of them, newest first, each beside what was made from it."""
+"""The start page of a folder of runs: `index.html`, newest first, each linked with runs made from it."""
 
 import json
 import re
@@ -22,33 +22,33 @@ from manyheads.report.page import _environment
 from manyheads.resources import parse_yaml
 
 RUNS = "runs"
-"""The folder where runs go by default."""
+"""The default folder of runs."""
 INDEX, ROWS, LOCK = "index.html", ".index.json", ".index.lock"
-"""The page, what was read for it, and a lock; `runs/*` is to name nothing but runs and the page."""
+"""The page, its cached data, and a lock; hidden names, so that `runs/*` matches only runs and the page."""
 GENERATOR = '<meta name="generator" content="manyheads index">'
-"""By which a page of ours is told from one of the user's, which is left alone."""
+"""Marks a page as ours; a user's own page is left alone."""
 CONFIG, JOURNAL, REPORT = "config.yaml", "journal.sqlite", "report.html"
 MEASURES = ("on", "hd", "cd", "ci", "rnd")
 TIME = re.compile(r"(\d{8}-\d{6})(?:-|$)")
 INPUTS = re.compile(r"^inputs:.*?(?=^[^\s-]|\Z)", re.MULTILINE | re.DOTALL)
 LONGEST = 300
-"""Characters of a title."""
+"""Maximum characters of a title."""
 
 State = Literal["finished", "running", "stopped", "damaged", ""]
-"""Empty for a folder of another kind that has a report, such as a suite's."""
+"""Empty for other folders with a report, such as a suite's."""
 
 
 class Entry(BaseModel):
-    """A run as a list shows it.
+    """A run in a list.
 
     Attributes:
-        title: what it is about: the title of what it wrote, else its topic.
-        models: that were asked, by name.
-        calls: None, as `tokens` and `cost`, where nothing is known.
-        at: when it began, in local time.
-        sources: names of the folders beside it that it was given: what it reviewed, ranked or went on from.
-        measured: its novelty, by the name of the measure, where it was measured.
-        stamp: sizes and times of its files, which change when it does.
+        title: of its text, else its topic.
+        models: by name.
+        calls: None if unknown, as `tokens` and `cost`.
+        at: start, in local time.
+        sources: names of input folders next to it: reviewed, ranked or continued runs.
+        measured: its novelty by measure, if measured.
+        stamp: sizes and times of its files, to notice changes.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -83,7 +83,7 @@ class _Usage(Part):
 
 
 class _Told(Part):
-    """What every `result.json` has, whatever its system."""
+    """Common keys of every `result.json`."""
 
     system: str
     finished: bool
@@ -93,7 +93,7 @@ class _Told(Part):
 
 
 def entries(base: Path, before: Iterable[Entry] = ()) -> list[Entry]:
-    """The runs in a folder, newest first; what is no run is passed over. One that has not changed is taken from `before`.
+    """The runs in a folder, newest first. Unchanged ones are taken from `before`.
 
     Raises:
         OSError: the folder cannot be read.
@@ -105,7 +105,7 @@ def entries(base: Path, before: Iterable[Entry] = ()) -> list[Entry]:
         if not any(stamp):
             continue
         entry = known.get(folder.name)
-        # whether an unfinished one is running is told by no file's time
+        # no file's time shows whether an unfinished run is running
         if entry is None or entry.stamp != stamp or entry.state != "finished":
             entry = _read(folder, stamp)
         found.append(entry)
@@ -113,7 +113,7 @@ def entries(base: Path, before: Iterable[Entry] = ()) -> list[Entry]:
 
 
 def read_entries(base: Path) -> list[Entry]:
-    """The runs in a folder, newest first, with what was kept of them; none where there is no such folder."""
+    """The runs in a folder, newest first, using cached data; none without the folder."""
     try:
         return entries(base, _kept(base))
     except OSError:
@@ -127,7 +127,7 @@ def _kept(base: Path) -> list[Entry]:
 
 
 def _stamp(folder: Path) -> tuple[int, ...]:
-    """For each file that is shown of a run, its time and size; zeros for one that is not there."""
+    """Time and size of each file that the list depends on; zeros for missing files."""
     stamp = list[int]()
     for name in (CONFIG, RESULT, JOURNAL, REPORT, MEASURE):
         try:
@@ -135,7 +135,7 @@ def _stamp(folder: Path) -> tuple[int, ...]:
         except (OSError, ValueError):
             stamp.append(0)
         else:
-            # a journal changes when it is opened
+            # opening a journal changes it
             stamp.append(1 if name == JOURNAL else stat.st_mtime_ns ^ stat.st_size)
     return tuple(stamp)
 
@@ -169,13 +169,13 @@ def _read(folder: Path, stamp: tuple[int, ...]) -> Entry:
 
 
 def _model(name: str) -> str:
-    """A model of a result without its provider; what is no language model is called so."""
+    """A model's name without its provider."""
     provider, _, model = plain(shortened(name, LONGEST)).partition("/")
     return "offline model" if provider == OFFLINE else model or provider
 
 
 def _measured(folder: Path) -> dict[str, float]:
-    """What `manyheads measure` has kept of a run."""
+    """The measures that `manyheads measure` has saved for a run."""
     try:
         data = json.loads(read_text(folder / MEASURE))
         values = {name.upper(): data.get(name) for name in MEASURES}
@@ -185,7 +185,7 @@ def _measured(folder: Path) -> dict[str, float]:
 
 
 def _title(result: Mapping[str, Any]) -> str:
-    """The title of what was written or judged, else the topic."""
+    """The title of the text or subject, else the topic."""
     for path in (("abstract", "title"), ("idea", "title"), ("title",), ("problem",), ("topic", "topic")):
         value: Any = result
         for key in path:
@@ -196,7 +196,7 @@ def _title(result: Mapping[str, Any]) -> str:
 
 
 def _of_config(folder: Path) -> tuple[str, tuple[str, ...]]:
-    """The system, and the runs beside it among the inputs. Of the config only these lines are read."""
+    """The system, and neighbouring runs among the inputs. Reads only these lines of the config."""
     try:
         text = read_text(folder / CONFIG)
     except (OSError, ValueError):
@@ -221,7 +221,7 @@ def _of_config(folder: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def _began(folder: Path) -> str:
-    """By its name, else by the time of its config."""
+    """From the folder's name, else from the config's time."""
     if named := TIME.match(folder.name):
         with suppress(ValueError):
             return datetime.strptime(named[1], "%Y%m%d-%H%M%S").isoformat()
@@ -232,7 +232,7 @@ def _began(folder: Path) -> str:
 
 
 def _is_running(folder: Path) -> bool:
-    """Whether somebody holds its journal."""
+    """Whether a process holds its journal."""
     try:
         with reading(folder / JOURNAL, wait=0) as database:
             database.execute("SELECT count(*) FROM sqlite_master")
@@ -248,7 +248,7 @@ def _is_running(folder: Path) -> bool:
 
 @dataclass(frozen=True)
 class Row:
-    """A run with the runs that it was made from, and those that were made from it."""
+    """A run with the runs that it was made from, and those made from it."""
 
     entry: Entry
     sources: tuple[Entry, ...]
@@ -256,7 +256,7 @@ class Row:
 
 
 def rows(runs: Iterable[Entry]) -> list[Row]:
-    """The runs in their order, each with those that it is linked with."""
+    """The runs in order, with their links."""
     by_name = {entry.folder: entry for entry in runs}
     uses: dict[str, list[Entry]] = {}
     for entry in by_name.values():
@@ -273,7 +273,7 @@ def rows(runs: Iterable[Entry]) -> list[Row]:
 
 
 def is_ours(base: Path) -> bool:
-    """Whether the folder has a start page that manyheads wrote."""
+    """Whether the folder has a start page by manyheads."""
     try:
         with (base / INDEX).open(encoding="utf-8", errors="replace") as page:
             return GENERATOR in page.read(2000)
@@ -282,10 +282,10 @@ def is_ours(base: Path) -> bool:
 
 
 def write_index(base: Path) -> Path | None:
-    """Write the start page of a folder of runs, whole; None where the folder has an `index.html` of the user's own.
+    """Write the start page of a folder of runs atomically; None if the folder has an `index.html` of the user's own.
 
-    Runs that end at the same time wait for each other, so that the last page has all of them. What was read of finished
-    runs is kept in `.index.json`.
+    Runs that end at the same time wait for each other, so that the page has all of them. Data of finished runs is cached in
+    `.index.json`.
 
     Raises:
         OSError: the folder cannot be read or written.
@@ -306,7 +306,7 @@ def write_index(base: Path) -> Path | None:
 
 
 def list_run(folder: Path) -> None:
-    """Bring the page of all runs up to date with one: that of `runs`, or of another folder that has one."""
+    """Update the start page with a run: that of `runs`, or of another folder that has one."""
     base = folder.absolute().parent
     if (folder / CONFIG).exists() and (base.name == RUNS or is_ours(base)):
         with suppress(OSError):

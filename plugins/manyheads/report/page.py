@@ -1,6 +1,6 @@
-"""The page of a report: what every report shows, and how it is written.
+"""The page of a report: common parts of all reports, and writing.
 
-Every text in it comes from models and papers: escaped, stripped of control characters, no script.
+Texts come from models and papers: they are escaped and stripped of control characters; there is no script.
 """
 
 import re
@@ -34,7 +34,7 @@ from manyheads.report.top import (
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 SECTIONS = tuple(name for name in Abstract.model_fields if name != "title")
 FOLD_AT = 3000
-"""Characters after which a text folds away."""
+"""Texts longer than this many characters are folded."""
 SOURCES = {
     "local": "The corpus",
     "semantic_scholar": "Semantic Scholar",
@@ -55,7 +55,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Page:
-    """What a report has whatever was run; `people` take part, spoken or not."""
+    """Common data of reports; `people` take part, even if they said nothing."""
 
     record: Record
     people: tuple[str, ...] = ()
@@ -66,23 +66,23 @@ class Page:
 
     @cached_property
     def stages(self) -> list[Share]:
-        """Usage and model time of each stage, in the order of the run; what led to nothing comes last."""
+        """Usage and model time of each stage, in order; unused calls last."""
         usage, begun = self.record.result.usage, self.record.of(Stage)
         spent, titles = usage.by_stage, {stage.stage: stage.title for stage in reversed(begun)}
         names = dict.fromkeys([*(each.stage for each in begun if each.stage in spent), *spent])
         rows = [
             (titles.get(n, n), spent[n], sum(s.seconds for s in self.said if s.stage == n)) for n in names
         ]
-        return _shares(rows, "led to nothing", usage.unused)
+        return _shares(rows, "unused calls", usage.unused)
 
     @cached_property
     def speakers(self) -> list[Share]:
-        """Usage and model time of each speaker, most tokens first; calls that no speech stands for come last."""
+        """Usage and model time of each speaker, most tokens first; calls without a speaker last."""
         return self._shares_by(lambda said: said.speaker)
 
     @cached_property
     def models(self) -> list[Share]:
-        """The same of each model, by the name that its server gives it."""
+        """Usage and model time of each model, by its server's name."""
         return self._shares_by(lambda said: said.model)
 
     def _shares_by(self, key: Callable[[Said], str]) -> list[Share]:
@@ -100,7 +100,7 @@ class Page:
 
     @cached_property
     def ledger(self) -> SearchLedger:
-        """Of the run's folder; of a folder without one, what the events tell. `JournalError` if it cannot be read."""
+        """From the run's folder, else from the events. Raises `JournalError` if it cannot be read."""
         path = self.record.folder / LEDGER
         if path.is_file():
             return SearchLedger(path)
@@ -111,7 +111,7 @@ class Page:
 
     @property
     def searches(self) -> dict[tuple[str, str], list[Searched]]:
-        """Each thing that was looked up, by operation and query, with every look-up that it took."""
+        """Searches by operation and query, each with all its look-ups."""
         searches: dict[tuple[str, str], list[Searched]] = {}
         for entry in self.ledger.entries:
             searches.setdefault((entry.operation, entry.query), []).append(entry)
@@ -119,7 +119,7 @@ class Page:
 
     @cached_property
     def hues(self) -> dict[str, int]:
-        """A hue for each scientist, far from their neighbours': turns of the golden angle."""
+        """A hue for each scientist, by turns of the golden angle."""
         names = dict.fromkeys([*self.people, *(said.speaker for said in self.said)])
         return {name: int(n * 137.508 + 200) % 360 for n, name in enumerate(names)}
 
@@ -129,35 +129,35 @@ class Page:
 
     @property
     def mixed(self) -> bool:
-        """Whether some texts were written by a language model and some were not."""
+        """Whether only some texts were written by a language model."""
         return bool(self.unwritten) and len(self.unwritten) < len(self.record.models())
 
     @property
     def marked(self) -> frozenset[str]:
-        """The labels of the models whose texts are marked one by one: where all texts are alike, a section says it once."""
+        """Labels of models to mark on each text; none if all texts are alike, as a section then says so once."""
         return self.unwritten if self.mixed else frozenset()
 
     @cached_property
     def measured(self) -> Measured | None:
-        """What `manyheads measure` has kept in the run folder."""
+        """The measures that `manyheads measure` has saved in the run folder."""
         return read_measure(self.record.folder)
 
     @property
     def replayed(self) -> bool:
-        """Whether nothing but an earlier run's record has spoken."""
+        """Whether all replies come from the record of an earlier run."""
         return set(self.record.models().values()) == {"replay"}
 
     def home(self, source: str | None) -> str:
-        """The report of a run that was read from a folder, as this one links to it; empty of what is no run."""
+        """The relative link to the report of a source that is a run, else empty."""
         return report_link(Path(source), self.record.folder) if source and source.startswith("/") else ""
 
     def cited(self, ids: Iterable[str]) -> list[Evidence]:
-        """The papers of these ids."""
+        """Evidence by ids."""
         return self.record.result.cited(ids)
 
 
 def _shares(rows: list[tuple[str, Usage, float]], name: str, rest: Usage) -> list[Share]:
-    """Rows with their shares, the rest under a name of its own where there is one."""
+    """Rows with their shares, and a row for the rest if there is any."""
     rows = [*rows, (name, rest, 0)] if rest.calls else rows
     total = sum(usage.tokens for _, usage, _ in rows) or 1
     return [Share(name, usage, seconds, usage.tokens / total) for name, usage, seconds in rows]
@@ -165,7 +165,7 @@ def _shares(rows: list[tuple[str, Usage, float]], name: str, rest: Usage) -> lis
 
 @dataclass(frozen=True)
 class View:
-    """What a system shows of a run: the package that holds its `report.html.j2`, and what that prints."""
+    """A system's view of a run: the package with its `report.html.j2`, and its data."""
 
     package: str
     page: Page
@@ -173,7 +173,7 @@ class View:
 
 
 def write_page(folder: Path, view: View, related: Sequence[Related] = ()) -> Path:
-    """Write `report.html` into a run folder; one file that needs no other.
+    """Write `report.html` into a run folder, as one self-contained file.
 
     Args:
         related: runs that review or judge this one.
@@ -188,17 +188,17 @@ def write_page(folder: Path, view: View, related: Sequence[Related] = ()) -> Pat
 
 
 def render(package: str, template: str, shown: Mapping[str, object]) -> str:
-    """A page of a template in a package, which may extend `base.html.j2`, the shell of all pages, by what it prints."""
+    """Render a template of a package, which may extend `base.html.j2`."""
     return _environment(package).get_template(template).render(**shown)
 
 
 def write_html(folder: Path, html: str) -> Path:
-    """Write `report.html` into a folder, without the places of the user's files; raises `JournalError`."""
+    """Write `report.html` into a folder, without paths of the user; raises `JournalError`."""
     path, html = folder / REPORT, without_places(html, folder)
     try:
         path.write_text(html, encoding="utf-8")
     except OSError as error:
-        hint = "make room on the disk or make the folder writable, then: manyheads resume RUN"
+        hint = "free disk space or make the folder writable, then: manyheads resume RUN"
         raise JournalError(f"{path}: {error.strerror}", hint=hint) from error
     return path
 
@@ -206,7 +206,7 @@ def write_html(folder: Path, html: str) -> Path:
 @cache
 def _environment(package: str) -> Environment:
     def clean(value: object) -> object:
-        """Text without characters that HTML forbids and UTF-8 cannot write."""
+        """Text without characters that are invalid in HTML or UTF-8."""
         return CONTROL.sub("\ufffd", value) if type(value) is str else value
 
     env = Environment(
@@ -226,7 +226,7 @@ def _environment(package: str) -> Environment:
 
 
 def source_name(key: str) -> str:
-    """What a source of a config is called by everybody else."""
+    """The public name of a source."""
     return SOURCES.get(key, key)
 
 
@@ -236,12 +236,12 @@ def whole(value: float) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A figure, or a dash where there is none."""
+    """A figure, or a dash for None."""
     return "–" if value is None else f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words that fit the length: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 04 min`."""
+    """Seconds in words: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 04 min`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -251,14 +251,14 @@ def duration(seconds: float) -> str:
 
 
 def monogram(name: str) -> str:
-    """At most three letters that stand for a name: the number of a masked scientist, else initials."""
+    """At most three letters for a name: the number of an anonymous scientist, else initials."""
     if digits := re.search(r"\d+$", name):
         return digits.group()[-3:]
     return "".join(word[0] for word in re.split(r"[\s_]+", name) if word)[:2].upper() or "?"
 
 
 def split(text: str) -> tuple[str, str]:
-    """A text as what is shown at once and what folds away, cut between words."""
+    """The visible part of a text and the folded rest, cut between words."""
     if len(text) <= FOLD_AT + 500:
         return text, ""
     cut = text.rfind(" ", FOLD_AT - 300, FOLD_AT)

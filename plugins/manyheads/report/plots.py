@@ -1,7 +1,7 @@
-"""Plots, drawn with matplotlib where it is installed: the optional extra `plots`.
+"""Plots with matplotlib, the optional extra `plots`.
 
-Scores against ratings as a scatter plot; what a suite comes to as heat maps, lines or bars, a panel for each measure.
-No picture has a date in it: the same numbers give the same file.
+Scatter plots of scores and ratings; heat maps, lines or bars of a suite, one panel per measure. Pictures have no date: the same
+numbers give the same file.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,22 +39,22 @@ STYLE: dict[Any, Any] = {
     "axes.grid": True, "axes.grid.axis": "y", "grid.color": "#e4e1d9", "legend.fontsize": 9, "errorbar.capsize": 3,
 }  # fmt: skip
 PANEL, COLUMNS = (4.8, 4.0), 2
-"""Inches, and panels side by side."""
+"""Inches of a panel, and panels per row."""
 TITLE, CAPTION = 45, 65
-"""Characters of a line that fit above and below a panel."""
+"""Maximum characters per line above and below a panel."""
 CROWDED, ASLANT = 44, 24
-"""Characters that fit side by side under a panel; where there are more, each name stands aslant, and is cut there."""
+"""Characters that fit below a panel; beyond, names are slanted and cut at the second number."""
 TICKS = 12
-"""Numbers that fit side by side under a panel."""
+"""Numbers that fit below a panel."""
 BESIDE = 0.05
-"""How far lines are moved sideways, so that their errors do not lie on each other."""
+"""Sideways shift of lines, so that error bars do not overlap."""
 REACH = 1.0
-"""How far beyond means and errors intervals may stretch a scale, in parts of it; those of two values are endless."""
+"""How far intervals may stretch a scale beyond means and errors, as a factor; those of two values are huge."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A condition's mean of a measure at two axes' values, `y` empty where there is one axis. Without a mean: no cell has it.
+    """A condition's mean of a measure at two axes' values; `y` is empty with one axis. No mean: no cell has the measure.
 
     Attributes:
         se: its standard error.
@@ -70,15 +70,15 @@ class Point:
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """Mean, error and ends. One value has no standard error and no interval, which are not ones of zero."""
+        """Mean, error and interval, as far as they exist."""
         return tuple(nan if each is None else each for each in (self.mean, self.se, self.low, self.high))
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One measure; what its axes are called, and its points in the order of the axes' values.
+    """One measure: its axes' titles, and its points in the order of the axes' values.
 
-    Panels of the same measure are drawn to the same scale.
+    Panels of the same measure have the same scale.
     """
 
     measure: str
@@ -89,25 +89,25 @@ class Panel:
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is there."""
+    """Whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def needs_plots(path: Path) -> None:
-    """Raises `RatingError` where matplotlib is not installed, or the file is of no kind that it draws."""
+    """Raises `RatingError` if matplotlib is not installed, or cannot write this file type."""
     if path.suffix.lower() not in KINDS:
-        raise RatingError(f"{path}: no kind of picture", hint=f"name a file that ends in {', '.join(KINDS)}")
+        raise RatingError(f"{path}: not a picture format", hint=f"name a file ending in {', '.join(KINDS)}")
     if not can_draw():
         raise RatingError(f"{path}: drawing needs matplotlib, which is not installed", hint=INSTALL)
 
 
 def scatter_plot(comparison: Comparison, path: Path) -> None:
-    """Draw score against mean rating, a point each text, with the regression line (VirSci 2025, Fig. 3, 10, 11).
+    """Draw score against mean rating, one point per text, with the regression line (VirSci 2025, Fig. 3, 10, 11).
 
-    The caption holds n, Pearson's r with its interval, and Spearman's rho.
+    The caption has n, Pearson's r with its interval, and Spearman's rho.
 
     Raises:
-        RatingError: nothing was compared, matplotlib is not installed, or the file cannot be written.
+        RatingError: there are no scores, matplotlib is not installed, or the file cannot be written.
     """
     needs_plots(path)
     held = comparison.held
@@ -138,7 +138,7 @@ def scatter_plot(comparison: Comparison, path: Path) -> None:
 
 
 def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: Sequence[Path]) -> None:
-    """Draw the panels into each of these files; raises `JournalError` where one cannot be written."""
+    """Draw the panels into each of these files; raises `JournalError` if one cannot be written."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -157,7 +157,7 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
             axes.set_title(fill(panel.title, TITLE))
             axes.set_xlabel(panel.x)
             if all(point.mean is None for point in panel.points):
-                # A scale without any value on it would be made up.
+                # A scale without values would be made up.
                 axes.set(xticks=[], yticks=[])
                 axes.text(0.5, 0.5, "no values", ha="center", transform=axes.transAxes, color=GREY)
                 continue
@@ -166,7 +166,7 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
             else:
                 _lines_or_bars(axes, panel, series, bars=kind == "bars")
             groups.setdefault(panel.measure, []).append(axes)
-        for group in groups.values():  # the same colour, or the same height, for the same value
+        for group in groups.values():  # the same scale for the same measure
             images = [image for axes in group for image in axes.images]
             ends = [
                 end for each in images or group for end in (each.get_clim() if images else each.get_ylim())
@@ -175,7 +175,7 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
                 (each.set_clim if images else each.set_ylim)(min(ends), max(ends))
             if images:
                 figure.colorbar(images[0], ax=group, shrink=0.9)
-        # What the lines or bars are, over all panels: one of them may lack some.
+        # The legend of all panels, as some may lack lines or bars.
         handles: dict[str, Any] = {}
         for axes in figure.axes:
             lines, names = axes.get_legend_handles_labels()
@@ -200,7 +200,7 @@ def _save(figure: Any, path: Path, error_type: type[UserError], option: str) -> 
 
 
 def _heatmap(axes: Any, panel: Panel) -> None:
-    """Means by colour, each with its standard error written on it."""
+    """Means by colour, labelled with mean and standard error."""
     import numpy as np
     from matplotlib import colormaps
 
@@ -220,9 +220,9 @@ def _heatmap(axes: Any, panel: Panel) -> None:
 
 
 def _lines_or_bars(axes: Any, panel: Panel, series: Sequence[str], *, bars: bool) -> None:
-    """Means with standard errors; intervals as thin lines, or as bands where a line's axis is one of numbers.
+    """Means with standard errors; intervals as thin lines, or as bands if a line's axis is numeric.
 
-    Where there is no mean, the line has a gap.
+    Missing means leave a gap in the line.
     """
     across = _values(point.x for point in panel.points)
     numbers = {} if bars else _numbers(across)
@@ -256,7 +256,7 @@ def _lines_or_bars(axes: Any, panel: Panel, series: Sequence[str], *, bars: bool
 
 
 def _height(panel: Panel, base: float | None) -> tuple[float, float]:
-    """From where to where a panel goes: all means with their errors, and intervals as far as they do not dwarf these."""
+    """The range of a panel: means with errors, and intervals unless they would dwarf these."""
     points = [point for point in panel.points if point.mean is not None]
     errors = [(point.mean or 0) + sign * (point.se or 0) for point in points for sign in (-1, 1)]
     errors += [] if base is None else [base]
@@ -270,7 +270,7 @@ def _height(panel: Panel, base: float | None) -> tuple[float, float]:
 
 
 def _name(axes: Any, names: Sequence[str]) -> None:
-    """Names under an axis, aslant where they would stand on each other, and cut in the middle: ends differ more."""
+    """Axis labels, slanted if they would overlap, and cut in the middle, as their ends differ most."""
     axes.set_xlim(-0.5, len(names) - 0.5)
     if sum(len(name) + 2 for name in names) <= CROWDED:
         axes.set_xticks(range(len(names)), names)
@@ -281,7 +281,7 @@ def _name(axes: Any, names: Sequence[str]) -> None:
 
 
 def _numbers(names: Sequence[str]) -> dict[str, float]:
-    """What an axis's values are as numbers; empty where one is none."""
+    """Axis values as numbers; empty if one is not a number."""
     try:
         numbers = {name: float(name) for name in names}
     except ValueError:
@@ -290,5 +290,5 @@ def _numbers(names: Sequence[str]) -> dict[str, float]:
 
 
 def _values(each: Iterable[str]) -> list[str]:
-    """Of an axis, in order, each once."""
+    """Distinct values in order."""
     return list(dict.fromkeys(each))

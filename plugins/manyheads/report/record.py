@@ -1,4 +1,4 @@
-"""What a run folder holds for a reader: events, result and config, as far as the run has come."""
+"""A run folder as read for a report: events, result and config."""
 
 import json
 import re
@@ -20,20 +20,20 @@ from manyheads.texts import count as count
 
 E = TypeVar("E", bound=Event)
 LONGEST = 1e9
-"""Seconds of a run; more were not written by one."""
+"""Maximum plausible seconds of a run."""
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
 
 
 @dataclass(frozen=True)
 class Record:
-    """A run as its folder tells it.
+    """A run read from its folder.
 
     Attributes:
         folder: the run folder.
         events: in the order they happened.
-        result: what it has come to, finished or not.
-        config: the resolved config as data, `config_text` as it is written.
-        unread: numbers of the lines of `events.jsonl` that no event could be read from.
+        result: finished or not.
+        config: the resolved config as data; `config_text` is the file.
+        unread: numbers of unreadable lines of `events.jsonl`.
         seconds: wall time up to the last event.
     """
 
@@ -50,12 +50,12 @@ class Record:
         return [event for event in self.events if isinstance(event, kind)]
 
     def models(self) -> dict[str, str]:
-        """Each model that spoke, in the order of appearance, with its provider as far as the config tells."""
+        """Each model that spoke, in order, with its provider if the config has it."""
         models = section(self.config, "models")
         configured = [section(models, alias) for alias in models]
         providers = {str(model.get("name")): str(model.get("provider", "")) for model in configured}
         providers[OFFLINE] = OFFLINE
-        # A replayed reply bears the name of the model that once wrote it.
+        # A replayed reply has the name of its original model.
         other = "replay" if "replay" in providers.values() else ""
         labels = dict.fromkeys(said.model for said in self.of(Said) if said.model)
         return {
@@ -64,7 +64,7 @@ class Record:
 
     @property
     def date(self) -> str:
-        """The day on which the run began, as the name of its folder or its files tell; empty where nobody knows."""
+        """The day on which the run began, from the folder's name or its files; empty if unknown."""
         if self.result.made_by:
             return self.result.made_by.at[:10]
         if day := re.match(r"(\d{4})(\d\d)(\d\d)-\d{6}-", self.folder.name):
@@ -75,28 +75,28 @@ class Record:
             return ""
 
     def unwritten(self) -> frozenset[str]:
-        """The labels of those that spoke in the run and are no language model of this run."""
+        """Labels of speakers that are not language models of this run."""
         return frozenset(
             label for label, provider in self.models().items() if provider in (OFFLINE, "replay")
         )
 
 
 def read_run(folder: Path, kind: type[BaseModel]) -> Record:
-    """Read a run folder. A line that a kill has cut is left out and counted in `unread`.
+    """Read a run folder. Truncated lines are counted in `unread`.
 
     Args:
-        kind: the result of its system.
+        kind: the result model of its system.
 
     Raises:
         JournalError: there is no `events.jsonl`, or a file cannot be read.
-        SubjectError: `result.json` is not what a run writes.
+        SubjectError: `result.json` is invalid.
     """
     lines = _text(folder / "events.jsonl").split("\n")
     events = [_line(line) for line in lines]
     path = folder / "config.yaml"
     config = read_yaml(path) if path.is_file() else {}
     name = str(config.get("system", ""))
-    # The section and the inputs stand among the keys of every run too.
+    # The section and the inputs are among the common keys, too.
     own = {**section(config, name), **section(config, "inputs")}
     if (folder / RESULT).is_file():
         result = read_result(folder, kind, unfinished=True)
@@ -124,7 +124,7 @@ def read_run(folder: Path, kind: type[BaseModel]) -> Record:
 
 
 def section(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """What stands under a key of a config file; empty where no keys do, as in a file that was cut off."""
+    """The mapping at a key of a config file; empty if there is none, as in a truncated file."""
     part = config.get(key)
     return cast(Mapping[str, Any], part) if isinstance(part, Mapping) else {}
 
@@ -138,10 +138,10 @@ def _text(path: Path) -> str:
 
 
 def _line(line: str) -> tuple[AnyEvent, float] | None:
-    """An event, and when it was."""
+    """An event and its time."""
     try:
         data = json.loads(line)
-        at = data.get("at")  # of a look-up it is the day and hour, which its own event tells
+        at = data.get("at")  # a look-up has its own time
         seconds = float(at) if isinstance(at, int | float) and 0 <= at < LONGEST else 0.0
         return EVENT.validate_python(data), seconds
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -149,7 +149,7 @@ def _line(line: str) -> tuple[AnyEvent, float] | None:
 
 
 def _up_to_date(record: Record) -> RunResult[Any]:
-    """A result with what the events know better: of a killed run it is as old as the stage that was under way."""
+    """A result updated by events: in a killed run it is older than they are."""
     result, by_stage = record.result, Tally()
     changes: dict[str, Any] = {
         "host": result.host or str(record.config.get("host", "")),

@@ -1,4 +1,4 @@
-"""Papers that a run cites, as a reader goes on with them: links, and BibTeX to copy."""
+"""References of a run: links, and BibTeX to copy."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from manyheads.papers import ARXIV_DOI, Identifier, identify
 
 
 def links_of(paper: Evidence) -> list[tuple[str, str]]:
-    """Where a paper is found on the web: names and addresses, the DOI first; empty of one that tells none."""
+    """Links to a paper: names and addresses, the DOI first; empty if there are none."""
     return [*dict(_links(paper)).items()]
 
 
@@ -41,7 +41,7 @@ def _link(known: Identifier) -> tuple[str, str] | None:
 
 
 def bibtex(papers: Iterable[Evidence]) -> str:
-    """The papers as BibTeX, an entry each; what is not known of one is left out."""
+    """The papers as BibTeX; unknown fields are left out."""
     from bibtexparser.entrypoint import write_string
     from bibtexparser.library import Library
     from bibtexparser.model import Entry, Field
@@ -75,7 +75,7 @@ def bibtex(papers: Iterable[Evidence]) -> str:
 
 
 def _value(text: str) -> str:
-    """A text between the braces of a BibTeX entry, which must come in pairs."""
+    """A text for the braces of a BibTeX entry, which must be balanced."""
     from pylatexenc.latexencode import UnicodeToLatexEncoder
 
     encoder: Any = UnicodeToLatexEncoder(unknown_char_policy="keep", unknown_char_warning=False)

@@ -1,4 +1,4 @@
-"""The discussion as a reader follows it: turns, in each what was said, who was asked from outside, what was decided."""
+"""The discussion by turns: replies, outside scientists, decisions."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ STANCES = {
     "approve": ("approves the idea", "does not approve it yet"),
     "done": ("calls it finished", "sees more to do"),
 }
-"""Yes-or-no replies in words, by the field that holds them."""
+"""Yes-or-no replies in words, by field."""
 
 HEADINGS = {"agree": "Does the team agree?", "rationale": "The topic", "stay": "Who stays?"}
-"""What stands above a part of a stage that is no turn of talk, by a field of the replies in it."""
+"""Headings of parts of a stage that are not turns, by a field of their replies."""
 
 Numbers = dict[tuple[str, int, str], int]
-"""The number of an idea by who put it forward, in which turn, under which title."""
+"""Idea numbers by author, turn and title."""
 
 
 @dataclass
@@ -32,12 +32,12 @@ class Line:
 
     Attributes:
         kind: `said`, `guest` (an exchange with an outside scientist), `looked` (references), `judged`.
-        speaker: who speaks; for `judged` what was decided on.
-        text: what was said; for a guest the advice, empty while it is awaited.
+        speaker: for `judged`, the subject of the decision.
+        text: for a guest the advice, empty while it is awaited.
         by, question: for a guest, who asked and what.
         note: a stance, or the outcome of a decision.
         favours: the topic that the speaker favours.
-        idea: number of the idea that was put forward, 0 for none.
+        idea: number of the proposed idea, 0 for none.
         titles: of the references looked up.
     """
 
@@ -56,7 +56,7 @@ class Line:
 
 @dataclass
 class Round:
-    """A turn of a stage, or what is asked at its end under a `title`: its lines in order, and the leader's words on it."""
+    """A turn of a stage, or a question at its end under a `title`: its lines in order, and the leader's summary."""
 
     turn: int
     title: str = ""
@@ -65,7 +65,7 @@ class Round:
 
     @property
     def counts(self) -> str:
-        """What folds away under the turn, in words."""
+        """Numbers of folded contributions, in words."""
         said = "answer" if self.title else "contribution"
         words = {"said": said, "guest": "guest", "looked": "look-up", "judged": "decision"}
         kinds = Counter(line.kind for line in self.lines)
@@ -73,9 +73,9 @@ class Round:
 
 
 def rounds(record: Record, stage: str, ideas: Sequence[ScoredIdea] = ()) -> list[Round]:
-    """The turns of a stage in the order they were held; what belongs to no turn stays with the one under way.
+    """The turns of a stage in order; events without a turn belong to the current one.
 
-    Look-ups are left out where the ideas themselves name what was found.
+    Look-ups are left out if the ideas list their references themselves.
     """
     cited = any(idea.references for idea in ideas)
     numbers = {(idea.by, idea.turn, idea.title): idea.number for idea in ideas}
@@ -87,7 +87,7 @@ def rounds(record: Record, stage: str, ideas: Sequence[ScoredIdea] = ()) -> list
             continue
         data = event.data if isinstance(event, Said) and event.part != "guest" else {}
         title = next((title for key, title in HEADINGS.items() if key in data), "")
-        # Decisions, and events without a turn, belong to what is under way.
+        # Decisions, and events without a turn, belong to the current turn.
         if (
             not rounds
             or event.turn not in (0, rounds[-1].turn)
@@ -95,7 +95,7 @@ def rounds(record: Record, stage: str, ideas: Sequence[ScoredIdea] = ()) -> list
         ):
             rounds.append(Round(event.turn, title))
         _hear(rounds[-1], event, numbers)
-    # A reply out of the journal calls no guest again: their advice then stands in the asker's tool call.
+    # A reply from the journal calls no guest again: the advice is in the tool call of the one who asked.
     for held in rounds:
         calls = [call for line in held.lines for call in line.tools if not call.failed]
         for line in held.lines:
@@ -105,7 +105,7 @@ def rounds(record: Record, stage: str, ideas: Sequence[ScoredIdea] = ()) -> list
 
 
 def guests(record: Record, stage: str) -> list[tuple[int, Line]]:
-    """The exchanges with outside scientists in a stage, each with its turn."""
+    """The exchanges with outside scientists in a stage, with their turns."""
     held = rounds(record, stage)
     return [(each.turn, line) for each in held for line in each.lines if line.kind == "guest"]
 
@@ -130,7 +130,7 @@ def _hear(held: Round, event: Said | Invited | Retrieved | Judged, numbers: Numb
 
 
 def _guest(lines: list[Line], name: str, half: str) -> Line:
-    """The guest's line that lacks this half of the exchange, either of which may come first, or a new one."""
+    """The guest's line that lacks this half of the exchange, or a new one; either half may come first."""
     for line in lines:
         if line.kind == "guest" and line.speaker == name and not getattr(line, half):
             return line

@@ -1,4 +1,4 @@
-"""What stands at the top of a report: an idea in a few sentences, novelty, reviews of the run; and no place of the user's files."""
+"""The top of a report: the idea in a few sentences, novelty, reviews of the run; without paths of the user."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from manyheads.measures import BY_FIELD
 REPORT = "report.html"
 
 LONGEST = 650
-"""Characters of an idea in short."""
+"""Maximum characters of an idea's summary."""
 SENTENCE_END = re.compile(r"(?<=[.!?。！？])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bal\.)(?<!\bcf\.)\s+")
 
 
@@ -25,8 +25,8 @@ class Related:
 
     Attributes:
         title: of its system.
-        href: its report, as this one links to it.
-        scores: what it gave, in words; empty where it ranks or compares.
+        href: relative link to its report.
+        scores: in words; empty if it ranks or compares.
     """
 
     title: str
@@ -35,7 +35,7 @@ class Related:
 
 
 class Near(Part):
-    """A paper near a text."""
+    """A paper near the text."""
 
     title: str
     year: int | None = None
@@ -43,7 +43,7 @@ class Near(Part):
 
 
 class Measured(Part):
-    """The novelty of a run's abstract, as `manyheads measure` keeps it in `measure.json`."""
+    """The novelty of a run's abstract, as saved by `manyheads measure` in `measure.json`."""
 
     on: float | None = None
     hd: float | None = None
@@ -57,7 +57,7 @@ class Measured(Part):
 
     @property
     def values(self) -> Sequence[tuple[str, float]]:
-        """What could be measured, by name."""
+        """The measures by name, without missing ones."""
         names = ("on", "hd", "cd", "ci", "rnd")
         return [(name.upper(), value) for name in names if (value := getattr(self, name)) is not None]
 
@@ -68,12 +68,12 @@ class Measured(Part):
 
     @property
     def nearest(self) -> Near | None:
-        """The paper closest to the abstract."""
+        """The paper nearest to the abstract."""
         return min((*self.past, *self.contemporary), key=lambda paper: paper.distance, default=None)
 
 
 def read_measure(folder: Path) -> Measured | None:
-    """What was measured of a run; None where nothing was, or where the file cannot be read."""
+    """The measures of a run; None if there are none, or the file cannot be read."""
     try:
         return Measured.model_validate(json.loads((folder / MEASURE).read_text("utf-8")))
     except (OSError, ValueError):
@@ -81,36 +81,36 @@ def read_measure(folder: Path) -> Measured | None:
 
 
 def first_sentences(text: str, most: int = 3) -> str:
-    """The first sentences of a text, cut between words where they are long."""
+    """The first sentences of a text, cut between words if they are long."""
     sentences = SENTENCE_END.split(" ".join(text.split()))
     return cut(" ".join(sentences[:most]), LONGEST)
 
 
 def cut(text: str, most: int) -> str:
-    """A text of no more than so many characters, cut between words."""
+    """A text cut between words to a maximum length."""
     if len(text) <= most:
         return text
     return f"{text[:most].rpartition(' ')[0].rstrip('.,;:') or text[: most - 1]}…"
 
 
 def place(source: str) -> str:
-    """The name of a file or run folder without the folders above it; what is no full path stays as it is."""
+    """The name of a file or run folder without its parents; anything but an absolute path is unchanged."""
     full = source.startswith("/") or re.match(r"[A-Za-z]:[\\/]", source)
     return re.split(r"[\\/]", source.rstrip("\\/"))[-1] if full and "\n" not in source else source
 
 
 def report_link(run: Path, folder: Path) -> str:
-    """The report of a run, as a page in another folder links to it; empty where there is no such run."""
+    """The relative link from a folder to the report of a run; empty if there is none."""
     try:
         if not (run / RESULT).is_file():
             return ""
-    except OSError:  # no name that a folder could have
+    except OSError:  # not a valid folder name
         return ""
     return quote(Path(os.path.relpath(run.resolve() / REPORT, folder.resolve())).as_posix())
 
 
 def without_places(html: str, folder: Path) -> str:
-    """A page without the folder of the project and without the user's home, whose names are nobody else's business."""
+    """A page without the paths of the project and of the user's home."""
     for start, short in _places(folder):
         html = html.replace(f"{escape(start)}/", short)
     return html

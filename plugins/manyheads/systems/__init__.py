@@ -1,4 +1,4 @@
-"""The systems by name, a line each, and those of other packages; a run's config is read by the model of its system."""
+"""The systems by name, built in or from other packages; each run's config is read by its system's model."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,9 +12,9 @@ from manyheads.engine.system import System
 from manyheads.errors import ConfigError, did_you_mean
 
 GROUP = "manyheads.systems"
-"""The group of entry points by which other packages bring systems."""
+"""Entry points of systems in other packages."""
 DEFAULT = "virsci"
-"""What a config that names no system runs."""
+"""The system of a config that names none."""
 BUILT_IN = {
     "virsci": "manyheads.systems.virsci:VIRSCI",
     "self-reflection": "manyheads.systems.baselines:SELF_REFLECTION",
@@ -37,10 +37,9 @@ log = logging.getLogger("manyheads")
 
 
 class _Registry(Mapping[str, System]):
-    """Systems by name, each imported when it is first asked for.
+    """Systems by name, imported on first use.
 
-    One of another package that cannot be used raises `ConfigError` where it is asked for; going through all leaves
-    it out, with a warning.
+    Looking up an unusable system of another package raises `ConfigError`; iterating skips it with a warning.
     """
 
     def __init__(self) -> None:
@@ -49,7 +48,7 @@ class _Registry(Mapping[str, System]):
         for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
             if entry.name in BUILT_IN:
                 _warn(
-                    f"{_package(entry)} brings a system {entry.name!r}, which is one of manyheads",
+                    f"{_package(entry)} has a system {entry.name!r}, a name of manyheads itself",
                     f"pip uninstall {_package(entry)}",
                 )
             else:
@@ -95,10 +94,10 @@ def system_of(of: RunConfig | str, where: str = "") -> System:
     """The system of a config, or of a name.
 
     Args:
-        where: where the name stands, for errors.
+        where: the place of the name, for errors.
 
     Raises:
-        ConfigError: there is none of this name, or it cannot be imported.
+        ConfigError: there is no such system, or it cannot be imported.
     """
     if isinstance(of, RunConfig):
         return system.system_of(of)
@@ -106,9 +105,7 @@ def system_of(of: RunConfig | str, where: str = "") -> System:
         raise ConfigError(
             f"{where}{': ' * bool(where)}system: no such system {of!r}, not in an installed package either (entry points {GROUP})",
             tried=f"systems: {', '.join(systems())}",
-            hint=did_you_mean(
-                of, systems(), f"name one of these, or pip install the package that brings {of!r}"
-            ),
+            hint=did_you_mean(of, systems(), f"name one of these, or pip install the package with {of!r}"),
         )
     return systems()[of]
 
@@ -118,7 +115,7 @@ def _load(entries: Sequence[EntryPoint]) -> System:
     package = _package(entry)
     if others:
         raise ConfigError(
-            f"{package} and {_package(others[0])} each bring a system {entry.name!r}",
+            f"{package} and {_package(others[0])} both have a system {entry.name!r}",
             hint=f"remove one of them: pip uninstall {package}",
         )
     hint = f"fix or remove it: pip uninstall {package}"
@@ -126,7 +123,7 @@ def _load(entries: Sequence[EntryPoint]) -> System:
         loaded = entry.load()
     except ConfigError as error:
         raise ConfigError(f"{package}: {error.message}", tried=error.tried, hint=error.hint) from error
-    except Exception as error:  # whatever a package of others raises while it is imported
+    except Exception as error:  # other packages may raise anything on import
         raise ConfigError(
             f"{package}: its system {entry.name!r} cannot be imported: {type(error).__name__}: {error}",
             tried=f"{GROUP}: {entry.name} = {entry.value}",
@@ -138,7 +135,7 @@ def _load(entries: Sequence[EntryPoint]) -> System:
 
 
 def _warn(problem: str, hint: str | None) -> None:
-    """A line on stderr, as long as nobody sets up logging."""
+    """A line on stderr unless logging is set up."""
     log.warning("warning: %s", " ".join(f"{problem}; it is left out (next: {hint})".split()))
 
 

@@ -1,4 +1,4 @@
-"""What a run wrote, for other programs: Markdown, LaTeX, BibTeX, JSON and CSV."""
+"""A run's result in other formats: Markdown, LaTeX, BibTeX, JSON and CSV."""
 
 import json
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def written(folder: Path, form: str) -> str:
-    """What a run wrote, in one of `FORMATS`.
+    """A run's result in one of `FORMATS`.
 
     Raises:
         SubjectError: the folder has no readable result, or the run has nothing for this format.
@@ -39,7 +39,7 @@ def written(folder: Path, form: str) -> str:
 
 
 def markdown(run: RunResult[Any], folder: Path) -> str:
-    """Title, abstract, idea and references; of a run without an idea all that its system tells."""
+    """Title, abstract, idea and references; for a run without an idea, the system's summary."""
     parts = [*_work(run)]
     if not parts:
         return ""
@@ -77,7 +77,7 @@ def _work(run: RunResult[Any]) -> Iterator[str]:
 
 
 def _references(run: RunResult[Any]) -> list[Evidence]:
-    """What the idea, or each of several, was written from; of a run without an idea, all papers that it found."""
+    """The references of the idea or ideas; for a run without an idea, all papers found."""
     ideas = getattr(run.result, "final", None) or [getattr(run.result, "idea", None)]
     cited = dict.fromkeys(each for idea in ideas if isinstance(idea, Idea) for each in idea.references)
     return run.cited(cited) if isinstance(ideas[0], Idea) else run.evidence
@@ -120,13 +120,13 @@ _PIECES = {
     "tr_close": " \\\\\n",
     "table_close": "\\end{tabular}\n\n",
 }
-"""What stands for a token of Markdown that holds no text itself."""
+"""LaTeX for Markdown tokens without text."""
 _DEEPEST = 4
-"""Lists in lists that LaTeX takes."""
+"""Maximum depth of lists in LaTeX."""
 
 
 def latex(run: RunResult[Any], folder: Path) -> str:
-    """A whole document, which pdfLaTeX takes; its title is the first heading of the Markdown."""
+    """A document for pdfLaTeX; its title is the first heading of the Markdown."""
     from markdown_it import MarkdownIt
 
     text = markdown(run, folder)
@@ -170,7 +170,7 @@ def _pieces(tokens: "Sequence[Token]") -> Iterator[str]:
 
 
 def _tex(text: str) -> str:
-    """A text that TeX prints as it stands; letters that it cannot print become a question mark."""
+    """A text escaped for TeX; unprintable letters become a question mark."""
     from pylatexenc.latexencode import UnicodeToLatexEncoder
 
     encoder: Any = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
@@ -189,12 +189,12 @@ def as_bibtex(run: RunResult[Any], folder: Path) -> str:
 
 
 def as_json(run: RunResult[Any], folder: Path) -> str:
-    """The result as the run's folder has it."""
+    """The result file of the run."""
     return json.dumps(result_data(folder, unfinished=True), ensure_ascii=False, indent=2) + "\n"
 
 
 def as_csv(run: RunResult[Any], folder: Path) -> str:
-    """What the system lays out as a table; else every idea with its scores."""
+    """The system's table, else every idea with its scores."""
     rows = [_flat(row) for row in own(run.system).table(run.result)] or [*_ideas(run)]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = ([row.get(name) for name in columns] for row in rows)
@@ -202,7 +202,7 @@ def as_csv(run: RunResult[Any], folder: Path) -> str:
 
 
 def _ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
-    """Every idea in the lists of a result, those of rounds too, with all its figures; the one that stands marked."""
+    """Every idea in the lists of a result, including rounds, with its numbers; the final one is marked."""
     best = getattr(run.result, "idea", None)
     lists: dict[str, Any] = {name: each for name, each in run.result if isinstance(each, list)}
     found = [
@@ -221,7 +221,7 @@ def _ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
 
 
 def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, object]:
-    """Single values by their names, those of a part behind the part's; texts of a list stand in one cell."""
+    """Single values by name, with nested names joined; texts of a list share a cell."""
     flat = dict[str, object]()
     for name, value in (data.model_dump() if isinstance(data, BaseModel) else data).items():
         if isinstance(value, dict):
@@ -247,4 +247,4 @@ LACKING = {
     "md": "written nothing yet", "tex": "written nothing yet", "bib": "no references", "json": "no result",
     "csv": "no ideas and no other table",
 }  # fmt: skip
-"""What a run lacks that an empty text of a format stands for."""
+"""What a run lacks if a format is empty."""

@@ -1,4 +1,4 @@
-"""Ideas that runs have come to, or that a user gives; the target that they are ranked beside, and what they start from."""
+"""Ideas of runs or users; the target that they are ranked against, and their background."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,8 +27,8 @@ from manyheads.texts import (
 )
 
 TOLD = 5
-"""Entries without an abstract that a warning names."""
-KINDS = "the folder of a run that has come to an idea, a text file, or a text in quotes"
+"""Maximum entries without an abstract in a warning."""
+KINDS = "the folder of a run with an idea, a text file, or a text in quotes"
 TARGETS = "a text, Markdown or JSON file, the folder of a run that wrote an abstract, or a text in quotes"
 BACKGROUND_KINDS = "a file of papers (.bib, .jsonl, .csv, …), a text file, or a text in quotes"
 
@@ -39,13 +39,13 @@ class Entry:
 
     Attributes:
         source: the file or folder that it was read from; empty for a text.
-        title: empty where none is told.
+        title: empty without one.
         text: without the title.
-        fields: the six fields of a proposal by name, where the idea is in that form; else empty.
-        round: revisions that led to it; None where nobody has counted any.
-        settled: whether its run had ended by the round that was asked for; None where there were no rounds.
-        indicator: the quality that its run improved it for; empty where none is known.
-        area: the field of research in which its run did so; empty where none is known.
+        fields: the six fields of a proposal by name; empty if the idea is not in that form.
+        round: number of revisions; None if unknown.
+        settled: whether its run had ended by the requested round; None without rounds.
+        indicator: the quality that its run improved; empty if unknown.
+        area: the research field of its run; empty if unknown.
     """
 
     source: str
@@ -60,35 +60,35 @@ class Entry:
 
 @dataclass(frozen=True)
 class Contest:
-    """The ideas that are ranked beside a target's abstract."""
+    """Ideas to rank against a target's abstract."""
 
     target: Subject
     ideas: tuple[Entry, ...]
 
     def __str__(self) -> str:
         words = count(len(self.target.text.split()), "word")
-        return f"{count(len(self.ideas), 'idea')}, and a target of {words}"
+        return f"{count(len(self.ideas), 'idea')}and a target of {words}"
 
 
 def read_contest(named: str | None, ideas: Sequence[str], after: int | None = None) -> Contest:
-    """The target, and the ideas beside it, each as `read_idea` reads it.
+    """The target and the ideas, each read by `read_idea`.
 
     Raises:
-        SubjectError: one of them is not there, cannot be read, or holds no idea, or no abstract.
+        SubjectError: one of them is missing, cannot be read, or has no idea or abstract.
     """
     target = subject_of(named or "", "the target", TARGETS)
     return Contest(target, tuple(read_idea(each, after) for each in ideas))
 
 
 def read_idea(named: str, after: int | None = None) -> Entry:
-    """The idea that is named: the folder of a run, a text file, or a text.
+    """An idea by name: the folder of a run, a text file, or a text.
 
     Args:
-        after: of a run that has revised its idea, the version after so many revisions, or the last; the final idea
-            when left out. What was never revised is taken as it is.
+        after: for a run that revised its idea, the version after this number of revisions, or the last; default: the final
+        idea. Ideas without revisions are taken as they are.
 
     Raises:
-        SubjectError: it is not there, cannot be read, or holds no idea.
+        SubjectError: it is missing, cannot be read, or has no idea.
     """
     path = path_of(named, KINDS)
     if path is None or not path.is_dir():
@@ -100,7 +100,9 @@ def read_idea(named: str, after: int | None = None) -> Entry:
     if versions and after is not None:
         idea = next((each for each in reversed(versions) if each.number <= after), None)
     if not isinstance(idea, Idea) or not idea.body.strip():
-        raise SubjectError(f"{named}: this run has come to no idea", hint="name the folder of one that has")
+        raise SubjectError(
+            f"{named}: this run did not produce an idea", hint="name the folder of a run with an idea"
+        )
     entry = Entry(named, idea.title, idea.body, idea.form, indicator=revisions.indicator, area=revisions.area)
     if not versions:
         return entry
@@ -108,15 +110,15 @@ def read_idea(named: str, after: int | None = None) -> Entry:
 
 
 def with_ideas(named: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What is named, without folders that hold no idea, and why each of these is left out: `runs/*` names many folders.
+    """Names without folders that have no idea, and the reasons: `runs/*` may include other folders.
 
     Raises:
-        SubjectError: nothing would be left.
+        SubjectError: nothing is left.
     """
     kept, left, wrong = list[str](), list[str](), None
     for each in named:
         folder = False
-        with suppress(OSError):  # a text, which no file could be called
+        with suppress(OSError):  # a text, not a valid file name
             folder = Path(each).is_dir()
         try:
             if folder:
@@ -131,10 +133,10 @@ def with_ideas(named: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def read_ideas(named: str) -> tuple[Entry, ...]:
-    """All ideas that a run has come to in the end, its `final` ones; else the one that is named, as `read_idea` reads it.
+    """All final ideas of a run; for other names the idea of `read_idea`.
 
     Raises:
-        SubjectError: it is not there, cannot be read, or holds no idea.
+        SubjectError: it is missing, cannot be read, or has no idea.
     """
     path = path_of(named, KINDS)
     if path is None or not path.is_dir():
@@ -147,14 +149,14 @@ def read_ideas(named: str) -> tuple[Entry, ...]:
 
 @dataclass(frozen=True)
 class Background:
-    """The abstracts behind an idea, and the idea itself where there is one already.
+    """The abstracts behind an idea, and the idea itself if it is given.
 
     Attributes:
-        source: what they were read from, as the config names it; empty for a text.
-        works: abstracts with their titles; of a work known by its title alone the text is empty.
+        source: as the config names it; empty for a text.
+        works: abstracts with titles; the text is empty if only the title is known.
         idea: an idea to begin with.
-        without: papers of the source that have no abstract, or are none, and are left out.
-        such: the first few of these, with what is wrong with each.
+        without: number of papers left out, without an abstract or invalid.
+        such: the first few of these, with the reason.
     """
 
     source: str = ""
@@ -168,25 +170,25 @@ class Background:
 
     @property
     def untold(self) -> int:
-        """How many works are known by their title alone."""
+        """Number of works with a title only."""
         return sum(not work.text for work in self.works)
 
     @property
     def sha256(self) -> str:
-        """Of all works: the same background is the same wherever it is kept."""
+        """Digest of all works, independent of their place."""
         return hashlib.sha256("".join(work.sha256 for work in self.works).encode()).hexdigest()
 
 
 def read_background(named: str | tuple[str, ...] | None, most: int, given: str | None = None) -> Background:
-    """The background that is named, and the idea that is given.
+    """The named background, and the given idea.
 
-    A run's idea brings what it was written beside, where no background is named.
+    Without a named background, a run's idea brings its own.
 
     Args:
-        most: abstracts that are allowed.
+        most: maximum number of abstracts.
 
     Raises:
-        SubjectError: a file is not there, cannot be read, or holds no abstract, or more than `most`.
+        SubjectError: a file is missing, cannot be read, or has no abstract, or more than `most`.
         CorpusError: a file of papers cannot be read.
     """
     idea = read_idea(given) if given else None
@@ -198,7 +200,7 @@ def read_background(named: str | tuple[str, ...] | None, most: int, given: str |
         background = _behind(given) if given else Background()
     if len(background.works) > most:
         raise SubjectError(
-            f"{background.source or 'the background'}: holds more than {most} abstracts, which all would stand in "
+            f"{background.source or 'the background'}: has more than {most} abstracts; all of them go into "
             "each prompt of the proposer",
             hint="name a file with the ones that matter, or allow more: --set rebuttal.most=N",
         )
@@ -222,12 +224,12 @@ def _read(named: str, most: int) -> Background:
         such = tuple(f"line {line.rpartition(':')[2]}: no abstract" for line in blank[:TOLD])
         return Background(named, works, without=len(blank), such=such)
     if (path / RESULT).is_file():
-        raise SubjectError(f"{named}: a run, not a file of papers", hint=f"take its idea up: --idea {named}")
+        raise SubjectError(f"{named}: a run, not a file of papers", hint=f"use its idea: --idea {named}")
     return _papers(path, named, most)
 
 
 def _begins_with_a_paper(path: Path) -> bool:
-    """Whether JSON Lines are papers as corpora have them, and not just abstracts and their titles."""
+    """Whether JSON Lines are papers as in corpora, not only abstracts with titles."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             RawPaper.model_validate_json(file.readline())
@@ -237,7 +239,7 @@ def _begins_with_a_paper(path: Path) -> bool:
 
 
 def _papers(path: Path, named: str, most: int) -> Background:
-    """The abstracts of a file of papers; what is no paper, or has no abstract, is counted."""
+    """The abstracts of a file of papers; entries without one are counted."""
     from manyheads.literature.readers.formats import open_corpus
 
     rejects, works, bare = Rejects(), list[Subject](), list[str]()
@@ -250,8 +252,8 @@ def _papers(path: Path, named: str, most: int) -> Background:
             if len(works) > most:
                 break
     except CorpusError as error:
-        if error.hint and "--columns" in error.hint:  # options of `corpus build`, which a run has not
-            error.hint = "call its columns title, abstract, authors and year"
+        if error.hint and "--columns" in error.hint:  # an option of `corpus build`
+            error.hint = "name its columns title, abstract, authors and year"
         elif error.hint and "--format" in error.hint:
             error.tried, error.hint = None, f"name {BACKGROUND_KINDS}"
         raise
@@ -263,7 +265,7 @@ def _papers(path: Path, named: str, most: int) -> Background:
 
 
 def _behind(named: str) -> Background:
-    """What a run's idea was written beside: the background that the run was given, or the references of its idea."""
+    """The background of a run's idea: that of the run, or the references of the idea."""
     path = path_of(named, BACKGROUND_KINDS)
     if path is None or not path.is_dir():
         return Background()  # nothing is known of any other idea
@@ -275,14 +277,14 @@ def _behind(named: str) -> Background:
             background = Background("", tuple(_known(config, run.cited(run.result.idea.references))))
     except UserError as error:
         raise SubjectError(
-            f"{named}: what it began with cannot be read any more: {error}",
-            hint="name its abstracts again: --background FILE",
+            f"{named}: its background can no longer be read: {error}",
+            hint="name the abstracts again: --background FILE",
         ) from error
     return replace(background, source=background.source or named)
 
 
 def _known(config: RunConfig | None, references: Sequence[Evidence]) -> Iterator[Subject]:
-    """References with the abstracts that the run's corpus knows, where it is still to be had; else titles alone."""
+    """References with abstracts from the run's corpus if it is available; else titles alone."""
     from manyheads.bank.corpora import resolve_corpus
     from manyheads.bank.ecosystem import Ecosystem
 
@@ -292,7 +294,7 @@ def _known(config: RunConfig | None, references: Sequence[Evidence]) -> Iterator
             with Ecosystem.open(resolve_corpus(config.corpus, embedding=config.embedding)) as ecosystem:
                 papers = ecosystem.papers.get(ids)
         except (CorpusError, EmbeddingError):
-            pass  # told by the number of works that are known by title alone
+            pass  # reported by the number of works with a title only
     for each in references:
         paper = papers.get(each.paper)
         yield Subject(each.paper, each.title, paper.abstract if paper else "")

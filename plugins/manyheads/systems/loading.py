@@ -1,4 +1,4 @@
-"""A run's config: files and settings, merged in order, read by the model of the system that they name."""
+"""A run's config: files and settings, merged in order, read by the model of their system."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -33,14 +33,14 @@ def load(
     system: str | None = None,
     strict: bool = True,
 ) -> RunConfig:
-    """The run config of some files or shipped names, merged in order, then `a.b=c` settings.
+    """The run config from files or shipped names, merged in order, then `a.b=c` settings.
 
     Args:
-        system: whose config it is, whatever the files say.
-        strict: refuse keys that another system has; else they are left out.
+        system: overrides that of the files.
+        strict: refuse keys of other systems, instead of ignoring them.
 
     Raises:
-        ConfigError: a file is missing or not YAML, a key is unknown, a value does not fit, there is no such system.
+        ConfigError: a file is missing or not YAML, a key is unknown, a value is invalid, or there is no such system.
     """
     sets, resources = tuple(sets), resources or Resources.of()
     data = list(_layers(names, sets, resources))
@@ -48,7 +48,7 @@ def load(
 
 
 def _layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> Iterator[dict[str, Any]]:
-    """See `layers`; a system that brings no config file of its name is run as it is."""
+    """See `layers`; a system without a config file of its name has an empty one."""
     for name in names:
         bare = (
             name in systems() and not Path(name).is_file() and not resources.find("configs", f"{name}.yaml")
@@ -67,15 +67,15 @@ def load_for(
     sets: Iterable[str] = (),
     changes: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """The config of a system as code gives it: loaded, as data, by its file or name, or the system's own when None.
+    """The config of a system from code: loaded, as data, by file or name, or the system's own for None.
 
     Args:
-        system: whose config it is where the config names none.
-        sets: `a.b=c` settings laid on it.
-        changes: keys laid on it after that: `{"team": {"size": 3}}`.
+        system: used if the config names none.
+        sets: `a.b=c` settings.
+        changes: further keys, applied last: `{"team": {"size": 3}}`.
 
     Raises:
-        ConfigError: as `load` does; the config is nothing of these.
+        ConfigError: as `load`, or the config has another type.
     """
     sets = tuple(sets)
     match config:
@@ -91,27 +91,27 @@ def load_for(
         case _:
             raise ConfigError(
                 f"config: a config cannot be of type {type(config).__name__}",
-                hint=f"give a name such as {system!r}, a file, a dict, or what load_config gives",
+                hint=f"give a name such as {system!r}, a file, a dict, or the result of load_config",
             )
     data = [*first, *layers([], sets, Resources.of()), *([changes] if changes else [])]
     return _read(data, where, sets, _named(data, system), True)
 
 
 def validate(data: Mapping[str, Any], where: str = "config", *, strict: bool = True) -> RunConfig:
-    """The run config of some data; raises `ConfigError` as `load` does."""
+    """The run config from data; raises `ConfigError` as `load`."""
     return _read([data], where, (), None, strict)
 
 
 def name_of(names: Sequence[str], sets: Iterable[str] = (), resources: Resources | None = None) -> str:
-    """The system that files and settings name; raises `ConfigError` where one of them cannot be read."""
+    """The system that files and settings name; raises `ConfigError` if one of them cannot be read."""
     return _named(list(_layers(names, sets, resources or Resources.of())))
 
 
 def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
-    """The config of an earlier run, with changes laid on. A text that the folder keeps goes where it goes.
+    """The config of an earlier run, with changes. Texts in its folder move with it.
 
     Raises:
-        JournalError: the folder is no run folder, or one of version 0.1.0.
+        JournalError: it is not a run folder, or one of version 0.1.0.
     """
     path = folder / CONFIG
     if not path.is_file():
@@ -141,10 +141,10 @@ def _with_files(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _beside(value: Any, folder: Path) -> Any:
-    """A text's file, or the one that a run's folder keeps by its name, where the folder was moved with it."""
+    """A text's file, or that of the same name in the run's folder, if the folder was moved."""
     if isinstance(value, tuple):
         return tuple(_beside(each, folder) for each in cast(tuple[str, ...], value))
-    with suppress(OSError, TypeError):  # nothing, or a text, which has no name that a file could have
+    with suppress(OSError, TypeError):  # nothing, or a text, not a valid file name
         path = Path(value)
         if path.is_absolute() and not path.exists() and (kept := (folder / path.name).resolve()).is_file():
             return str(kept)
@@ -152,7 +152,7 @@ def _beside(value: Any, folder: Path) -> Any:
 
 
 def _named(data: Iterable[Mapping[str, Any]], default: str = DEFAULT) -> str:
-    """The system that the last of some layers names."""
+    """The last system that the layers name."""
     return next((str(each["system"]) for each in reversed([*data]) if each.get("system")), default)
 
 
@@ -168,7 +168,7 @@ def _read(
     merged: dict[str, Any] = {}
     for each in data:
         own, rest = system.lift(each)
-        # What is of no system at all stays, for the model to name it.
+        # Keys of no system stay, for the model to report.
         own |= {key: value for key, value in rest.items() if not _of_another(system, key, where, strict)}
         merged = merge(merged, own, system.model)
     merged["system"] = name
@@ -188,7 +188,7 @@ def _read(
 
 
 def _leads_to(system: System, setting: str, wrong: Iterable[str]) -> bool:
-    """Whether a setting is of a section in which something is wrong."""
+    """Whether a setting belongs to a section with errors."""
     lifted, rest = system.lift(parse_set(setting))
     places = {
         f"{key}.{inner}"
@@ -200,7 +200,7 @@ def _leads_to(system: System, setting: str, wrong: Iterable[str]) -> bool:
 
 
 def _of_another(system: System, key: str, where: str, strict: bool) -> bool:
-    """Whether a key is another system's, and so left out; raises `ConfigError` for one where that is `strict`."""
+    """Whether a key belongs to another system and is ignored; raises `ConfigError` if `strict`."""
     owners = [
         other.name
         for other in systems().values()

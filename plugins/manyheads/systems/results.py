@@ -1,4 +1,4 @@
-"""What runs have come to, each by what its system tells of it."""
+"""Results of runs, with summaries by their systems."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -32,11 +32,11 @@ from manyheads.report.top import Related, report_link
 from manyheads.systems import system_of
 
 ABSTRACT = "Abstract"
-"""What stands above an abstract in an essence."""
+"""Label of an abstract in a summary."""
 
 
 def own(name: str) -> System:
-    """The system of a result; raises `SubjectError` for one that is not there."""
+    """The system of a result; raises `SubjectError` if it is missing."""
     try:
         return system_of(name)
     except ConfigError as error:
@@ -44,45 +44,45 @@ def own(name: str) -> System:
 
 
 def load(folder: Path | str, *, unfinished: bool = True) -> RunResult[Any]:
-    """What a run has come to, finished or not: `load("runs/…").result.idea.title`.
+    """The result of a run, finished or not: `load("runs/…").result.idea.title`.
 
     Args:
-        unfinished: whether a run that has not come to its end will do.
+        unfinished: accept an unfinished run.
 
     Raises:
-        SubjectError: the folder has no readable result, or its system is not there.
+        SubjectError: the folder has no readable result, or its system is missing.
     """
     data = result_data(folder := Path(folder), unfinished=unfinished)
     return parse_result(data, own(str(data.get("system"))).result, folder)
 
 
 def typed(data: Mapping[str, Any]) -> RunResult[Any]:
-    """A result as the last event of a run has it."""
+    """A result from the last event of a run."""
     return RunResult[own(data["system"]).result].model_validate(data)
 
 
 def essence(run: RunResult[Any]) -> list[tuple[str, str]]:
-    """The essence of a result: names, and what is told under each, in order."""
+    """The summary of a result: labels and texts, in order."""
     return list(own(run.system).essence(run.result))
 
 
 def details(run: RunResult[Any]) -> list[str]:
-    """What a reader wants of a result beyond its essence, in Markdown."""
+    """Details of a result beyond its summary, in Markdown."""
     return list(own(run.system).details(run.result))
 
 
 def in_full(run: RunResult[Any]) -> list[str]:
-    """What was written, in Markdown; or else the essence, and what a reader wants beyond it."""
+    """The written text in Markdown, else summary and details."""
     work = list(own(run.system).work(run.result))
     return work or [*(f"**{name}.** {text}" for name, text in essence(run)), *details(run)]
 
 
 def closing_lines(folder: Path) -> str:
-    """The last lines that a finished run prints: its essence, what it cost, and where the report is."""
+    """The last lines printed for a finished run: summary, cost and report."""
     run = load(folder)
     rows = essence(run)
     width = max([10, *(len(name) + 1 for name, _ in rows)])
-    # The abstract stands between the two columns of names and texts, over both.
+    # The abstract spans both columns.
     lines = [
         f"\n{fill(text, width=100)}\n" if name == ABSTRACT else f"{name:{width}}{text}" for name, text in rows
     ]
@@ -105,7 +105,7 @@ def closing_lines(folder: Path) -> str:
 
 
 def write_report(folder: Path) -> Path:
-    """Write `report.html` into a run folder, of a finished or an unfinished run, with what other runs say of it.
+    """Write `report.html` into a run folder, finished or not, with links to reviews and judgements of the run.
 
     Returns:
         The path of the report.
@@ -119,10 +119,10 @@ def write_report(folder: Path) -> Path:
 
 
 def related(folder: Path) -> Iterator[Related]:
-    """The runs beside a run, or inside its folder, that review or judge it."""
+    """The runs next to a run, or inside its folder, that review or judge it."""
     for file in sorted((*folder.parent.glob(f"*/{CONFIG}"), *folder.glob(f"*/{CONFIG}"))):
         with suppress(UserError, OSError, ValueError):
-            # Most runs have nothing to do with this one, and parsing a config takes a hundred times as long.
+            # Parsing a config takes a hundred times as long, and most runs are unrelated.
             if file.parent == folder or folder.name not in file.read_text("utf-8"):
                 continue
             if folder.resolve() in subjects(file.parent):
@@ -134,10 +134,10 @@ def related(folder: Path) -> Iterator[Related]:
 
 
 def subjects(folder: Path) -> list[Path]:
-    """The folders of the runs that a run reviews or judges; empty of a run that does neither.
+    """The folders of the runs that a run reviews or judges; empty for other runs.
 
     Raises:
-        UserError: the folder has no readable config, or its system is not there.
+        UserError: the folder has no readable config, or its system is missing.
     """
     config = read_yaml(folder / CONFIG)
     system = own(str(config.get("system")))
@@ -150,14 +150,14 @@ def subjects(folder: Path) -> list[Path]:
 
 
 def update_reports(folder: Path) -> None:
-    """Write the reports of the runs again that a run reviews or judges, so that they link to it."""
+    """Update the reports of the runs that a run reviews or judges, to link to it."""
     with suppress(UserError, OSError):
         for run in subjects(folder):
             write_report(run)
 
 
 def keep_measure(folder: Path, score: BaseModel) -> None:
-    """Keep what was measured of a run in its folder, and show it in its report.
+    """Save a run's measures in its folder, and show them in its report.
 
     Raises:
         JournalError: the folder cannot be written.
@@ -168,11 +168,11 @@ def keep_measure(folder: Path, score: BaseModel) -> None:
     list_run(folder)
 
 
-# What systems' essences share.
+# Shared by the summaries of systems.
 
 
 def work(topic: Topic | None, idea: Idea | None, abstract: Abstract | None) -> Iterator[tuple[str, str]]:
-    """Topic, idea and abstract, each as far as there is one; an idea that the abstract has its title from but once."""
+    """Topic, idea and abstract, as far as there are any; the idea is left out if the abstract has the same title."""
     title = abstract and abstract.title
     if topic:
         yield "Topic", topic.topic

@@ -1,4 +1,4 @@
-"""What a team is compared with at equal cost (VirSci 2025, §4.1, App. C.3): none of these has an ecosystem."""
+"""Baselines at equal cost, without an ecosystem (VirSci 2025, §4.1, App. C.3)."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -14,8 +14,8 @@ __all__ = ["DISCUSSION", "SELF_REFLECTION", "SINGLE"]
 
 
 def _corpus(config: RunConfig) -> bool:
-    """A baseline looks papers up just as the team does that it is compared with: in B_past, or in services, among
-    which the corpus may be one, and whose year they may be held to.
+    """Baselines search the same literature as the team that they are compared with: B_past or services, which may include the corpus
+    and its year.
     """
     settings, literature = config.settings, config.literature
     if literature.references != "services":

@@ -1,5 +1,5 @@
-"""Agents that work alone: one that thinks its idea over, again and again (AI-Scientist style; VirSci 2025, App. C.3), and the
-plain baseline, because a team must earn its cost: one that drafts ideas with as many tokens and picks one.
+"""Agents that work alone: one that reflects on its idea repeatedly (AI-Scientist style; VirSci 2025, App. C.3), and a plain
+baseline that drafts ideas with the same number of tokens and picks one.
 """
 
 from collections.abc import Sequence
@@ -29,15 +29,15 @@ SINGLE_STAGES = {IDEA: "Independent ideas", NOVELTY: "Choice", ABSTRACT: "Abstra
 
 
 async def self_reflection(run: BaselineRun) -> None:
-    """Propose an idea, reflect on it up to `rounds` times, write the abstract of its last version.
+    """Propose an idea, reflect on it up to `rounds` times, and write the abstract of its last version.
 
-    Turn 1 of the idea stage is the proposal, turn r + 1 is round r: the reflections of the rounds before, the idea with
-    its self-ratings, papers close to it, and what the round before has looked up. An early "done" is noted and heeded only with `until_done`; a limit in
-    tokens ends the rounds while the abstract can still be paid.
+    Turn 1 of the idea stage is the proposal, turn r + 1 is round r. Its prompt has the reflections of earlier rounds, the idea
+    with its self-ratings, similar papers, and the last look-ups. An early "done" ends the rounds only with `until_done`; a
+    limit in tokens ends them while the abstract can still be paid.
 
     Raises:
         ConfigError: no topic.
-        BudgetError: the allowance does not reach to the abstract.
+        BudgetError: the tokens do not suffice for the abstract.
     """
     desk, author = Desk.of(run, REFLECTION_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author, turns=run.settings.rounds + 1)
@@ -71,12 +71,12 @@ async def self_reflection(run: BaselineRun) -> None:
 async def single(run: BaselineRun) -> None:
     """Draft independent ideas while the tokens last, pick the most novel one, write its abstract.
 
-    As in a team the `ideas.keep` ideas of highest confidence are judged, beside the papers closest to them and
-    without their ratings; with `novelty.enabled` off the most confident one is taken.
+    As in a team, the `ideas.keep` ideas of highest confidence are compared, with their closest papers and without their
+    ratings; with `novelty.enabled` off the most confident one is taken.
 
     Raises:
         ConfigError: no topic, or no allowance.
-        BudgetError: the allowance does not reach to the abstract.
+        BudgetError: the tokens do not suffice for the abstract.
     """
     desk, author = Desk.of(run, SINGLE_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author)
@@ -88,9 +88,9 @@ async def single(run: BaselineRun) -> None:
 
 
 def _closing(desk: Desk, drafted: int) -> tuple[int, int]:
-    """Tokens to keep for the choice among so many drafts, and for the abstract.
+    """Tokens to reserve for the choice among the drafts, and for the abstract.
 
-    Each idea is judged beside its papers, so that it may take as much reading as the prompt it was drafted from.
+    Each idea is shown with its papers, so that it may take as much reading as the prompt that it was drafted from.
     """
     config = desk.run.settings
     judged = min(drafted, config.ideas.keep) if config.novelty.enabled else 1
@@ -98,15 +98,13 @@ def _closing(desk: Desk, drafted: int) -> tuple[int, int]:
 
 
 async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> ScoredIdea:
-    """The most novel of the kept ideas (Eq. 3, asked of one); the most confident where there is no choice to make."""
+    """The most novel of the kept ideas (Eq. 3, asked of one), or the most confident if there is no choice."""
     run, config = desk.run, desk.run.settings.novelty
     run.begin(NOVELTY, SINGLE_STAGES)
     if len(kept) == 1 or not config.enabled:
         return kept[0]
     if not desk.allowance.leaves(*_closing(desk, len(kept))):
-        run.warn(
-            NOVELTY, "too few tokens are left to choose among the ideas: the most confident one is taken"
-        )
+        run.warn(NOVELTY, "too few tokens are left to compare the ideas; the most confident one is taken")
         return kept[0]
     queries = [idea.query(run.settings.ideas.whole) for idea in kept]
     papers = await run.references(NOVELTY, 1, queries, config.references)

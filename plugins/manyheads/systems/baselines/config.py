@@ -1,4 +1,4 @@
-"""What steers a baseline, what it needs, and whose cost it is held to (VirSci 2025, §4.1, App. C.3)."""
+"""Settings of a baseline, the replies it needs, and the run whose cost it matches (VirSci 2025, §4.1, App. C.3)."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig, TextOrNon
 
 
 class Like(Strict):
-    """A run to be like in cost, with what it has used: what a run makes of `like` before it begins."""
+    """A run whose cost is matched, with its tokens; `like` becomes this before the run begins."""
 
     run: str
     """Its folder."""
@@ -22,27 +22,27 @@ class Like(Strict):
 
 
 class BaselineInputs(TopicInput):
-    """The topic: a baseline finds none of its own."""
+    """The topic; baselines do not find their own."""
 
     topic: Annotated[TextOrNone, Slot("all", required=True, hint='name one: --topic "…"')] = None
-    """What the idea is about."""
+    """Topic of the idea."""
 
 
 class BaselineConfig(Section):
-    """How long a baseline goes on; a limit in tokens makes rounds and turns its caps."""
+    """Length of a baseline; with a limit in tokens, rounds and turns are maxima."""
 
     in_full = frozenset({"turns"})
 
     rounds: int = Field(default=50, ge=1)
-    """Rounds of self-reflection of the lone agent, at most."""
+    """Maximum rounds of self-reflection."""
     turns: int = Field(default=12, ge=1)
-    """Turns of the discussion without an ecosystem, at most; in a turn everybody speaks once."""
+    """Maximum turns of the discussion; in a turn everybody speaks once."""
     tokens: int | None = Field(default=None, gt=0)
-    """Input and output tokens that a baseline may use, its abstract counted; what the plain agent goes by."""
+    """Maximum input and output tokens, including the abstract; the plain agent needs it."""
     like: Annotated[str | Like | None, Slot(file=True, metavar="RUN")] = None
-    """A finished run's folder, in place of `tokens`: the baseline may use as many as that run has used."""
+    """A finished run's folder, in place of `tokens`: use as many tokens as that run."""
     until_done: bool = False
-    """Stop as soon as the agent, or the critic, calls the idea finished; equal cost needs all rounds instead."""
+    """Stop as soon as the agent, or the critic, calls the idea finished. Equal cost needs all rounds instead."""
 
     ideas: IdeaConfig = IdeaConfig()
     novelty: NoveltyConfig = NoveltyConfig()
@@ -55,24 +55,24 @@ class BaselineConfig(Section):
     @model_validator(mode="after")
     def _one_of_both(self) -> "BaselineConfig":
         if self.tokens is not None and self.like is not None:
-            raise ValueError("give tokens or like, not both; --set like=null takes one away")
+            raise ValueError("give tokens or like, not both; --set like=null removes like")
         return self
 
     @property
     def allowed(self) -> int | None:
-        """Tokens that may be used; None for no limit. A run settles what `like` comes to before it begins."""
+        """Maximum tokens; None for no limit. `like` is resolved before the run begins."""
         if isinstance(self.like, str):
             raise ValueError(f"like: the tokens of {self.like} were not read")
         return self.like.tokens if self.like else self.tokens
 
 
 def resolve(config: RunConfig) -> RunConfig:
-    """The config with what `like` comes to; one that is settled already is left alone.
+    """The config with `like` resolved to tokens.
 
-    A run folder keeps the settled config: resumed, it goes by the same number, whatever became of the other run.
+    The run folder has the resolved config: a resumed run keeps its number, whatever happens to the other run.
 
     Raises:
-        ConfigError: the other run cannot be read, has not come to its end, or counted no tokens.
+        ConfigError: the other run cannot be read, is not finished, or counted no tokens.
     """
     settings: BaselineConfig = config.settings
     if not isinstance(run := settings.like, str):
@@ -90,11 +90,11 @@ def resolve(config: RunConfig) -> RunConfig:
 
 
 def held_to_tokens(config: RunConfig) -> RunConfig:
-    """`resolve`; raises `ConfigError` too where there are no tokens to go by."""
+    """`resolve`; raises `ConfigError` also without any limit in tokens."""
     config = resolve(config)
     if config.settings.allowed is None:
         raise ConfigError(
-            f"{config.system}: needs the number of tokens that it may use",
-            hint=f"--set {config.system}.like=RUN, a finished run to be like in cost, or --set {config.system}.tokens=N",
+            f"{config.system}: needs a limit in tokens",
+            hint=f"--set {config.system}.like=RUN, a finished run of the same cost, or --set {config.system}.tokens=N",
         )
     return config

@@ -1,4 +1,4 @@
-"""The tokens that a baseline may use. What a reply will cost is judged from what the replies before it cost."""
+"""The token allowance of a baseline. The cost of a reply is predicted from earlier replies."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ from manyheads.tools import literature_tools
 
 @dataclass
 class Allowance:
-    """Tokens of a whole run, input and output together, and the replies that were paid from them.
+    """Tokens of a whole run, input and output, and the replies paid from them.
 
-    No question is put once they are spent: a run exceeds them by less than its last reply, whatever replies cost.
+    No question is asked once they are spent: a run exceeds them by less than its last reply.
 
     Attributes:
-        limit: tokens that may be used; None for as many as it takes.
-        paid: what each reply has cost, by the task that it answered.
+        limit: maximum tokens; None for no limit.
+        paid: the cost of each reply, by task.
     """
 
     limit: int | None = None
@@ -35,31 +35,31 @@ class Allowance:
         return sum(usage.tokens for usage in self._of(self.paid))
 
     def need(self, what: str) -> None:
-        """Raises `BudgetError` where the allowance is spent and `what` cannot be asked for any more."""
+        """Raises `BudgetError` if the allowance is spent and `what` cannot be asked."""
         if self.limit is not None and self.used >= self.limit:
             raise BudgetError(
-                f"the allowance of {self.limit} tokens is spent, used are {self.used}: none is left for {what}",
+                f"the {self.limit} tokens of the run are spent ({self.used} used): none are left for {what}",
                 hint="allow more: manyheads resume RUN --accept-changes --set like=null --set tokens=<larger>",
             )
 
     def pay(self, task: str, usage: Usage) -> None:
-        """Note a reply; raises `BudgetError` where a limit cannot be kept, as the model counts no tokens."""
+        """Count a reply; raises `BudgetError` if there is a limit but the model counts no tokens."""
         if self.limit is not None and usage.tokens == 0:
             raise BudgetError(
-                "the model does not say how many tokens it has used: an allowance of tokens cannot be kept",
-                hint="take a server that reports usage; self-reflection and discussion can go by rounds and turns, "
+                "the model reports no token usage, so a limit in tokens cannot be kept",
+                hint="use a server that reports usage; self-reflection and discussion can run by rounds and turns, "
                 "without tokens and like",
             )
         self.paid.setdefault(task, []).append(usage)
 
     def leaves(self, *costs: int) -> bool:
-        """Whether so many tokens are left."""
+        """Whether this many tokens are left."""
         return self.limit is None or self.used + sum(costs) <= self.limit
 
     def expected(self, task: str) -> int:
-        """Tokens that one more reply to a task may take: as many as the dearest so far.
+        """Expected tokens of another reply to a task: the maximum so far.
 
-        One that was never asked for is taken to read the longest prompt so far and another reply, and to be as long.
+        A task without replies is taken to read the longest prompt so far and one more reply, and to write as much.
         """
         if task in self.paid:
             return max(usage.tokens for usage in self.paid[task])
@@ -68,9 +68,9 @@ class Allowance:
         return max((reply.input_tokens for reply in replies), default=0) + 2 * longest
 
     def reading(self, tasks: Collection[str], shown: int = 1) -> int:
-        """Tokens that a reply may take which is shown so many replies to these tasks, and is as long as one.
+        """Expected tokens of a reply that is shown `shown` replies to these tasks.
 
-        What else stands in its prompt is taken to be as long as their prompts were, as often as it is shown one.
+        The rest of its prompt is taken to be as long as theirs, once for each reply shown.
         """
         replies = self._of(tasks)
         longest = max((reply.output_tokens for reply in replies), default=0)
@@ -84,14 +84,14 @@ R = TypeVar("R", bound=ReplyModel)
 
 RESEARCHER = "researcher"
 IDEA_TASKS = frozenset({"propose", "reflect", "develop"})
-"""Tasks of the researcher that are answered with an idea."""
+"""Tasks of the researcher that give an idea."""
 IDEA, NOVELTY, ABSTRACT = "idea", "novelty", "abstract"
-"""The stages of a baseline, named as a team's are."""
+"""The stages of a baseline, named as a team's."""
 
 
 @dataclass
 class Desk:
-    """A baseline at work on a topic."""
+    """A running baseline."""
 
     run: BaselineRun
     topic: str
@@ -100,7 +100,7 @@ class Desk:
     allowance: Allowance
     course: Course
     asked: int = 0
-    """Replies that were asked for: the inference cost."""
+    """Number of replies: the inference cost."""
 
     @classmethod
     def of(cls, run: BaselineRun, stages: Mapping[str, str]) -> "Desk":
@@ -112,13 +112,13 @@ class Desk:
         return cls(run, topic, stages, Allowance(config.allowed), course)
 
     def seat(self, *people: Speaker, turns: int | None = None) -> None:
-        """Take down who takes part, and begin with ideas: so many turns of them at most."""
+        """Record who takes part, and begin the idea stage, of a maximum number of turns."""
         self.run.result.team = [Person(name=each.name, role=each.role) for each in people]
         self.run.begin(IDEA, self.stages, turns=turns)
 
     @property
     def ideas(self) -> list[ScoredIdea]:
-        """All that were put forward, in order."""
+        """All proposed ideas, in order."""
         return self.run.result.ideas
 
     async def ask(self, question: Question, like: type[R]) -> Reply[R]:
@@ -135,9 +135,9 @@ class Desk:
         return reply
 
     def tools(self, speaker: Speaker) -> tuple[Tool, ...]:
-        """The look-ups that the speaker's card lists, where papers come from services and the model can call tools.
+        """The look-up tools of the speaker's card, if papers come from services and the model can call tools.
 
-        Where a team's references come from its corpus, a baseline must not know more of the literature than it.
+        A team with references from its corpus has none: a baseline must not know more of the literature.
         """
         run = self.run
         if run.config.literature.references != "services" or not run.calls_tools(speaker):
@@ -145,14 +145,14 @@ class Desk:
         return literature_tools(run.library, run.roles.card(speaker.role).tools, run.roles.prompts)
 
     async def references(self, turn: int, query: str) -> list[Cited]:
-        """Papers close to a topic or an idea, as many as a team would be shown."""
+        """Papers close to a topic or an idea, as many as for a team."""
         [hits] = await self.run.references(IDEA, turn, [query], self.run.settings.ideas.references)
         return hits
 
     async def propose(
         self, author: Speaker, references: Sequence[Cited], turn: int, draft: int | None = None
     ) -> Reply[Idea]:
-        """An idea on the topic, one of several independent ones where it has the number of a draft."""
+        """An idea on the topic; with the number of a draft, one of several independent ones."""
         variables = {"topic": self.topic, "references": references, "draft": draft}
         question = Question(IDEA, turn, author, RESEARCHER, "propose", variables, tools=self.tools(author))
         reply = await self.ask(question, Idea)
@@ -160,28 +160,28 @@ class Desk:
         return reply
 
     def add(self, idea: Idea, by: str, turn: int, references: Sequence[Cited] = ()) -> None:
-        """Put an idea on the table."""
+        """Add an idea to the result."""
         self.course.ideas = len(self.ideas) + 1
         weight = self.run.settings.ideas.novelty_weight
         self.ideas.append(scored(idea, self.course.ideas, by, turn, references, weight))
 
     @property
     def abstract_costs(self) -> int:
-        """Tokens to keep for the abstract, which is written from one idea."""
+        """Tokens to reserve for the abstract of one idea."""
         return self.allowance.reading([task for task in self.allowance.paid if task in IDEA_TASKS])
 
     def is_done(self, turn: int, why: str) -> bool:
-        """Whether the idea was called finished, and that is heeded: then the idea stage ends with this turn."""
+        """Whether the idea was called finished and `until_done` is set; then the idea stage ends with this turn."""
         if done := bool(self.course.done_in_turns) and self.run.settings.until_done:
             self._stop(turn, "done", "the idea", "is finished", why)
         return done
 
     def affords(self, turn: int, task: str, *reserved: int) -> bool:
-        """Whether one more reply to a task can be paid, and what must follow; if not, the idea stage ends with this turn."""
+        """Whether another reply to a task and the remaining stages can be paid; if not, the idea stage ends with this turn."""
         need, limit = self.allowance.expected(task) + sum(reserved), self.allowance.limit
         if enough := self.allowance.leaves(need):
             return enough
-        why = f"{self.allowance.used} of {limit} tokens are used; another reply, and what must follow, may take {need}"
+        why = f"{self.allowance.used} of {limit} tokens are used; another reply and the remaining stages may take {need}"
         self._stop(turn, "tokens", "tokens", "no further reply", why)
         return False
 
@@ -190,21 +190,21 @@ class Desk:
         self.run.emit(Judged(stage=IDEA, turn=turn, subject=subject, outcome=outcome, reasoning=why))
 
     def exhaust(self, cause: str, task: str) -> None:
-        """End the idea stage with its last round or turn; warns where the tokens would have paid for another.
+        """End the idea stage after its last round or turn; warns if the tokens would have paid for another.
 
-        What cost less than what it is compared with is no baseline at equal cost.
+        A baseline that costs less than the run it is compared with is not one at equal cost.
         """
         self.course.stopped_by = cause
         allowance = self.allowance
         if allowance.limit is not None and allowance.leaves(allowance.expected(task), self.abstract_costs):
             self.run.warn(
                 IDEA,
-                f"all {cause} are held, and {allowance.used} of {allowance.limit} tokens are used: "
+                f"only {allowance.used} of {allowance.limit} tokens are used after all {cause}: "
                 f"for equal cost allow more {cause}, --set {self.run.config.system}.{cause}=<larger>",
             )
 
     async def write(self, kept: Sequence[ScoredIdea], chosen: ScoredIdea, author: Speaker) -> None:
-        """The abstract of the chosen idea, in one reply: what goes before is for ideas (App. C.3)."""
+        """The abstract of the chosen idea, in one reply: the rounds before are for ideas (App. C.3)."""
         result = self.run.result
         result.choose(kept, chosen, len(result.votes), None)
         self.run.begin(ABSTRACT, self.stages)

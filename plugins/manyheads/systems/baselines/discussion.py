@@ -15,28 +15,28 @@ TASKS: dict[str, tuple[str, type[ReplyModel]]] = {
     RESEARCHER: ("develop", Idea),
     "critic": ("criticise", Critique),
 }
-"""What is asked of each role, in the order in which they speak."""
+"""The task of each role, in the order in which they speak."""
 NEEDS = {(role, task): reply for role, (task, reply) in TASKS.items()} | {(RESEARCHER, "abstract"): Abstract}
 STAGES = {IDEA: "Discussion", ABSTRACT: "Abstract generation"}
 
 
 @dataclass(frozen=True)
 class Word(Remark):
-    """What somebody has said; of an idea that was put on the table, the title, marked as a `proposal`."""
+    """A remark; for an idea its title, marked as a `proposal`."""
 
     proposal: bool = False
 
 
 async def discussion(run: BaselineRun) -> None:
-    """Discuss a topic for `turns` turns, in each of which everybody speaks once, then write the abstract.
+    """Discuss a topic for `turns` turns, in each of which everybody speaks once, and write the abstract.
 
-    In the published system everybody hears everything; here too, but of earlier versions of the idea only their
-    titles, as the one on the table takes their place. The critic's approval ends the discussion only with
-    `until_done`; a limit in tokens ends it, within a turn if need be, while the abstract can still be paid.
+    As in the published system, everybody hears everything, but only the titles of earlier versions of the idea. The critic's
+    approval ends the discussion only with `until_done`; a limit in tokens ends it, even within a turn, while the abstract can
+    still be paid.
 
     Raises:
         ConfigError: no topic.
-        BudgetError: the allowance does not reach to the abstract.
+        BudgetError: the tokens do not suffice for the abstract.
     """
     desk, said = Desk.of(run, STAGES), list[Word]()
     people = {role: run.speaker(role, role.capitalize()) for role in TASKS}
@@ -54,7 +54,7 @@ async def discussion(run: BaselineRun) -> None:
 
 
 async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) -> bool:
-    """Everybody once; False where tokens run short. The first idea is waited for in any case."""
+    """Everybody speaks once; False if tokens run short. The first idea is always awaited."""
     for speaker in people:
         task, like = TASKS[speaker.role]
         if desk.ideas and not desk.affords(turn, task, desk.abstract_costs):
@@ -63,7 +63,7 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) 
         variables: dict[str, object] = {"topic": desk.topic, "previous": previous, "said": list(said)}
         if (
             speaker.role == ENGINEER
-        ):  # who alone sees papers, close to the idea on the table or, at first, to the topic
+        ):  # alone sees papers, close to the current idea or, at first, to the topic
             tools = desk.tools(speaker)
             variables["references"] = await desk.references(
                 turn, previous.query(desk.run.settings.ideas.whole) if previous else desk.topic

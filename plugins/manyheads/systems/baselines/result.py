@@ -1,4 +1,4 @@
-"""What a baseline comes to, in the shape of a team's result, and how it is told."""
+"""The result of a baseline, in the form of a team's, and its summary."""
 
 from collections.abc import Iterator
 
@@ -11,18 +11,18 @@ from manyheads.systems.virsci.result import TeamResult
 
 
 class Course(Part):
-    """How a baseline went, and what it may have cost."""
+    """The course of a baseline, and its limit in tokens."""
 
     ideas: int
     stopped_by: str | None = None
     """`rounds`, `turns`, `tokens` or `done`; None before the idea stage has ended."""
     done_in_turns: list[int] = []
-    """In which the agent, or the critic, called the idea finished."""
+    """Turns in which the agent, or the critic, called the idea finished."""
     tokens_allowed: int | None = None
-    """None for as many as it takes."""
+    """None for no limit."""
     tokens_used: int
     like: str | None = None
-    """The run whose tokens it was allowed."""
+    """The run whose tokens were the limit."""
 
 
 class BaselineResult(TeamResult):
@@ -33,11 +33,11 @@ BaselineRun = Run[BaselineResult, BaselineConfig]
 
 
 def essence(result: BaselineResult) -> Iterator[tuple[str, str]]:
-    """Topic, idea and abstract, and what came of which tokens: it may have used much less than it was allowed."""
+    """Topic, idea, abstract, and tokens used of the limit."""
     yield from results.work(result.topic, result.idea, result.abstract)
     if course := result.baseline:
         allowed = course.tokens_allowed
-        whole = f"the {allowed} tokens that {course.like} had used" if course.like else f"{allowed} tokens"
+        whole = f"the {allowed} tokens of {course.like}" if course.like else f"{allowed} tokens"
         yield (
             "Baseline",
             f"{count(course.ideas, 'idea')}{f' from {course.tokens_used} of {whole}' if allowed else ''}",

@@ -1,4 +1,4 @@
-"""What a review of a text comes to, and how it is told."""
+"""The result of a review of a text, and its summary."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,13 +10,13 @@ from manyheads.report.record import count
 
 
 class SubjectRecord(Part):
-    """What was reviewed."""
+    """The reviewed text."""
 
     source: str
     sha256: str
     words: int
     text: str | None = None
-    """Without the title; a review is read beside it, wherever its file has gone."""
+    """Without the title; kept here, as the file may be gone later."""
 
 
 class Review(ConferenceReview):
@@ -27,21 +27,21 @@ class Review(ConferenceReview):
 
 
 class Rating(IdeaRating):
-    """A review on the form that people fill in."""
+    """A review on the form for human raters."""
 
     reviewer: str
     model: str
 
 
 class ReviewResult(Part):
-    """The reviews in the order of the reviewers, and the mean of each of the form's scores."""
+    """The reviews in the order of the reviewers, and the mean of each score."""
 
     title: str = ""
-    """Empty where none is told."""
+    """Empty without one."""
     subject: SubjectRecord | None = None
     reviews: list[Review | Rating] = []
     means: dict[str, RatingMean] = {}
-    """`overall`, or one for each criterion; none while a review is missing: none is taken of some of them."""
+    """`overall`, or one for each criterion; none while a review is missing."""
 
     @property
     def scored(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class ReviewResult(Part):
 
     @property
     def points(self) -> dict[str, list[tuple[str, ...]]]:
-        """What the reviews say, by name in the order of the form, each reviewer's in turn; a text is one point."""
+        """The reviews' texts by field in the order of the form, each reviewer's in turn; a text is one point."""
         form = IdeaRating if self.scored == CRITERIA else ConferenceReview
         names = (name for name in form.model_fields if name not in (*self.scored, "ethical_concerns"))
         texts = {name: [getattr(review, name) for review in self.reviews] for name in names}
@@ -61,7 +61,7 @@ class ReviewResult(Part):
 
     @property
     def flagged(self) -> list[str]:
-        """The reviewers who want an ethics review."""
+        """The reviewers who ask for an ethics review."""
         return [each.reviewer for each in self.reviews if isinstance(each, Review) and each.ethical_concerns]
 
 
@@ -88,7 +88,7 @@ def essence(result: ReviewResult) -> Iterator[tuple[str, str]]:
 
 
 def in_full(result: ReviewResult) -> Iterator[str]:
-    """Each review as Markdown, with all that its form asks for."""
+    """Each review as Markdown, with all fields of its form."""
     for place, review in enumerate(result.reviews):
         parts = [f"## {review.reviewer}"]
         for name, texts in result.points.items():

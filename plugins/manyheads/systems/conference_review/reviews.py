@@ -1,8 +1,8 @@
-"""The course of a conference review, its settings and its input: how often a text is reviewed, and on which form.
+"""A conference review: its settings and input, the number of reviews, and their form.
 
-The form is the truncated NeurIPS form (VirSci 2024, Fig. 17; 2025, Fig. 25). With `form: rating` it is the one that
-people fill in, novelty, feasibility and effectiveness, as the paper does where it holds its measure against a model's
-judgement (2025, App. E).
+The form is the truncated NeurIPS form (VirSci 2024, Fig. 17; 2025, Fig. 25). With `form: rating` it is the form for human raters,
+with novelty, feasibility and effectiveness, as in the paper's comparison of its measure with a model's judgement (2025,
+App. E).
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,12 +30,12 @@ class ReviewConfig(Section):
     """Independent reviews of one subject."""
 
     form: Literal["conference", "rating"] = "conference"
-    """The conference's form with one overall score, or the rating form that people fill in too (App. C.4)."""
+    """The conference's form with one overall score, or the form for human raters (App. C.4)."""
     example: Text = "borderline-accept"
-    """The filled-in form that the conference's reviewers are shown: `borderline-accept` (5 of 10, the level of the papers'
-    own), `borderline-reject` (4), or a file of yours, `prompts/conference_reviewer/examples/<example>.md.j2`."""
+    """A filled-in form to show to the conference's reviewers: `borderline-accept` (5 of 10, as in the papers), `borderline-reject` (4),
+    or your own, `prompts/conference_reviewer/examples/<example>.md.j2`."""
     repeats: int = Field(default=3, ge=1)
-    """How many reviews are written, each without sight of the others; their mean is the score."""
+    """Number of independent reviews; their mean is the score."""
 
 
 SUBJECT = Slot(
@@ -44,10 +44,10 @@ SUBJECT = Slot(
 
 
 class ReviewInputs(Inputs):
-    """The text that is reviewed."""
+    """The text to review."""
 
     subject: Annotated[str | None, SUBJECT] = None
-    """What a review is of: a text file, or the folder of a run that wrote an abstract."""
+    """The text to review: a text file, or the folder of a run that wrote an abstract."""
 
     @field_validator("subject")
     @classmethod
@@ -56,7 +56,7 @@ class ReviewInputs(Inputs):
 
 
 class Form(NamedTuple):
-    """What a reviewer fills in: the role's task, its reply, as what it is kept, and its fields that are scores."""
+    """A review form: the role's task, its reply type, its type in the result, and its scores."""
 
     task: str
     reply: type[ReplyModel]
@@ -75,7 +75,7 @@ EXAMPLES, ENDING = "conference_reviewer/examples/", ".md.j2"
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
-    """What is wrong with the example, a line each."""
+    """The faults of the example, one per line."""
     example = config.settings.example
     if config.settings.form == "conference" and not roles.prompts.find(f"{EXAMPLES}{example}{ENDING}"):
         names = roles.resources.names("prompts", ENDING, EXAMPLES)
@@ -87,14 +87,14 @@ def check(config: RunConfig, roles: Roles) -> Iterator[str]:
 
 
 async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> None:
-    """Have the run's subject reviewed `repeats` times; each score is the mean over all of them.
+    """Review the run's subject `repeats` times; each score is the mean over all reviews.
 
-    The reviews are asked for at once. Each reviewer goes by a name of their own, so that a model which answers the
-    same question the same way still gives independent draws; nobody sees another's review.
+    All reviews are requested at once. Each reviewer has a name of their own, so that a model that answers the same question the
+    same way still gives independent samples; nobody sees another's review.
 
     Raises:
-        ModelError: a review failed for good. There is no mean of fewer reviews than were asked for: the others are
-            kept, and the run goes on with the missing ones alone.
+        ModelError: a review failed for good. There is no mean of fewer reviews: the others are kept, and a resumed run asks
+        only for the missing ones.
     """
     result, subject, form = run.result, run.material, FORMS[run.settings.form]
     words = len(subject.text.split())
@@ -109,7 +109,7 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
         variables["example"] = run.roles.prompts.render(name, {}).strip()
 
     async def review(name: str) -> Reply[ReplyModel] | ModelError:
-        """One review. Its failure must not end the others, which are paid for already."""
+        """One review. Its failure does not end the others, which are paid for."""
         speaker = run.speaker(ROLE, name, reviewer=name)
         try:
             reply = await run.ask(Question(STAGE, 1, speaker, ROLE, form.task, variables), form.reply)
@@ -133,8 +133,8 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
     if len(replies) > 1 and len({reply.model_dump_json() for reply in replies}) == 1:
         run.warn(
             STAGE,
-            f"all {len(replies)} reviews are the same word for word: with a model that does not vary, "
-            "such as at temperature 0, they say no more than one",
+            f"all {len(replies)} reviews are identical: with a deterministic model, "
+            "such as at temperature 0, they count as one",
         )
     result.reviews.sort(key=lambda review: names.index(review.reviewer))
     result.means = {name: rating_mean([getattr(reply, name) for reply in replies]) for name in form.scores}

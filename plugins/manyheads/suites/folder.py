@@ -245,7 +245,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
             what = f"was made with different settings: {'; '.join(changed[:NAMED])}{more}"
         else:
             changed, before = [OLDER], {ACCEPTED: before.get(ACCEPTED, ())}
-            what = f"was {OLDER}: its settings cannot be compared"
+            what = f"was {OLDER}, so its settings cannot be compared"
         if changed and not (accept_changes and not in_use(folder)):
             hint = (
                 "--out FOLDER starts anew in another folder; --accept-changes resumes and keeps finished runs"

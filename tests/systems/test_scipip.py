@@ -260,10 +260,9 @@ async def test_check_tells_whose_the_records_are(llm: LLM, tmp_path: Path) -> No
             Extraction(paper=f"p{n}", made_by="openai/m" if n else "lexical", recipe=f"{n > 0}")
             for n in range(4)
         )
-    assert (
-        records()
-        == "3 records by openai/m, 1 record by rules, 8 papers without one yet, which rules make at first use"
-    )
+    told = records()
+    for count in ("3 records by openai/m", "1 record by rules", "8 papers without one"):
+        assert count in told
 
 
 @pytest.mark.slow

@@ -139,7 +139,7 @@ def test_a_model_that_is_nowhere_names_the_option_that_helps(
             "no contemporary papers (from 2014 on) left: 80 papers read; contemporary citations ≥ 9999 removed",
             "loosen the filter that removed the most",
         ),
-        (("--bound", "1990"), "no past papers (before 1990): 80 papers read; they are of the years", "from 20"),
+        (("--bound", "1990"), "no past papers (before 1990): 80 papers read; they are from the years", "from 20"),
         (
             ("--bound", "2014", "--min-past-citations", "9999"),
             "no past papers (before 2014) left: 80 papers read; past citations ≥ 9999 removed",

@@ -126,7 +126,7 @@ def test_any_criteria_and_scale_are_read_and_stated(tmp_path: Path) -> None:
     scaled = CliRunner().invoke(app, [*arguments, "--scale", "0-100", "--json"]).stdout
     assert json.loads(scaled)["scale"] == [0, 100]
     off = CliRunner().invoke(app, [*arguments, "--scale", "0-50"])
-    assert "own.csv:2: column clarity: '80,5' is no number from 0 to 50" in mistake(off).message
+    assert "own.csv:2: column clarity: '80,5' is not a number from 0 to 50" in mistake(off).message
     assert "--scale 0-100" in str(mistake(CliRunner().invoke(app, [*arguments, "--scale", "5"])).hint)
 
 

@@ -158,13 +158,13 @@ async def test_where_nobody_judged_nothing_is_said_to_be_no_better(
     assert "Found better" not in page_of(tmp_path / "run")
 
 
-async def test_a_run_that_fails_before_its_first_idea_still_has_a_page(
+async def test_a_run_that_fails_before_its_first_idea_leaves_no_folder(
     run: Play, llm: LLM, tmp_path: Path
 ) -> None:
     llm.faults.append(Fault("status", status=403, times=None))
     with pytest.raises(ModelError):
         await run()
-    assert "No idea has been put forward in this run yet." in page_of(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 async def test_the_review_of_an_idea_that_was_given_is_shown_before_the_end(

@@ -349,7 +349,7 @@ async def test_a_budget_that_is_spent_ends_the_run_and_can_be_raised(rank: Play,
 
 async def test_ideas_that_do_not_fit_the_context_are_refused_and_never_cut(rank: Play, llm: LLM) -> None:
     long = [f"{text} " + "An owl is a bird. " * 400 for text in (OWLS, BATS, CATS)]
-    with pytest.raises(ConfigError, match="does not fit test, whose context is 4,000"):
+    with pytest.raises(ConfigError, match="does not fit test with a context of 4,000"):
         await rank("models.default.context=4000", ideas=long)
     assert not any(request.title == "Ranking" for request in llm.requests)
 

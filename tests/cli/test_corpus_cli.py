@@ -165,7 +165,7 @@ def test_past_papers_without_authors_serve_search_and_scipip_alone(tmp_path: Pat
         [line] = [each for each in shown.stdout.splitlines() if "scipip" in each]
         assert all(each in line for each in ("search", "virsci", "measure", "authors", "2030"))
     folder = tmp_path / "corpora/one"
-    with pytest.raises(CorpusError, match="no contemporary papers") as refused:
+    with pytest.raises(CorpusError, match="contemporary papers, of 2030 or later") as refused:
         MeasuringCorpus.open(folder)
     assert "--against services" in str(refused.value.hint)
     with Ecosystem.open(folder) as ecosystem, pytest.raises(CorpusError, match="no scientists") as refused:

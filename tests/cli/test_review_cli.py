@@ -84,13 +84,15 @@ def test_the_same_reviews_go_on_with_what_has_failed(home: Path, llm: LLM) -> No
     llm.faults.append(Fault("status", times=None, when=lambda request: "owls" in request.asking, status=403))
     command = ("review", "owls.md", "bats.txt", "--repeats", "2", *served_by(llm))
     assert manyheads_command(*command, cwd=home).code == 5
-    folders, before = set((home / "runs").glob("*-review-*")), llm.calls
+    [finished], before = (home / "runs").glob("*-review-*"), llm.calls
     llm.faults.clear()
     done = manyheads_command(*command, cwd=home)
     assert (done.code, done.err) == (0, "")
     assert llm.calls - before == 2
     assert done.out.index("Owls for planning") < done.out.index("bats"), "in the order of the command"
-    assert set((home / "runs").glob("*/")) == folders
+    folders = set((home / "runs").glob("*/"))
+    assert len(folders) == 2
+    assert finished in folders
     assert manyheads_command(*command, cwd=home).code == 0, "all were finished: they are done anew"
     assert len(set((home / "runs").glob("*/"))) == 4
 

@@ -238,7 +238,7 @@ async def test_chance_is_what_a_random_order_would_find(found: Any, alone: Path)
     assert within == len(TEXTS) - 1
     assert recall(played, "chance", 4) == pytest.approx(4 / within)
     assert recall(played, "chance", 100) == 1
-    assert any("hold it against chance" in one for one in played.result["warnings"])
+    assert any("compare it with chance" in one for one in played.result["warnings"])
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A typed answer of one role, on either framework.
+"""A typed answer of one role, on any framework.
 
 python typed_answer.py [MODEL]
 """

@@ -179,7 +179,7 @@ def test_a_reader_that_goes_away(home: Path) -> None:
     ) as process:
         assert process.stdout
         assert process.stderr
-        assert json.loads(process.stdout.readline())["kind"] == "stage"
+        assert json.loads(process.stdout.readline())["kind"] == "began"
         process.stdout.close()
         err = process.stderr.read()
     assert "Traceback" not in err

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.errors import ExitCode
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from support.command import manyheads_command, served_by
@@ -39,7 +40,7 @@ def test_what_a_server_of_ones_own_can_do_is_asked_and_told(tmp_path: Path, llm:
     )
     llm.faults.append(Fault("status", status=404, message="model x not found", times=None))
     checked = manyheads_command("check", "virsci", *served_by(llm), cwd=tmp_path)
-    assert checked.code == 2
+    assert checked.code == ExitCode.SERVER
     assert "set models.default.name" in checked.out
 
 

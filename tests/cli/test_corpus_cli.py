@@ -271,7 +271,7 @@ def test_interests_by_a_model_are_said_to_be_and_paid_once(tmp_path: Path, host:
     assert table(made)["interests by"] == "openai/m for 8"
     assert table(again)["interests by"] == "openai/m for 8"
     assert '"Fruit"' in (tmp_path / f"two-{host}" / "scientists.json").read_text()
-    assert "8 cached; 0 tokens read" in again.stderr
+    assert "0 authors asked, 8 cached" in again.stderr
 
 
 @pytest.mark.slow
@@ -290,7 +290,8 @@ def test_an_interrupt_says_that_the_same_command_goes_on(tmp_path: Path) -> None
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=10)[1]
     assert process.returncode == 130
-    assert said == "manyheads: stopped; what is done is kept: run the same command again\n"
+    assert said.count("\n") == 1, "no traceback"
+    assert "run the same command again" in said
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from manyheads.engine.journal import read_turns
 from support.command import SMALL, manyheads_command
@@ -40,7 +41,8 @@ def test_a_folder_of_prompts_given_when_a_run_goes_on(home: Path) -> None:
     assert accepted.code == 0
     asked = [request["thread"][0]["text"] for _, request, _ in read_turns(home / "run" / "journal.sqlite")]
     assert any(text.startswith("Speak of owls.") for text in asked)
-    assert str(home / "mine") in (home / "run" / "config.yaml").read_text()
+    [path] = yaml.safe_load((home / "run" / "config.yaml").read_text(encoding="utf-8"))["paths"]
+    assert (home / "run" / path).resolve() == (home / "mine").resolve()
     assert (
         "theirs: no such folder" in manyheads_command("resume", "run", "--path", "theirs", cwd=home).message
     )

@@ -1,6 +1,7 @@
 """`manyheads measure`: texts in, a table or JSON Lines out."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -182,7 +183,7 @@ def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Pa
     )
     given = ("published.json", "--corpus", corpus, "--json")
     plain = measure(*given)
-    assert "warning: published.json: held against itself, by title or vector: p10 (--exclude)" in plain.stderr
+    assert re.search(r"published\.json: .*itself.*: p10; .*--exclude", plain.stderr)
     assert scores(plain)[0]["past"][0] | {"distance": 0} == scores(plain)[0]["past"][0]
     for search in ("exact", "approximate"):
         left_out = measure(*given, "--exclude", "p10", "--search", search)

@@ -1,6 +1,7 @@
 """`manyheads measure --against services`: the runs' own services asked, look-ups told, scores that ratings are held against."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,17 +124,14 @@ def test_ratings_are_held_against_the_scores(scholar: Scholar, here: Path) -> No
 @pytest.mark.slow
 def test_few_papers_and_a_text_of_its_own_are_told(scholar: Scholar) -> None:
     few = measure("idea.md", *asking(scholar), "--retrieve", "50", "--neighbours", "3")
-    assert "warning: idea.md: held against 6 papers, not 50: no more were found" in few.stderr
+    assert re.search(r"idea\.md: .* 6 papers .* 50\b", few.stderr)
     lacking = measure("idea.md", *asking(scholar), "--retrieve", "50", "--neighbours", "7")
     assert lacking.exit_code == 0
-    assert "no CD: 6 papers with abstract and year were found, 7 neighbours are asked for" in lacking.stderr
+    assert re.search(r"no CD: 6 papers .* 7 neighbours", lacking.stderr)
     scholar.papers = [record("a" * 40, "Tactile Grasping!", abstract=TEXT, year=2015), *scholar.papers]
     twin = f"semantic_scholar:{'a' * 40}"
     fresh = (*asking(scholar), "--retrieve", "5", "--neighbours", "3")
-    assert (
-        f"idea.md: held against itself, by title or vector: {twin} (--exclude)"
-        in measure("idea.md", *fresh).stderr
-    )
+    assert re.search(rf"idea\.md: .*itself.*: {twin}; .*--exclude", measure("idea.md", *fresh).stderr)
     assert "itself" not in measure("idea.md", *fresh, "--exclude", twin).stderr
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.engine.journal import read_turns
-from support.command import manyheads_command, result_of, served_by, start
+from support.command import manyheads_command, outcome_of, result_of, served_by, start
 from support.llm import LLM
 
 BIB = """\
@@ -57,7 +57,7 @@ def test_a_killed_run_goes_on_from_its_folder_alone(home: Path, host: str) -> No
         resumed = manyheads_command("resume", home / "killed", cwd=elsewhere)
         assert resumed.code == 0, resumed.err
         assert llm.calls - before == asked - kept
-    told = [result_of(home / name) for name in ("whole", "killed")]
+    told = [outcome_of(home / name) for name in ("whole", "killed")]
     assert told[0].pop("usage")["calls"] == told[1].pop("usage")["calls"]
     assert told[0] == told[1]
 

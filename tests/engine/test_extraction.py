@@ -99,7 +99,7 @@ def test_a_paper_is_one_request_and_is_paid_once(cache: LookupCache, host: str) 
         basis="abstract",
     )
     assert "records by openai/m: 40 papers asked, 0 cached" in first.summary()
-    assert "0 papers asked, 40 cached; 0 tokens read" in again.summary()
+    assert "0 papers asked, 40 cached; 0 input tokens" in again.summary()
     assert {request.title for request in llm.requests} == {"Extract"}
 
 

@@ -64,7 +64,7 @@ def test_a_native_agent_is_asked_for_each_author_and_answers_are_kept(cache: Loo
     assert first.name == "openai/m"
     assert first.ledger.spent.calls == 20
     assert "20 authors asked, 0 cached" in first.summary()
-    assert "0 authors asked, 20 cached; 0 tokens read" in again.summary()
+    assert "0 authors asked, 20 cached; 0 input tokens" in again.summary()
     [text] = {
         request.text.count("subject 7\ngrasping\npears")
         for request in llm.requests

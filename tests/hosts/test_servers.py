@@ -126,7 +126,7 @@ async def test_the_oldest_replies_go_first_then_papers_never_the_task(
 async def test_a_task_that_does_not_fit_is_refused(llm: LLM, host: Hosting) -> None:
     alone = f"# Review\n\n<paper>\nTitle: P\n{'word ' * 4000}\n</paper>"
     async with host(model(llm, context=2000)) as on:
-        with pytest.raises(ConfigError, match=r"does not fit test-model, whose context is 2,000"):
+        with pytest.raises(ConfigError, match=r"does not fit test-model with a context of 2,000"):
             await on.ask(turn(Message(alone)))
     assert llm.calls == 0
 

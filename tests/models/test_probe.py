@@ -198,7 +198,7 @@ async def test_the_server_that_the_environment_names_is_asked(
     run = small("virsci", llm).model_copy(update={"models": {"default": config}})
     [told] = [one for one in findings(run) if one.subject == "models.default"]
     assert told.ok
-    assert "asked in" in told.message, "a server of one's own"
+    assert f"tested with {llm.calls} requests" in told.message, "a server of one's own"
     assert llm.calls
 
 

@@ -80,9 +80,9 @@ def test_a_budget_is_one_for_two_processes(tmp_path: Path) -> None:
         command = evaluation(tmp_path, llm, "--budget", "calls=21")
         with start(*command, cwd=tmp_path) as left, start(*command, cwd=tmp_path) as right:
             done = [finish(left), finish(right)]
-        assert [each.code for each in done] == [1, 1], done
+        assert [each.code for each in done] == [3, 3], done
         assert llm.calls == 21 == sum(turns_in(tmp_path / "out").values())
-        assert manyheads_command(*command, cwd=tmp_path).code == 1
+        assert manyheads_command(*command, cwd=tmp_path).code == 3
         assert llm.calls == 21
         assert manyheads_command(*command[:-1], "calls=1000", cwd=tmp_path).code == 0
         assert llm.calls == sum(turns_in(tmp_path / "out").values())

@@ -118,6 +118,11 @@ def result_of(folder: Path) -> dict[str, Any]:
     return {**data, **data["result"]}
 
 
+def outcome_of(folder: Path) -> dict[str, Any]:
+    """The same without versions and date, for runs that are compared."""
+    return {name: value for name, value in result_of(folder).items() if name != "made_by"}
+
+
 def parsed(words: list[str]) -> None:
     """Take a command line through the parser, and run nothing."""
     whole: Any = typer.main.get_command(app)

@@ -301,7 +301,7 @@ async def test_an_abstract_that_nothing_is_found_for_is_not_called_new(run: Run,
     assert any("the abstract is not reviewed" in text for text in played.result["warnings"])
     assert not played.asked("Is the abstract too close")
     page = (played.folder / "report.html").read_text(encoding="utf-8")
-    assert "no proof that it is new" in page
+    assert "does not prove that it is new" in page
 
 
 UNSENDABLE = ("SEMANTIC_SCHOLAR_API_KEY", "schl\u00fcssel")

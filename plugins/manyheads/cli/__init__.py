@@ -55,7 +55,7 @@ def main() -> None:
 # The commands of `manyheads`, put together.
 
 
-HELP = "Research teams and review committees of language-model agents, on AutoGen or AgentScope."
+HELP = "Research teams and review committees of language-model agents, on AutoGen, AgentScope or Agent Framework."
 START = {
     "run virsci": "run a research team: offline, in seconds",
     "run virsci --estimate": "print the calls, tokens and cost to expect",

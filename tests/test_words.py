@@ -14,6 +14,8 @@ PHRASES = re.compile(
 )
 READ = (
     "bank", "cli", "config", "core", "discussion", "engine", "literature", "models", "replies",
+    "systems/baselines", "systems/judging", "systems/mamorx", "systems/planted_error", "systems/ranking", "systems/rebuttal",
+    "systems/retrieval_recall", "systems/scipip", "systems/virsci",
     "disk.py", "errors.py", "escaping.py", "forms.py", "objects.py", "papers.py", "pool.py", "prompts.py",
     "reference.py", "resources.py", "retry.py", "roles.py", "schemas.py", "texts.py", "tools.py",
 )  # fmt: skip

@@ -247,7 +247,7 @@ async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path)
         found = await database.retrieve(GRASP, RetrievalConfig(semantic=50))
         half, two, off = found.notes
         assert "14 of 24" in half
-        assert f"manyheads corpus extract {tmp_path / 'corpus'} makes them" in half
+        assert f"manyheads corpus extract {tmp_path / 'corpus'} " in half
         assert "2 recipes" in two
         assert "prompt-2" in two
         assert "co-citation is off" in off

@@ -139,7 +139,7 @@ def test_a_model_that_is_nowhere_names_the_option_that_helps(
             "no contemporary papers (from 2014 on) left: 80 papers read; contemporary citations ≥ 9999 removed",
             "loosen the filter that removed the most",
         ),
-        (("--bound", "1990"), "no past papers (before 1990): 80 papers read; they are of the years", "from 20"),
+        (("--bound", "1990"), "no past papers (before 1990): 80 papers read; they are from the years", "from 20"),
         (
             ("--bound", "2014", "--min-past-citations", "9999"),
             "no past papers (before 2014) left: 80 papers read; past citations ≥ 9999 removed",
@@ -165,7 +165,7 @@ def test_past_papers_without_authors_serve_search_and_scipip_alone(tmp_path: Pat
         [line] = [each for each in shown.stdout.splitlines() if "scipip" in each]
         assert all(each in line for each in ("search", "virsci", "measure", "authors", "2030"))
     folder = tmp_path / "corpora/one"
-    with pytest.raises(CorpusError, match="no contemporary papers") as refused:
+    with pytest.raises(CorpusError, match="contemporary papers, of 2030 or later") as refused:
         MeasuringCorpus.open(folder)
     assert "--against services" in str(refused.value.hint)
     with Ecosystem.open(folder) as ecosystem, pytest.raises(CorpusError, match="no scientists") as refused:

@@ -53,7 +53,7 @@ def test_a_journal_that_is_damaged(home: Path) -> None:
     (home / "broken" / "journal.sqlite").write_bytes(b"no database, but long enough to look at" * 50)
     said = manyheads_command("resume", "broken", cwd=home).message
     assert "file is not a database" in said
-    assert "begin a new run, or restore it from a copy, then: manyheads resume broken" in said
+    assert "start a new run, or restore it from a copy, then: manyheads resume broken" in said
     assert "disk" not in said
     assert len(said.splitlines()) == 2
 

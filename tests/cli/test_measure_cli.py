@@ -155,7 +155,7 @@ def test_bad_input_is_named(here: Path, corpus: Path) -> None:
     mute = run_folder(here / "mute", str(corpus), None)
     cases: list[tuple[tuple[str | Path, ...], type[UserError], str]] = [
         (("nowhere.txt", "--corpus", corpus), SubjectError, "nowhere.txt"),
-        (("blank.txt", "--corpus", corpus), SubjectError, "blank.txt: no text"),
+        (("blank.txt", "--corpus", corpus), SubjectError, "blank.txt: contains no text"),
         ((mute,), SubjectError, "wrote no abstract"),
         (("idea.txt",), MeasureError, "no corpus is named"),
         ((mine, other), MeasureError, "different corpora"),

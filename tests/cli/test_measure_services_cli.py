@@ -150,7 +150,7 @@ def test_what_does_not_go_together_is_refused(scholar: Scholar, here: Path) -> N
     cases: list[tuple[tuple[str, ...], type[UserError], str]] = [
         (("run", "other"), MeasureError, "the runs ask different services"),
         (("run", "--set", "literature.before=bound"), ConfigError, "literature.before: without a corpus"),
-        (("run", "--set", "literature.before=soon"), ConfigError, "'soon' is no date"),
+        (("run", "--set", "literature.before=soon"), ConfigError, "'soon' is not a date"),
         (("run", "--set", "literature.cascade=[local]"), ConfigError, "there is no corpus"),
     ]
     for arguments, kind, said in cases:

@@ -325,9 +325,9 @@ def test_a_look_up_is_told_with_what_came_of_it(event: Searched, line: str) -> N
 
 
 def test_stages_that_are_held_again_are_counted_as_they_stand() -> None:
-    again = Stage(stage="idea", title="Idea generation, anew", number=3, total=6)
+    again = Stage(stage="idea", title="Idea generation, again", number=3, total=6)
     said = STORY[7].model_copy(update={"stage": "idea"})
     text, view = scrolled(again, asked("idea", 3, "Scientist9"), said, turns=2)
-    assert "3/6 Idea generation, anew" in text
+    assert "3/6 Idea generation, again" in text
     assert "── turn 3 ──" in text
-    assert "3/6 Idea generation, anew  turn 3\n" in view
+    assert "3/6 Idea generation, again  turn 3\n" in view

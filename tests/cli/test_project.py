@@ -110,7 +110,7 @@ def test_the_notebook_runs_from_top_to_bottom(project: Path, tmp_path: Path) -> 
         for number, text in enumerate(cells(notebook, "code")):
             asyncio.run(run(compile(text, f"cell {number}", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)))
     assert names["run"].finished
-    assert len(list((copy / "runs").glob("*-my"))) == 2
+    assert len(list((copy / "runs").glob("*-my*"))) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)

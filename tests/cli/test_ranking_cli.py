@@ -126,7 +126,7 @@ def test_a_judge_that_ranks_too_few_ideas_ends_in_words(home: Path) -> None:
     with LLM(answers={"ranking": order}) as llm:
         flags = ("--target", "target.md", "--orders", "3", *served_by(llm))
         done = manyheads_command("ranking", "judge", *IDEAS, *flags, cwd=home)
-    assert "no order has led to a ranking, of 3" in done.message
+    assert "none of the 3 orders has a valid ranking" in done.message
     assert "manyheads resume" in done.message
     assert llm.calls == 3 + 3 * 3
 

@@ -77,7 +77,7 @@ def test_ratings_are_held_against_scores(made: Done, home: Path) -> None:
     assert "6 texts, 2 raters, ratings per text: 2" in done.out
     assert "on against novelty, n = 6" in done.out
     assert "Pearson r   1.00" in done.out
-    assert "So few texts" in done.out
+    assert "few texts" in done.out
     assert (home / "agreement.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -126,7 +126,7 @@ def test_any_criteria_and_scale_are_read_and_stated(tmp_path: Path) -> None:
     scaled = CliRunner().invoke(app, [*arguments, "--scale", "0-100", "--json"]).stdout
     assert json.loads(scaled)["scale"] == [0, 100]
     off = CliRunner().invoke(app, [*arguments, "--scale", "0-50"])
-    assert "own.csv:2: column clarity: '80,5' is no number from 0 to 50" in mistake(off).message
+    assert "own.csv:2: column clarity: '80,5' is not a number from 0 to 50" in mistake(off).message
     assert "--scale 0-100" in str(mistake(CliRunner().invoke(app, [*arguments, "--scale", "5"])).hint)
 
 

@@ -56,7 +56,7 @@ def test_a_text_that_fails_does_not_keep_the_others(home: Path, llm: LLM) -> Non
     done = manyheads_command("review", "owls.md", "bats.txt", *served_by(llm), cwd=home)
     assert done.code == 5
     assert "3 of 3 reviews failed" in done.err
-    assert "manyheads resume runs/" in done.err
+    assert "manyheads resume" not in done.err
     assert "1 of 2 texts have no review" in done.err
     assert "bats.txt" in done.out
     assert "Traceback" not in done.err
@@ -84,13 +84,15 @@ def test_the_same_reviews_go_on_with_what_has_failed(home: Path, llm: LLM) -> No
     llm.faults.append(Fault("status", times=None, when=lambda request: "owls" in request.asking, status=403))
     command = ("review", "owls.md", "bats.txt", "--repeats", "2", *served_by(llm))
     assert manyheads_command(*command, cwd=home).code == 5
-    folders, before = set((home / "runs").glob("*-review-*")), llm.calls
+    [finished], before = (home / "runs").glob("*-review-*"), llm.calls
     llm.faults.clear()
     done = manyheads_command(*command, cwd=home)
     assert (done.code, done.err) == (0, "")
     assert llm.calls - before == 2
     assert done.out.index("Owls for planning") < done.out.index("bats"), "in the order of the command"
-    assert set((home / "runs").glob("*/")) == folders
+    folders = set((home / "runs").glob("*/"))
+    assert len(folders) == 2
+    assert finished in folders
     assert manyheads_command(*command, cwd=home).code == 0, "all were finished: they are done anew"
     assert len(set((home / "runs").glob("*/"))) == 4
 

@@ -47,7 +47,7 @@ def test_a_run_leaves_a_folder_that_can_be_read(host: str, finished: dict[str, D
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Run       {host}\n")
     assert done.out.rstrip().endswith(f"Report    {host}/report.html")
-    assert "no language model" in done.out
+    assert "not by a language model" in done.out
     assert {file.name for file in (home / host).iterdir()} == FILES
     result = result_of(home / host)
     assert result.keys() >= KEYS

@@ -78,7 +78,7 @@ def test_a_word_will_do_and_a_warning_says_what_to_expect(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("flags", "said"), [
     (("--background", "missing.md"), "missing.md: no such file"),
-    (("--background", "empty.md"), "empty.md: no text"),
+    (("--background", "empty.md"), "empty.md: contains no text"),
     (("--background", "two.jsonl"), "has 2 texts"),
     (("--background", "x y z", "--set", "corpus=nowhere"), "nowhere"),
     (("--background", "x y z", "--set", "literature.references=services"), "literature.references"),

@@ -81,7 +81,7 @@ def test_what_a_flag_says_stays_one_value(tmp_path: Path) -> None:
     with Scholar() as scholar:
         strange = search(tmp_path, scholar, "--before", "20'15", "--source", "semantic_scholar")
         unknown = search(tmp_path, scholar, "--source", "local]")
-    assert 'literature.before: "20\'15" is no date' in strange.message
+    assert 'literature.before: "20\'15" is not a date' in strange.message
     assert "literature.cascade.0" in unknown.message
 
 

@@ -67,7 +67,7 @@ def test_markdown_has_title_abstract_idea_and_references(home: Path) -> None:
     titles = {each["id"]: each["title"] for each in whole["evidence"]}
     references = text[text.index("## References") :]
     assert all(titles[each] in references for each in own["idea"]["references"])
-    assert "no language model" in text
+    assert "not by a language model" in text
 
 
 def test_a_review_is_shown_in_full(home: Path) -> None:

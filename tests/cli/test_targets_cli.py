@@ -61,7 +61,7 @@ def test_datasets_become_cases(tmp_path: Path) -> None:
     [(name, keys)] = read_cases(tmp_path / "cases.jsonl").items()
     assert (name, keys.keys()) == ("p9", {"background", "ranking.target"})
     again = targets(tmp_path, "old.jsonl", "new.jsonl", "--least", "1")
-    assert "cases.jsonl: is there already" in again.message
+    assert "cases.jsonl: already exists" in again.message
 
 
 def test_a_corpus_becomes_cases_of_what_stands_near(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_corpus_becomes_cases_of_what_stands_near(tmp_path: Path) -> None:
         tmp_path, "--corpus", "sample", "--embedding", "lexical", "--count", "3", "--after", "2022"
     )
     assert done.code == 0, done.err
-    assert all(" (2023): 20 of the past papers nearest to it" in case["about"] for case in cases(tmp_path))
+    assert all(" (2023): 20 of the most similar past papers" in case["about"] for case in cases(tmp_path))
 
 
 def test_papers_are_asked_for_with_their_references(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_source_that_is_down_never_means_no_references(tmp_path: Path) -> None
         beside = targets(tmp_path, "--paper", "Tactile a", *first, **services)
     assert "503" in alone.err
     assert alone.code == 4
-    assert "too few references came, but some sources failed: semantic_scholar" in beside.err
+    assert "some sources failed: semantic_scholar" in beside.err
     assert beside.code == 4
     assert not (tmp_path / "cases.jsonl").exists()
 
@@ -126,7 +126,7 @@ def test_a_paper_that_nobody_knows_is_named(tmp_path: Path) -> None:
         done = targets(
             tmp_path, "--paper", "Nowhere", "--source", "semantic_scholar", semantic_scholar=scholar.url
         )
-    assert "Nowhere: no source knows such a paper" in done.err
+    assert "Nowhere: no source has this paper" in done.err
     assert done.code == 2
 
 
@@ -137,7 +137,7 @@ def test_a_paper_that_nobody_knows_is_named(tmp_path: Path) -> None:
         (("a.jsonl", "--corpus", "sample"), "name datasets, or --corpus, or --paper"),
         (("a.jsonl", "--least", "30"), "is more than --most"),
         (("nowhere.jsonl",), "no such file or folder"),
-        (("nowhere.jsonl", "--out", "nowhere/cases.jsonl"), "nowhere/cases.jsonl: nowhere is no folder"),
+        (("nowhere.jsonl", "--out", "nowhere/cases.jsonl"), "nowhere/cases.jsonl: nowhere is not a folder"),
         (("s2:water",), "a search has no references"),
         (("--corpus", "nowhere"), "nowhere"),
     ],

@@ -131,7 +131,7 @@ async def test_it_serves_as_a_society_of_mind(llm: LLM, tmp_path: Path) -> None:
 
 
 async def test_a_reset_begins_anew(llm: LLM, tmp_path: Path) -> None:
-    llm.faults.append(Fault("status", times=1, status=404))
+    llm.faults.append(Fault("status", times=1, status=404, when=lambda request: llm.calls > 1))
     made = team(llm, tmp_path)
     with pytest.raises(ModelError):
         await made.run(task=TOPIC)

@@ -220,7 +220,7 @@ async def test_each_message_is_an_abstract_of_the_background(made: Made, llm: LL
 async def test_abstracts_that_were_asked_again_in_another_order_are_another_background(
     made: Made, llm: LLM
 ) -> None:
-    llm.faults.append(Fault("status", times=1, status=403))
+    llm.faults.append(Fault("status", times=1, status=403, when=lambda request: llm.calls > 1))
     team = made("rebuttal")
     with pytest.raises(ModelError):
         await team.run(["Owls.", "Bats."])

@@ -70,7 +70,7 @@ async def test_versions_stand_with_what_was_said_of_them(run: Play, llm: LLM, tm
     assert all(one["verdict"]["reasoning"] in page for one in rounds[1:])
     assert re.search(r"plan best <del>at night</del>\s*<ins>by growing ears</ins>", page)
     assert page.count('<span class="chip chosen">final</span>') == 1
-    assert "It stopped: no significant improvement was found any more." in page
+    assert "Stopped: no further significant improvement." in page
     assert "Scientists" not in page
 
 
@@ -124,7 +124,7 @@ async def test_ten_revisions_stand_in_one_page(run: Play, llm: LLM, tmp_path: Pa
         said = beside[: beside.index("</aside>")]
         assert all(point in said for name in POINTS for point in one["review"][name])
         assert not one["verdict"] or one["verdict"]["reasoning"] in said
-    assert "it had not come to rest" in page
+    assert "reached without convergence" in page
 
 
 async def test_an_unfinished_run_shows_how_far_it_came(run: Play, llm: LLM, tmp_path: Path) -> None:
@@ -154,17 +154,17 @@ async def test_where_nobody_judged_nothing_is_said_to_be_no_better(
 ) -> None:
     played = await run(sets, "rebuttal.fixed_iters=1")
     assert played.result["rebuttal"]["improvements"] is None
-    assert "found better" not in dict(essence(played.run))["Rebuttal"]
+    assert "judged better" not in dict(essence(played.run))["Rebuttal"]
     assert "Found better" not in page_of(tmp_path / "run")
 
 
-async def test_a_run_that_fails_before_its_first_idea_still_has_a_page(
+async def test_a_run_that_fails_before_its_first_idea_leaves_no_folder(
     run: Play, llm: LLM, tmp_path: Path
 ) -> None:
     llm.faults.append(Fault("status", status=403, times=None))
     with pytest.raises(ModelError):
         await run()
-    assert "No idea has been put forward in this run yet." in page_of(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 async def test_the_review_of_an_idea_that_was_given_is_shown_before_the_end(
@@ -189,7 +189,9 @@ async def test_the_last_lines(run: Play, llm: LLM, tmp_path: Path) -> None:
     assert without["Hypothesis"] == played.result["idea"]["hypothesis"]
     assert "Hypothesis" not in told
     assert told["Abstract"] == played.result["abstract"]["text"]
-    assert told["Rebuttal"].startswith("1 revision for novelty, 0 found better; the end: no significant")
+    assert told["Rebuttal"].startswith(
+        "1 revision for novelty, 0 judged better; stopped: no further significant"
+    )
     assert told["Title"] in closing_lines(tmp_path / "run")
 
 

@@ -356,7 +356,7 @@ def test_a_budget_counts_what_was_paid_for_runs_that_are_no_more(tmp_path: Path)
     [
         (["calls"], "not a limit"),
         (["call=3"], "did you mean calls?"),
-        (["calls=3", "calls=4"], "calls is limited twice"),
+        (["calls=3", "calls=4"], "calls is set twice"),
         (["calls=0"], "greater than 0"),
         (["minutes=soon"], "not a number"),
         (["minutes=-1"], "greater than 0"),

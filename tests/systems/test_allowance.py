@@ -237,7 +237,7 @@ def result(**spent: object) -> str:
 @pytest.mark.parametrize(
     ("files", "says", "hint"),
     [
-        ({}, "no run folder", "runs/<time>-<name>"),
+        ({}, "not a run folder", "runs/<time>-<name>"),
         ({"config.yaml": ""}, "not a finished run", "manyheads resume"),
         ({"result.json": "{"}, "not valid JSON", None),
         ({"result.json": "[]"}, "not a JSON object", None),

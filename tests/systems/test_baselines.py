@@ -283,7 +283,7 @@ async def test_tokens_end_rounds_and_turns(run: Play, system: str) -> None:
         ("self-reflection", ("topic=",), "self-reflection: needs the input topic"),
         ("discussion", ("topic=",), "discussion: needs the input topic"),
         ("single", ("topic=", "baseline.tokens=9"), "single: needs the input topic"),
-        ("single", (), "single: needs a limit in tokens"),
+        ("single", (), "single: needs a token limit"),
     ],
 )
 async def test_what_is_missing_is_said_before_anything_is_asked(

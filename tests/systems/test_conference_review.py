@@ -165,7 +165,8 @@ async def test_where_all_reviews_fail_none_is_kept(review: Play, llm: LLM, tmp_p
     with pytest.raises(ModelError, match="3 of 3 reviews failed") as stopped:
         await review()
     assert "kept" not in str(stopped.value)
-    assert str(stopped.value).count(f"manyheads resume {tmp_path / 'run'}") == 1
+    assert "manyheads resume" not in str(stopped.value)
+    assert not (tmp_path / "run").exists()
 
 
 async def test_a_reply_that_stays_invalid_is_a_failed_review(review: Play, llm: LLM) -> None:

@@ -127,7 +127,7 @@ def test_a_version_that_there_is_not_is_not_another_one(tmp_path: Path) -> None:
     [
         ({"target": "nowhere.md", "ideas": ["Owls."]}, r"nowhere\.md: no such file"),
         ({"target": "Dogs.", "ideas": ["runs/nowhere"]}, r"runs/nowhere: no such file"),
-        ({"target": " ", "ideas": ["Owls."]}, "the target: a text of nothing but blanks"),
+        ({"target": " ", "ideas": ["Owls."]}, "the target: the text is blank"),
     ],
 )
 def test_what_is_not_there(ranking: dict[str, Any], said: str) -> None:
@@ -137,7 +137,7 @@ def test_what_is_not_there(ranking: dict[str, Any], said: str) -> None:
 
 
 def test_folders_that_are_no_finished_runs(tmp_path: Path) -> None:
-    with pytest.raises(SubjectError, match="no run folder"):
+    with pytest.raises(SubjectError, match="not a run folder"):
         read_idea(str(tmp_path))
     (tmp_path / "config.yaml").write_text("system: rebuttal\n", encoding="utf-8")
     with pytest.raises(SubjectError, match="not a finished run"):

@@ -135,7 +135,7 @@ async def test_where_all_orders_fail_there_is_no_result(judged: Play) -> None:
     def one_alone(request: Request) -> list[dict[str, int]]:
         return [{"idea": 1, **dict.fromkeys(CRITERIA, 1)}] * 2
 
-    with pytest.raises(ModelError, match="no order has led to a comparison, of 12"):
+    with pytest.raises(ModelError, match="none of the 12 orders has a valid comparison"):
         await versus(judged, places=one_alone)
 
 

@@ -245,7 +245,7 @@ async def test_points_that_cannot_be_mended_are_set_apart(run: Play, llm: LLM) -
     llm.faults.append(Fault("prose", None, lambda request: request.title == "Mending"))
     played = await run(weaknesses=[point("Stays.", ("Section 1", ""))])
     assert "Stays." in played.result["review"]["text"].split("## Not verified")[1]
-    assert any("could not be mended" in line for line in played.result["warnings"])
+    assert any("could not be corrected" in line for line in played.result["warnings"])
     assert played.result["partial"] == ""
 
 

@@ -27,8 +27,8 @@ def test_tasks_of_a_switched_off_stage_are_not_needed(tmp_path: Path) -> None:
     assert misfits(validate({}), roles) == []
     held = validate({"self_review": {"enabled": True}})
     assert misfits(held, roles) == [
-        "role leader: virsci needs a task 'self_review', which the card lacks",
-        "role leader: virsci needs a task 'rework', which the card lacks",
+        "role leader: virsci needs a task 'self_review', but the card has none",
+        "role leader: virsci needs a task 'rework', but the card has none",
     ]
 
 

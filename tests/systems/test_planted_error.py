@@ -367,5 +367,5 @@ async def test_what_cannot_be_judged_is_refused(llm: LLM, tmp_path: Path) -> Non
     with pytest.raises(SubjectError, match=r"owls\.md, which is not in"):
         await play(config, tmp_path / "run", llm)
     config = config_for(llm, "system=planted-error", f"inputs.reviews=[{other}]")
-    with pytest.raises(ConfigError, match="no key"):
+    with pytest.raises(ConfigError, match="needs the key"):
         await play(config, tmp_path / "run", llm)

@@ -164,7 +164,7 @@ async def test_all_is_asked_at_once_and_each_judge_stands_alone(rank: Play, llm:
         name: f"ranks the target 2 of 4, shown in place {place}" for name, place in told.items()
     }
     assert {each.reasoning for each in ranks} == {"It is Dogs."}
-    assert last.outcome.startswith("is 0.33, the share of 3 that rank above the target")
+    assert last.outcome.startswith("is 0.33, the share of 3 ideas ranked above the target")
 
 
 async def test_each_text_is_condensed_once_and_alone(rank: Play) -> None:
@@ -284,7 +284,7 @@ async def test_an_order_that_leads_to_no_ranking_is_counted_and_not_guessed(rank
     assert found["inference_cost"] == 8
     assert any(
         warning.startswith(
-            f"order {number} of 4 failed and is left out of S, the target stood in place 1; manyheads resume"
+            f"order {number} of 4 failed and is left out of S, the target was shown in place 1; manyheads resume"
         )
         for warning in found["warnings"]
     )
@@ -310,7 +310,7 @@ def _calls(usage: Mapping[str, Any]) -> tuple[int, int, int]:
 
 async def test_where_all_orders_fail_there_is_no_result(rank: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers["ranking"] = lambda request: liked(request)[:-1]
-    with pytest.raises(ModelError, match="no order has led to a ranking, of 4") as stopped:
+    with pytest.raises(ModelError, match="none of the 4 orders has a valid ranking") as stopped:
         await rank("attempts=1")
     assert str(tmp_path / "run") in str(stopped.value)
     assert unfinished(tmp_path / "run")
@@ -349,7 +349,7 @@ async def test_a_budget_that_is_spent_ends_the_run_and_can_be_raised(rank: Play,
 
 async def test_ideas_that_do_not_fit_the_context_are_refused_and_never_cut(rank: Play, llm: LLM) -> None:
     long = [f"{text} " + "An owl is a bird. " * 400 for text in (OWLS, BATS, CATS)]
-    with pytest.raises(ConfigError, match="does not fit test, whose context is 4,000"):
+    with pytest.raises(ConfigError, match="does not fit test with a context of 4,000"):
         await rank("models.default.context=4000", ideas=long)
     assert not any(request.title == "Ranking" for request in llm.requests)
 
@@ -360,12 +360,12 @@ async def test_only_fields_that_all_tell_are_shown(rank: Play, llm: LLM) -> None
     assert played.result["shown_fields"] == [name for name in FIELDS if name != "objective"]
     assert not any("Objective" in text for each in judged(played) for text in texts(each))
     assert "objective" not in played.result["target"]["fields"]
-    assert played.result["warnings"] == ["objective is shown of no idea, as the target tells none"]
+    assert played.result["warnings"] == ["objective is hidden from the judge because the target has none"]
     apart = await rank("ranking.align=false", folder="apart")
     assert sum("Objective" in text for text in texts(judged(apart)[-1])) == 3
     assert apart.result["shown_fields"] == list(FIELDS)
     assert apart.result["warnings"] == [
-        "objective is shown, though the target tells none: a judge can tell ideas apart by that"
+        "objective is shown although the target has none: a judge can tell ideas apart by that"
     ]
 
 
@@ -400,10 +400,10 @@ async def test_a_target_that_is_known_by_its_length_is_told(rank: Play) -> None:
     long = "Dogs find mines by smell, and nobody knows how far away a mine may lie, nor how deep it may be."
     [warning] = (await rank(target=long)).result["warnings"]
     assert re.match(
-        r"the target is shown in \d+ words, the ideas in \d+ to \d+: a judge can tell it", warning
+        r"the target is shown in \d+ words, the ideas in \d+ to \d+: a judge can recognise it", warning
     )
     assert (await rank(ideas=(OWLS, long), folder="mixed")).result["warnings"] == [
-        "3 ideas, the target among them, do not stand in each place equally often in 4 orders; "
+        "3 ideas (with the target) are not in each place equally often in 4 orders; "
         "--set ranking.orders=6 balances them"
     ]
 
@@ -413,7 +413,7 @@ async def test_of_many_ideas_a_warning_names_a_few(rank: Play, llm: LLM) -> None
     llm.answers["objective"] = lambda request: "An aim." if DOGS in request.asking else "NONE"
     found = (await rank("ranking.orders=8", ideas=[f"Owl {n} plans ahead." for n in range(1, 8)])).result
     assert found["warnings"] == [
-        "objective is shown of no idea, as idea 1, idea 2, idea 3, idea 4 and 3 more tell none"
+        "objective is hidden from the judge because idea 1, idea 2, idea 3, idea 4 and 3 more have none"
     ]
 
 
@@ -432,9 +432,9 @@ async def test_ideas_without_a_field_in_common_are_not_ranked_by_their_titles(ra
         llm.answers[name] = lambda request, dogs=number == 0: (
             "It." if (DOGS in request.asking) == dogs else "NONE"
         )
-    with pytest.raises(ConfigError, match="no field of a proposal is told") as stopped:
+    with pytest.raises(ConfigError, match="no field of a proposal in common") as stopped:
         await rank()
-    assert "the target tells title, problem" in str(stopped.value)
+    assert "the target has title, problem" in str(stopped.value)
     assert "ranking.align=false" in str(stopped.value)
     llm.answers.update(dict.fromkeys(FIELDS[1:], "NONE"))
     with pytest.raises(ModelError, match="Every field but the title is NONE"):
@@ -449,7 +449,7 @@ async def test_as_in_the_paper_the_target_alone_is_condensed(rank: Play, tmp_pat
     assert sorted(text.startswith("Title: ") for text in shown) == [False, True, True]
     assert BATS in shown
     [warning] = played.result["warnings"]
-    assert warning.startswith("not in the form of a proposal, as the others are: idea 2;")
+    assert warning.startswith("not in the form of a proposal, unlike the others: idea 2;")
     assert [each["text"] for each in played.result["ideas"]] == [None, BATS]
 
 
@@ -466,7 +466,7 @@ async def test_versions_of_ideas_by_their_round(rank: Play, tmp_path: Path) -> N
     ]
     assert found["settled"] == 0.5
     assert [each["fields"]["method"] for each in found["ideas"]] == ["Owls 1", "Bats 1", CATS]
-    assert found["warnings"] == ["idea 3 was never revised: it stands as it is whatever ranking.round says"]
+    assert found["warnings"] == ["idea 3 was never revised: ranking.round has no effect on it"]
     final = (await rank("ranking.orders=3", ideas=runs, folder="final")).result
     assert ([each["round"] for each in final["ideas"]], final["settled"]) == ([2, 1], 1.0)
 
@@ -482,7 +482,7 @@ async def test_of_a_single_order_no_bias_is_told(rank: Play) -> None:
     found = (await rank("ranking.orders=1", ideas=(f"{OWLS} They do.",))).result
     assert (found["s"], found["s_interval"]) == (1.0, None)
     assert [found[key] for key in ("position_bias", "position_p", "consistency", "by_place")] == [None] * 4
-    assert found["warnings"] == ["a single order: what the place of an idea does to its rank cannot be told"]
+    assert found["warnings"] == ["a single order: the effect of an idea's place on its rank is unknown"]
 
 
 @pytest.mark.slow
@@ -560,11 +560,11 @@ async def test_both_hosts_give_the_same_result(rank: Play, tmp_path: Path) -> No
     [
         (("ranking.target=null",), ConfigError, "ranking: needs the input target"),
         (("ranking.ideas=[]",), ConfigError, "ranking: needs the input ideas"),
-        (("ranking.indicator=charm",), ConfigError, r"ranking\.indicator 'charm': nothing tells its traits"),
+        (("ranking.indicator=charm",), ConfigError, r"ranking\.indicator 'charm' has no traits"),
         (
             ("rebuttal.indicator=charm",),
             ConfigError,
-            r"ranking\.improved\.indicator 'charm': nothing tells its traits",
+            r"ranking\.improved\.indicator 'charm' has no traits",
         ),
         (("ranking.ideas=[nowhere.md]",), SubjectError, r"nowhere\.md: no such file"),
         (("ranking.target=./nowhere",), SubjectError, r"nowhere: no such file"),

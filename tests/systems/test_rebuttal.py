@@ -331,7 +331,7 @@ async def test_a_background_may_move(run: Play, works: Path, llm: LLM, tmp_path:
 
 async def test_an_indicator_without_traits_is_refused(run: Play, llm: LLM, tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match=r"'elegance': nothing tells its traits; there are feasibility, novelty"
+        ConfigError, match=r"'elegance' has no traits; known indicators: feasibility, novelty"
     ):
         await run("rebuttal.indicator=elegance")
     assert llm.calls == 0
@@ -345,9 +345,11 @@ async def test_an_indicator_whose_file_tells_nothing_is_no_choice(
     folder.mkdir(parents=True)
     (folder / "charm.md.j2").write_text("{# To be written. #}\n", encoding="utf-8")
     (folder / "elegance.md.j2").write_text("- few parts\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"there are elegance, feasibility, novelty; give") as stopped:
+    with pytest.raises(
+        ConfigError, match=r"known indicators: elegance, feasibility, novelty; give"
+    ) as stopped:
         await run("rebuttal.indicator=charm", f"paths=[{tmp_path / 'mine'}]")
-    assert "'charm': nothing tells its traits" in str(stopped.value)
+    assert "'charm' has no traits" in str(stopped.value)
     assert f"or fill {folder / 'charm.md.j2'}" in str(stopped.value)
     assert llm.calls == 0
 
@@ -422,7 +424,7 @@ async def test_references_that_no_corpus_knows_are_shown_by_title_and_told(run: 
     [revision] = played.asked("Improving the idea")
     assert "<paper>\nTitle: Owls at night\n</paper>" in revision.asking
     [warning] = played.result["warnings"]
-    assert "1 of 1 papers are known by title alone" in warning
+    assert "1 of 1 papers have a title but no abstract" in warning
 
 
 async def test_papers_without_an_abstract_are_told(run: Play, tmp_path: Path) -> None:
@@ -430,7 +432,7 @@ async def test_papers_without_an_abstract_are_told(run: Play, tmp_path: Path) ->
     rewrite(tmp_path / "papers.csv", papers)
     played = await run(f"background={tmp_path / 'papers.csv'}", improved=False)
     [warning] = played.result["warnings"]
-    assert "1 of its entries cannot be read as a paper with an abstract" in warning
+    assert "1 entries are not papers with an abstract" in warning
     assert warning.endswith(": 2: no abstract")
     assert played.result["background"]["left_out"] == 1
 

@@ -278,7 +278,7 @@ async def test_without_an_entity_those_of_the_database_are_taken(run: Play) -> N
         "scipip.path=A", ALL, "inputs.background=Which skin tones do optical sensors miss?", entities=[]
     )
     assert "Synonyms" not in titles(played)
-    assert any("no entity was named" in warning for warning in played.result["warnings"])
+    assert any("the model named no entity" in warning for warning in played.result["warnings"])
     assert channels(played, "skin tones")
 
 

@@ -180,7 +180,7 @@ async def test_discards_are_bounded_and_then_the_abstract_stands(run: Run, disca
     assert not review["passed"]
     assert (len(review["discarded"]), len(review["reviews"])) == (discards, reviews)
     [warning] = played.result["warnings"]
-    assert warning.startswith("the abstract stands although it is too close to published work (100 of 100")
+    assert warning.startswith("the abstract is kept although it is too close to published work (100 of 100")
     assert f"max_discards is {discards}" in warning
     assert len(played.asked("Finding an idea")) == 3 * (discards + 1)
 

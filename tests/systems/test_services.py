@@ -187,7 +187,7 @@ async def test_a_source_that_fails_marks_the_result(run: Run, scholar: Scholar):
     played = await run("literature.cascade=[semantic_scholar, local]", "topic=Robust retrieval")
     assert played.result["degraded"] == ["semantic_scholar"]
     [warning] = [text for text in played.result["warnings"] if "semantic_scholar" in text]
-    assert "could not be asked" in warning
+    assert "failed for some queries" in warning
     assert warning in [event.message for event in played.of(Warned)]
     assert "<paper>" in played.asked("Finding an idea")[0].asking
     page = (played.folder / "report.html").read_text(encoding="utf-8")

@@ -167,6 +167,7 @@ class Runs(Generic[S]):
         self.state = state.model_copy(update={"system": team.system})
         self._kind, self._settings, self._paused = host, settings or {}, False
         self._host: ClientHost[Any] | None = None
+        self._refused: str | None = None
 
     @property
     def folder(self) -> Path | None:
@@ -253,11 +254,11 @@ class Runs(Generic[S]):
                 note = Judged(subject="the task", outcome=told)
             given = given[-1:]
         asked = tuple(each.text for each in given)
-        if state.folder is None or state.finished or asked not in ((), state.asked):
+        if state.folder in (None, self._refused) or state.finished or asked not in ((), state.asked):
             _need(system, config, asked)
             folder = new_folder(config, self.out).absolute()
             state.folder, state.asked, state.finished = str(folder), asked, False
-        folder = Path(state.folder)
+        folder = Path(state.folder or "")
         begun = self._reopen(folder)
         run = begun or system.with_inputs(config, state.asked, folder)
         return self._events(Session(run, folder), state, None if begun else note)
@@ -277,14 +278,18 @@ class Runs(Generic[S]):
     async def _events(
         self, session: Session, state: S, note: Judged | None
     ) -> AsyncGenerator[AnyEvent, None]:
-        async with aclosing(session.events(self._make_host)) as events:
-            async for event in events:
-                if isinstance(event, Result):
-                    state.finished = True
-                yield event
-                if note:  # behind the first
-                    yield note
-                    note = None
+        try:
+            async with aclosing(session.events(self._make_host)) as events:
+                async for event in events:
+                    if isinstance(event, Result):
+                        state.finished = True
+                    yield event
+                    if note:  # behind the first
+                        yield note
+                        note = None
+        finally:
+            if not session.folder.is_dir():  # a run that was refused from the start leaves none
+                self._refused = state.folder
 
     @asynccontextmanager
     async def served(self) -> AsyncGenerator[ServedModel[Any]]:

@@ -193,7 +193,7 @@ async def test_a_corpus_gives_contemporary_papers_with_the_nearest_past_ones(eco
     assert {paper.year for paper in known.values()} == {2016, 2017}
     assert found.fit == len(by_id) == 14
     assert {len(case.background) for case in found.cases} == {4}
-    assert all("4 of the past papers nearest to it" in case.about for case in found.cases)
+    assert all("4 of the most similar past papers" in case.about for case in found.cases)
     assert all(case.target.split("\n\n")[0] not in "".join(case.background) for case in found.cases)
     assert not any(text.endswith("\n\n") for case in found.cases for text in case.background)
 

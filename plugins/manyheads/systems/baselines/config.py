@@ -69,7 +69,7 @@ class BaselineConfig(Section):
 def resolve(config: RunConfig) -> RunConfig:
     """The config with `like` resolved to tokens.
 
-    The run folder has the resolved config: a resumed run keeps its number, whatever happens to the other run.
+    The run folder stores the resolved config, so a resumed run keeps its limit even if the other run changes.
 
     Raises:
         ConfigError: the other run cannot be read, is not finished, or counted no tokens.
@@ -83,18 +83,21 @@ def resolve(config: RunConfig) -> RunConfig:
     except SubjectError as error:
         raise ConfigError(f"{key}: {error.message}", hint=error.hint) from error
     if tokens <= 0:
-        raise ConfigError(f"{key}: {run}: its models counted no tokens", hint="give a number: --set tokens=N")
+        raise ConfigError(
+            f"{key}: {run} counted no tokens",
+            hint=f"name another run, or set a number: --set {key}=null --set {config.system}.tokens=N",
+        )
     return config.model_copy(
         update={"settings": settings.model_copy(update={"like": Like(run=run, tokens=tokens)})}
     )
 
 
 def held_to_tokens(config: RunConfig) -> RunConfig:
-    """`resolve`; raises `ConfigError` also without any limit in tokens."""
+    """Like `resolve`, but raises `ConfigError` if there is no limit in tokens."""
     config = resolve(config)
     if config.settings.allowed is None:
         raise ConfigError(
-            f"{config.system}: needs a limit in tokens",
-            hint=f"--set {config.system}.like=RUN, a finished run of the same cost, or --set {config.system}.tokens=N",
+            f"{config.system}: needs a token limit",
+            hint=f"--set {config.system}.like=RUN (a finished run, for the same tokens) or --set {config.system}.tokens=N",
         )
     return config

@@ -50,20 +50,19 @@ class IdeaComparisonConfig(JudgeConfig):
     """How ideas are compared (SciPIP, App. A.1)."""
 
     ways: int = Field(default=2, ge=2, le=8)
-    """Ideas that are compared at a time: 2 or 5 in the paper."""
+    """Ideas per comparison: 2 or 5 in the paper."""
     orders: int | None = Field(default=None, ge=1)
-    """In how many orders the judge is shown the same ideas; as many as there are at a time when left out, so that each stands in
-    each place once."""
+    """Number of orders in which the judge sees the same ideas. Default: `ways`, so that each idea is in each place once."""
     bouts: int | None = Field(default=None, ge=1)
-    """Comparisons, drawn by the run's seed. When left out, of two at a time all pairs of different contenders, of more as many as
-    there are ideas."""
+    """Number of comparisons, drawn with the run's seed. Default: all pairs of different contenders if `ways` is 2, else one per
+    idea."""
 
 
 RIVAL = Slot(None, file=True, metavar="RUN|FILE|TEXT", hint=f"--set 'inputs.rivals=[…]', each {KINDS}")
 
 
 class ComparisonInputs(IdeasInputs):
-    """Ideas, and others that they are held against; without these, the ideas of each run are held against those of the others."""
+    """Ideas, and optional rivals. Without rivals, the ideas of each run are compared with those of the other runs."""
 
     in_full = frozenset({"ideas", "rivals"})
 
@@ -73,7 +72,7 @@ class ComparisonInputs(IdeasInputs):
     @model_validator(mode="after")
     def _no_idea_against_itself(self) -> "ComparisonInputs":
         if set(self.ideas) & set(self.rivals):
-            raise ValueError("rivals: one is among the ideas too")
+            raise ValueError("rivals: one of them is also among the ideas")
         return self
 
 
@@ -81,7 +80,7 @@ ComparisonRun = Run[ComparisonResult, IdeaComparisonConfig, "list[Contestant]"]
 
 
 def read(config: RunConfig) -> list[Contestant]:
-    """The ideas, then the rivals. Raises `SubjectError` where one cannot be read."""
+    """The ideas, then the rivals. Raises `SubjectError` if one cannot be read."""
     inputs: ComparisonInputs = config.inputs
     ours, rivals = entries_of(inputs.ideas), entries_of(inputs.rivals)
     alone = Counter(each.source for each in ours)
@@ -99,10 +98,10 @@ def read(config: RunConfig) -> list[Contestant]:
 def drawn(
     ideas: Sequence[Contestant], config: IdeaComparisonConfig, rng: random.Random
 ) -> list[tuple[int, ...]]:
-    """The ideas' numbers of each comparison; each idea takes part about as often as any other of its contender.
+    """The ideas' numbers of each comparison; ideas of a contender take part about equally often.
 
     Raises:
-        ConfigError: fewer ideas than are compared at a time, or all of one contender.
+        ConfigError: fewer ideas than `ways`, or all of one contender.
     """
     contenders = list(dict.fromkeys(each.contender for each in ideas))
     if len(ideas) < config.ways or len(contenders) < 2:
@@ -141,10 +140,10 @@ async def compare(
     bouts: Sequence[tuple[int, ...]],
     orders: int | None,
 ) -> tuple[list[Bout], list[ReplyError]]:
-    """Each comparison in its orders, which are drawn as the ranking's are; orders that led to none are kept as failed.
+    """Each comparison in its orders, drawn as in `ranking`; failed orders are kept.
 
     Raises:
-        ModelError, BudgetError: the model was not to be had, or no order has led to a comparison.
+        ModelError, BudgetError: the model failed, the budget is spent, or no order has a valid comparison.
     """
     run, texts = bench.run, {each.number: each.whole for each in ideas}
     places = [orders_of(len(bout), orders or len(bout), run.rng) for bout in bouts]
@@ -182,7 +181,7 @@ async def compare(
 
     answers: list[Any] = await together(*(one(n, numbers) for n, numbers in enumerate(shown, 1)))
     made: list[Order] = need_all(answers)
-    need_one(failures, len(made), f"no order has led to a comparison, of {len(made)}")
+    need_one(failures, len(made), f"none of the {len(made)} orders has a valid comparison")
     left = iter(made)
     return [
         Bout(ideas=list(bout), orders=[next(left) for _ in some])
@@ -191,7 +190,7 @@ async def compare(
 
 
 def _mid(ranks: dict[str, int]) -> dict[str, float]:
-    """Ranks from 1 on without gaps; those that share one have the mean of those that they take up."""
+    """Ranks from 1 on without gaps; tied ideas get the mean of their ranks."""
     values = sorted(ranks.values())
     return {idea: values.index(rank) + (values.count(rank) + 1) / 2 for idea, rank in ranks.items()}
 
@@ -211,11 +210,11 @@ def first(order: Order, criterion: str, idea: int) -> float:
 
 
 async def comparison(run: ComparisonRun) -> None:
-    """Compare ideas in balanced orders, blind, and tell how often those of each contender win.
+    """Compare ideas blind in balanced orders, and count the wins of each contender.
 
     Raises:
-        ConfigError: there is nothing to compare.
-        ModelError, BudgetError: the model was not to be had, or no order has led to a comparison. What was answered is kept.
+        ConfigError: there are too few ideas to compare.
+        ModelError, BudgetError: the model failed, the budget is spent, or no order has a valid comparison. Answers so far are kept.
     """
     result, config, seed = run.result, run.settings, run.config.seed
     run.begin(STAGE, STAGES)
@@ -228,13 +227,11 @@ async def comparison(run: ComparisonRun) -> None:
     if failures:
         run.warn(
             STAGE,
-            f"{len(failures)} of {total} orders have no comparison and are left out, so that not every idea has stood in each "
-            f"place equally often; manyheads resume --again asks for them once more: {failures[0].message}",
+            f"{len(failures)} of {total} orders have no comparison and are left out, so not every idea was shown in each "
+            f"place equally often; manyheads resume --again repeats them: {failures[0].message}",
         )
     if (config.orders or config.ways) % config.ways:
-        run.warn(
-            STAGE, f"in {config.orders} orders, {config.ways} ideas do not stand in each place equally often"
-        )
+        run.warn(STAGE, f"in {config.orders} orders, {config.ways} ideas are not in each place equally often")
     contenders = {each.number: each.contender for each in result.ideas}
     result.standings = sorted(
         (standing(name, result.bouts, contenders, seed) for name in dict.fromkeys(contenders.values())),
@@ -256,7 +253,7 @@ async def comparison(run: ComparisonRun) -> None:
 
 
 def standing(name: str, bouts: Sequence[Bout], contenders: dict[int, str], seed: int) -> Standing:
-    """How a contender's ideas have done: of each the mean over its comparisons, of each of these the mean over its orders."""
+    """A contender's figures: the mean over orders of each comparison, then over comparisons of each idea."""
     own = [number for number, whose in contenders.items() if whose == name]
     rows = [
         (idea, bout, others)
@@ -281,14 +278,14 @@ def standing(name: str, bouts: Sequence[Bout], contenders: dict[int, str], seed:
 
 
 def names_of(result: ComparisonResult) -> dict[str, str]:
-    """What readers know contenders by: the name of the run's folder, unless another has the same."""
+    """Contenders' names for readers: the name of the run's folder, if it is unique."""
     whole = [each.contender for each in result.standings]
     short = Counter(Path(each).name for each in whole)
     return {each: name if short[name := Path(each).name] == 1 else each for each in whole}
 
 
 def essence(result: ComparisonResult) -> Iterator[tuple[str, str]]:
-    """How each contender has done overall, and what failed."""
+    """The overall figures of each contender, and failures."""
     names = names_of(result)
     for each in result.standings:
         yield (
@@ -325,7 +322,7 @@ def report(record: Record) -> View:
             ("First ranks", "first", "How often its ideas rank first in a comparison."),
             ("Mean ranks", "rank", "1 is best; ideas that share a rank get the mean of the ranks they share."),
         )
-        if result.standings and not (twos and part == "first")  # of two, the share of wins
+        if result.standings and not (twos and part == "first")  # for two, the share of wins
     ]  # fmt: skip
     names = {each.number: each.name for each in result.ideas}
     steps = [
@@ -345,14 +342,14 @@ def report(record: Record) -> View:
 
 
 def path(parts: Sequence[str]) -> tuple[str, ...]:
-    """Where a measure stands in the result: a criterion is the share of wins."""
+    """The path of a measure in the result: a criterion is the share of wins."""
     return ("wins", parts[0], "mean") if parts[0] in CRITERIA else tuple(parts)
 
 
 IDEA_COMPARISON = System(
     name="idea-comparison",
     title="Comparison of ideas",
-    about="A judge who holds ideas against each other, blind and in balanced orders, by four criteria and overall.",
+    about="A judge who compares ideas, blind and in balanced orders, by four criteria and overall.",
     config=IdeaComparisonConfig,
     inputs=ComparisonInputs,
     result=ComparisonResult,

@@ -1,4 +1,4 @@
-"""How like published ideas are those of a run: the nearest are found, a judge picks the closest and scores it 0 to 5 (SciPIP, §4.2)."""
+"""Similarity of ideas to published ones: of the nearest a judge picks the closest and scores it 0 to 5 (SciPIP, §4.2)."""
 
 import asyncio
 import random
@@ -51,15 +51,15 @@ SCALE = (0, 5)
 
 
 class IdeaMatchConfig(JudgeConfig):
-    """With what ideas are matched (SciPIP, §4.2)."""
+    """Settings of the match (SciPIP, §4.2)."""
 
     nearest: int = Field(default=10, ge=1, le=50)
-    """Published ideas, the nearest by embedding, of which the judge picks the closest."""
+    """Number of published ideas, nearest by embedding, from which the judge picks the closest."""
     period: Literal["past", "contemporary", "any"] = "any"
-    """Of which papers of the corpus these are."""
+    """The papers of the corpus to search."""
     rounds: int = Field(default=0, ge=0)
-    """Comparisons of one idea of each similarity score, for how often those of a score rank first by novelty and by feasibility
-    (Table 2); 0 for none."""
+    """Number of comparisons of one idea of each similarity score, to see how often each score ranks first by novelty and by
+    feasibility (Table 2); 0 for none."""
 
 
 MatchRun = Run[MatchResult, IdeaMatchConfig, tuple[Entry, ...]]
@@ -68,12 +68,12 @@ MatchRun = Run[MatchResult, IdeaMatchConfig, tuple[Entry, ...]]
 async def match(run: MatchRun) -> None:
     """Match each idea with the published ideas of a corpus.
 
-    The judge is shown the published ideas in an order that the run's seed draws for each idea, and their texts alone.
+    The judge sees only the texts of the published ideas, in an order drawn with the run's seed for each idea.
 
     Raises:
         ConfigError: there is no corpus.
         CorpusError, EmbeddingError: it cannot be read.
-        ModelError, BudgetError: the model was not to be had, or no idea has led to a valid answer. What was answered is kept.
+        ModelError, BudgetError: the model failed, the budget is spent, or no idea has a valid answer. Answers so far are kept.
     """
     if not isinstance(run.literature, Ecosystem):
         raise ConfigError(f"{run.config.system}: published ideas come from a corpus", hint="--set corpus=…")
@@ -115,7 +115,7 @@ async def _nearest(run: MatchRun, database: LiteratureDatabase) -> list[list[tup
     if not own:
         run.warn(
             MATCH,
-            "the corpus's records have no vectors of their main ideas: the nearest are found by the papers' abstracts",
+            "the corpus has no vectors of the papers' main ideas: the nearest are found by their abstracts",
         )
     scope = Scope(period=None if run.settings.period == "any" else run.settings.period)
     queries = [idea.whole for idea in run.result.ideas]
@@ -142,10 +142,10 @@ async def _nearest(run: MatchRun, database: LiteratureDatabase) -> list[list[tup
 async def _match(
     bench: Bench, idea: MatchedIdea, shown: Sequence[tuple[Hit, str]]
 ) -> ModelError | BudgetError | None:
-    """Fills an idea in: the closest, then its score."""
+    """Fill in an idea's closest published idea, then the score."""
     run, name, texts = bench.run, f"Judge{idea.number}", [text for _, text in shown]
     if not texts:
-        idea.failed = "the corpus holds nothing to compare it with"
+        idea.failed = "the corpus has no paper to compare it with"
         return None
     kind = closest_of(run.reply_type(JUDGE, "closest", Closest), len(texts))
     variables = {"idea": idea.whole, "published": texts}
@@ -166,14 +166,14 @@ async def _match(
 
 
 async def _compare_scores(run: MatchRun, bench: Bench) -> None:
-    """Table 2: in each round one idea of each score, drawn by the seed; how often those of a score rank first."""
+    """Table 2: each round compares one idea of each score, drawn with the seed; counts the first ranks by score."""
     result = run.result
     groups: dict[int, list[MatchedIdea]] = {}
     for idea in result.ideas:
         if idea.score is not None:
             groups.setdefault(idea.score, []).append(idea)
     if len(groups) < 2:
-        run.warn(COMPARISON, "all ideas have the same score: there is nothing to compare by score")
+        run.warn(COMPARISON, "all ideas have the same score: no comparison by score")
         return
     rng = random.Random(run.rng.random())
     bouts = [
@@ -199,7 +199,7 @@ async def _compare_scores(run: MatchRun, bench: Bench) -> None:
 
 
 def essence(result: MatchResult) -> Iterator[tuple[str, str]]:
-    """The mean score, the histogram and what has none."""
+    """The mean score, the histogram and the ideas without a score."""
     scored = len(result.ideas) - (result.failed or 0)
     yield "Similarity", f"{figure_words(result.score)} of 5, {count(scored, 'idea')} matched"
     yield "Scores", score_words(result.histogram)
@@ -213,7 +213,7 @@ def report(record: Record) -> View:
     tables = [
         score_table(
             "How many ideas have each score, 0 for unrelated to the closest published idea, 5 for nearly the same. Ideas without "
-            "a valid answer are in none of them. A low score says that no published idea of this corpus is like it, no more.",
+            "a valid answer are not counted. A low score only means that no published idea of this corpus is similar.",
             result.histogram,
             "none",
             result.failed,
@@ -261,7 +261,7 @@ def report(record: Record) -> View:
         for each in result.ideas
     ]
     return view(
-        record, "Ideas beside published ones", essence(result), tables if result.histogram else [], steps
+        record, "Ideas and published ones", essence(result), tables if result.histogram else [], steps
     )
 
 

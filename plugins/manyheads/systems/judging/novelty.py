@@ -1,4 +1,4 @@
-"""How novel ideas are: a judge looks up what is like each of them, round by round, and scores it 0 to 10 (SciPIP, §4.3, Table 17)."""
+"""Novelty of ideas: a judge searches for similar work, round by round, and scores each idea 0 to 10 (SciPIP, §4.3, Table 17)."""
 
 from collections.abc import Iterator
 
@@ -44,25 +44,25 @@ SCALE = (0, 10)
 
 
 class IdeaNoveltyConfig(JudgeConfig):
-    """How novelty is looked into (SciPIP, §4.3)."""
+    """Settings of the novelty search (SciPIP, §4.3)."""
 
     rounds: int = Field(default=4, ge=2, le=20)
-    """Rounds: in each the judge scores the idea by what its last query has found and names the next query. The first has nothing
-    to go by, and the query of the last is not looked up. The paper tells no number."""
+    """Number of rounds. In each the judge scores the idea by the results of its last query and names the next query. The first
+    round has no results, and the query of the last is not looked up. The paper gives no number."""
     results: int = Field(default=10, ge=1, le=50)
-    """Papers of each query that the judge is shown, with their abstracts."""
+    """Papers per query that the judge sees, with their abstracts."""
 
 
 NoveltyRun = Run[NoveltyResult, IdeaNoveltyConfig, tuple[Entry, ...]]
 
 
 async def novelty(run: NoveltyRun) -> None:
-    """Look for what is like each idea, and score its novelty by what was found.
+    """Search for work similar to each idea, and score its novelty by the results.
 
-    An idea has a score only where every query was answered by every source: what cannot be asked may hold the idea.
+    An idea has a score only if every source answered every query: a silent source may know the same idea.
 
     Raises:
-        ModelError, BudgetError: the model was not to be had, or no idea has led to a valid answer. What was answered is kept.
+        ModelError, BudgetError: the model failed, the budget is spent, or no idea has a valid answer. Answers so far are kept.
     """
     result, config, seed = run.result, run.settings, run.config.seed
     run.begin(STAGE, STAGES, turns=config.rounds)
@@ -89,7 +89,7 @@ async def novelty(run: NoveltyRun) -> None:
 async def _look_into(
     bench: Bench, idea: SoughtIdea, config: IdeaNoveltyConfig
 ) -> ModelError | BudgetError | None:
-    """Fills an idea in; what fails stands there in words, and is given back where it is the model's failure."""
+    """Fill in an idea. A failure is recorded there in words, and returned if it is the model's."""
     run, query, papers = bench.run, "", list[Paper]()
     rounds = list[Round]()
 
@@ -124,7 +124,7 @@ async def _look_into(
             return None
         if found is None or found.degraded:
             silent = ", ".join(found.degraded) if found else "the library"
-            idea.not_assessed = f"“{query}” was not answered by {silent}, which may know of the same idea"
+            idea.not_assessed = f"“{query}” was not answered by {silent}, which may know the same idea"
             return None
         papers = [*found.papers[: config.results]]
         rows = ({"id": each.id, "title": each.title, "year": each.year} for each in papers)
@@ -134,7 +134,7 @@ async def _look_into(
 
 
 def essence(result: NoveltyResult) -> Iterator[tuple[str, str]]:
-    """The mean score, the histogram and what was not assessed."""
+    """The mean score, the histogram and the ideas not assessed."""
     yield "Novelty", f"{figure_words(result.score)} of 10, {count(result.assessed or 0, 'idea')} assessed"
     yield "Scores", score_words(result.histogram)
     if result.not_assessed:
@@ -146,8 +146,8 @@ def report(record: Record) -> View:
     result: NoveltyResult = record.result.result
     tables = [
         score_table(
-            "How many ideas have each score: 0 is published already, 10 is unlike anything published. Ideas that were not "
-            "assessed are in none of them.",
+            "How many ideas have each score: 0 means already published, 10 unlike anything published. Ideas that were not "
+            "assessed are not counted.",
             result.histogram, "not assessed", result.not_assessed,
         ),
         Table(
@@ -173,11 +173,7 @@ def report(record: Record) -> View:
             texts=[
                 (
                     f"Round {one.number}: {one.novelty} of 10"
-                    + (
-                        f", after “{one.query}” has found {count(len(one.papers), 'paper')}"
-                        if one.query
-                        else ""
-                    ),
+                    + (f", after “{one.query}” found {count(len(one.papers), 'paper')}" if one.query else ""),
                     "\n".join([one.thought, *(f"– {title}" for title in one.papers)]),
                 )
                 for one in each.rounds
@@ -196,7 +192,7 @@ def uses_corpus(config: RunConfig) -> bool:
 IDEA_NOVELTY = System(
     name="idea-novelty",
     title="Novelty of ideas",
-    about="A judge who looks up what is like an idea, round by round, and scores its novelty from 0 to 10.",
+    about="A judge who searches for work similar to an idea, round by round, and scores its novelty from 0 to 10.",
     config=IdeaNoveltyConfig,
     inputs=IdeasInputs,
     result=NoveltyResult,

@@ -1,25 +1,25 @@
-"""What judges of ideas come to."""
+"""Results of the judges of ideas."""
 
 from manyheads.core.results import Figure, Part
 
 
 class JudgedIdea(Part):
-    """An idea as it was judged."""
+    """A judged idea."""
 
     number: int
     source: str
-    """The run or file that it was read from; empty for a text."""
+    """The run or file it was read from; empty for a text."""
     title: str
     text: str
 
     @property
     def name(self) -> str:
-        """What a reader knows it by."""
+        """Its name for readers."""
         return self.title or f"Idea {self.number}"
 
     @property
     def whole(self) -> str:
-        """As judges are shown it: neither where it is from nor its number."""
+        """The text shown to judges, without source and number."""
         return "\n\n".join(filter(None, (self.title, self.text)))
 
 
@@ -27,10 +27,10 @@ class JudgedIdea(Part):
 
 
 class Contestant(JudgedIdea):
-    """An idea that is compared."""
+    """A compared idea."""
 
     contender: str
-    """Whose it is: ideas of one contender are not held against each other where two are compared."""
+    """Its contender: pairs are never of the same contender."""
 
 
 class Order(Part):
@@ -39,53 +39,53 @@ class Order(Part):
     shown: list[int]
     """Numbers of the ideas, from the first place to the last."""
     ranks: dict[str, dict[str, float]] = {}
-    """By criterion and idea's number, 1 the best; those that share a rank have the mean of their ranks."""
+    """By criterion and idea's number, 1 the best; tied ideas have the mean of their ranks."""
     thought: str = ""
     failed: str | None = None
-    """Why there is no comparison."""
+    """The reason if there is no comparison."""
 
 
 class Bout(Part):
-    """Ideas that are compared with each other, in several orders."""
+    """Ideas compared with each other in several orders."""
 
     ideas: list[int]
     orders: list[Order] = []
 
     @property
     def whole(self) -> list[Order]:
-        """The orders that have a comparison."""
+        """The orders with a comparison."""
         return [order for order in self.orders if order.ranks]
 
 
 class Standing(Part):
-    """How a contender's ideas have done, by criterion. The values are of ideas: an interval is over ideas such as these."""
+    """A contender's figures by criterion. Values are per idea; intervals are over ideas."""
 
     contender: str
     ideas: int
     bouts: int
     wins: dict[str, Figure] = {}
-    """The share of other contenders' ideas that they rank above, a tie counting half."""
+    """The share of other contenders' ideas ranked below its ideas; a tie counts half."""
     first: dict[str, Figure] = {}
-    """How often they rank first; several that do share it."""
+    """How often its ideas rank first; ties share it."""
     rank: dict[str, Figure] = {}
     """Their mean rank."""
 
 
 class ComparisonResult(Part):
-    """The comparisons, and what they come to."""
+    """The comparisons and their figures."""
 
     ideas: list[Contestant] = []
     bouts: list[Bout] = []
     standings: list[Standing] = []
-    """The best share of wins overall first."""
+    """Sorted by overall share of wins, best first."""
     wins: dict[str, Figure] | None = None
-    """By criterion, the share of the rivals that the ideas rank above; None where there are no rivals."""
+    """By criterion, the share of rivals ranked below the ideas; None without rivals."""
     failed: int | None = None
     """Orders without a comparison."""
     ties: float | None = None
-    """Share of pairs that share a rank overall."""
+    """Share of pairs that tie overall."""
     first_place: float | None = None
-    """The share of wins overall of what stands in the first place: 0.5 where places do nothing and all have stood there."""
+    """The overall share of wins of the idea shown first: 0.5 without position bias in balanced orders."""
     inference_cost: int | None = None
 
 
@@ -97,35 +97,35 @@ class Round(Part):
 
     number: int
     query: str
-    """What was looked up before it; empty in the first."""
+    """The query looked up before it; empty in the first."""
     papers: list[str] = []
-    """Titles of what that has found."""
+    """Titles of its results."""
     novelty: int
-    """The score by then, 0 to 10."""
+    """The score in this round, 0 to 10."""
     thought: str
 
 
 class SoughtIdea(JudgedIdea):
-    """An idea whose novelty was looked into."""
+    """An idea assessed for novelty."""
 
     rounds: list[Round] = []
     novelty: int | None = None
-    """The score of the last round; None where the idea was not assessed."""
+    """The score of the last round; None if the idea was not assessed."""
     not_assessed: str | None = None
-    """Why there is no score: a source that could not be asked is no proof of novelty."""
+    """The reason for a missing score: a source that did not answer is no proof of novelty."""
 
 
 class NoveltyResult(Part):
-    """The novelty of ideas by what was found."""
+    """The novelty of ideas by search results."""
 
     ideas: list[SoughtIdea] = []
     histogram: dict[str, int] = {}
     """How many ideas have each score (SciPIP, Table 3)."""
     score: Figure | None = None
-    """The mean of those that have one."""
+    """The mean of the scores."""
     assessed: int | None = None
     not_assessed: int | None = None
-    """Ideas without a score, left out of the histogram and of the mean."""
+    """Ideas without a score, left out of the histogram and the mean."""
     inference_cost: int | None = None
 
 
@@ -143,21 +143,21 @@ class Reference(Part):
 
 
 class MatchedIdea(JudgedIdea):
-    """An idea beside the published ones nearest to it."""
+    """An idea and the published ideas nearest to it."""
 
     references: list[Reference] = []
-    """In the order in which the judge was shown them."""
+    """In the order shown to the judge."""
     closest: int | None = None
-    """The place of the one that the judge picked, from 1."""
+    """The place of the one the judge picked, from 1."""
     score: int | None = None
-    """How similar these two are, 0 to 5; None where there was no valid answer, or nothing to compare with."""
+    """Similarity to the picked idea, 0 to 5; None without a valid answer or without published ideas."""
     reasons: list[str] = []
     failed: str | None = None
-    """Why there is no score."""
+    """The reason for a missing score."""
 
 
 class ScoreStanding(Part):
-    """How often ideas of one similarity score rank first among one of each (SciPIP, Table 2)."""
+    """How often ideas of one similarity score rank first among one idea of each score (SciPIP, Table 2)."""
 
     score: int
     novelty: Figure
@@ -171,9 +171,9 @@ class MatchResult(Part):
     histogram: dict[str, int] = {}
     """How many ideas have each score (SciPIP, Table 1)."""
     score: Figure | None = None
-    """The mean of those that have one."""
+    """The mean of the scores."""
     failed: int | None = None
-    """Ideas without a score, left out of the histogram and of the mean."""
+    """Ideas without a score, left out of the histogram and the mean."""
     bouts: list[Bout] = []
     """Comparisons of ideas of different scores."""
     standings: list[ScoreStanding] = []

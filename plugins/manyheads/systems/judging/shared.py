@@ -1,4 +1,4 @@
-"""What judges of ideas share: the ideas they are given, how they are asked, and what scores come to."""
+"""Shared by judges of ideas: reading ideas, asking judges, summaries of scores, and the report."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,19 +30,19 @@ IDEAS = Slot(
 
 
 class JudgeConfig(Section):
-    """What all judges of ideas go by."""
+    """Settings of all judges of ideas."""
 
     area: Text = "computer science"
-    """The field of research in which the judge is at home."""
+    """The judge's field of research."""
 
 
 class IdeasInputs(Inputs):
-    """Ideas that are judged."""
+    """The ideas to judge."""
 
     in_full = frozenset({"ideas"})
 
     ideas: Annotated[tuple[Given, ...], IDEAS] = ()
-    """Folders of runs, whose final ideas are all taken, text files, or texts."""
+    """Folders of runs (all their final ideas), text files, or texts."""
 
     @model_validator(mode="after")
     def _each_once(self) -> "IdeasInputs":
@@ -52,7 +52,7 @@ class IdeasInputs(Inputs):
 
 
 def entries_of(named: Iterable[str]) -> tuple[Entry, ...]:
-    """All ideas that are named. Raises `SubjectError` where one cannot be read."""
+    """All named ideas. Raises `SubjectError` if one cannot be read."""
     return tuple(entry for each in named for entry in read_ideas(each))
 
 
@@ -65,24 +65,24 @@ def ideas_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def bench_of(run: Run[Any, Any, Any], area: str) -> Bench:
-    """Where judges are asked; what fails at one of them ends no other."""
+    """Asks judges; a failure of one question does not stop the others."""
     return Bench(run, Quality(area=area, indicator="", traits=""))
 
 
 def invalid(run: Run[Any, Any, Any], fault: str, **details: object) -> str:
-    """What a judge is told of an answer that breaks a rule of its task."""
+    """The message to a judge whose answer breaks a rule of its task."""
     return run.roles.prompts.render("judge/invalid.md.j2", {"fault": fault, **details}).strip()
 
 
 def need_one(failures: Sequence[ReplyError], total: int, what: str) -> None:
-    """Raises `ModelError` where all of something has failed: then there is nothing to tell."""
+    """Raises `ModelError` if all have failed."""
     if failures and len(failures) == total:
         first = failures[0]
         raise ModelError(f"{what}: {first.message}", tried=first.tried, hint=first.hint) from first
 
 
 def figure(values: Sequence[float], seed: int, within: Ends | None = None) -> Figure | None:
-    """The mean of values with its interval; None of none."""
+    """The mean of values with its interval; None without values."""
     mean = mean_of(values, seed=seed, within=within)
     return mean and Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
 
@@ -93,7 +93,7 @@ def histogram(scores: Iterable[int], least: int, most: int) -> dict[str, int]:
     return {str(score): counts[score] for score in range(most, least - 1, -1)}
 
 
-# The report, of one form for all.
+# The report, in the same form for all.
 
 
 class Table(Part):
@@ -104,37 +104,37 @@ class Table(Part):
     head: list[str]
     rows: list[list[str]] = Field(default_factory=list[list[str]])
     wordy: bool = False
-    """Whether there are texts among its cells."""
+    """Whether some cells are texts."""
 
 
 class Step(Part):
-    """Something to unfold: one idea, or one comparison, with what the judge has said."""
+    """A section to unfold: one idea or one comparison, with the judge's words."""
 
     title: str
     note: str = ""
     failed: bool = False
     texts: list[tuple[str, str]] = Field(default_factory=list[tuple[str, str]])
-    """What stands over each text, and the text."""
+    """The heading of each text, and the text."""
 
 
 def figure_words(value: Figure | None) -> str:
-    """A figure with the ends of its interval."""
+    """A figure with its interval."""
     return "–" if value is None else f"{value.mean:.2f}{value.ends()}"
 
 
 def score_words(histogram: Mapping[str, int]) -> str:
-    """How many ideas have each score that one has."""
+    """The number of ideas by score, without empty scores."""
     return ", ".join(f"{score}: {n}" for score, n in histogram.items() if n) or "none"
 
 
 def score_table(lead: str, histogram: Mapping[str, int], without: str, number: int | None) -> Table:
-    """How many ideas have each score, and the `number` of those `without` one."""
+    """The number of ideas by score, and the `number` of those `without` a score."""
     rows = [["Ideas", *map(str, histogram.values()), str(number)]]
     return Table(title="Scores", lead=lead, head=["Score", *histogram, without], rows=rows)
 
 
 def score_path(path: Sequence[str]) -> tuple[str, ...]:
-    """Where a measure stands in the result: the score is a mean."""
+    """The path of a measure in the result: the score is a mean."""
     return ("score", "mean") if path[0] == "score" else tuple(path)
 
 
@@ -145,7 +145,7 @@ def view(
     tables: Sequence[Table],
     steps: Sequence[Step],
 ) -> View:
-    """A report of a title, of a finished run's essence, of tables and what can be unfolded."""
+    """A report with a title, the essence of a finished run, tables, and sections to unfold."""
     facts = [*essence] if record.result.finished else []
     shown = {"title": title, "facts": facts, "tables": tables, "steps": steps}
     return View(__package__ or "", Page(record), shown)

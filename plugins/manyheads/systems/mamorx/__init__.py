@@ -1,4 +1,4 @@
-"""MAMORX: a committee reviews a real paper, with its figures, what it cites and what others have published."""
+"""MAMORX: a committee reviews a real paper, with its figures, its references and related published work."""
 
 from manyheads.engine.system import Reviews, System
 from manyheads.systems.mamorx import config, report
@@ -14,7 +14,7 @@ MAMORX = System(
     name="mamorx",
     title="MAMORX",
     class_name="MAMORX",
-    about="A committee that reviews the paper whose file it is given, each point with its source in the paper.",
+    about="A committee that reviews a paper from its file; each point names its source in the paper.",
     config=config.MamorxConfig,
     inputs=config.MamorxInputs,
     result=MamorxResult,

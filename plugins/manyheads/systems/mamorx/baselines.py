@@ -14,7 +14,7 @@ from manyheads.systems.mamorx.verification import look_up, verify
 async def prompted(run: MamorxRun) -> None:
     """A review by one prompt with the whole text, by a task of two lines or by an outline.
 
-    Nobody asks it for sources; figures and quotes that its points name are not looked up.
+    The prompt asks for no sources; figures and quotes in its points are not looked up.
     """
     desk, task = Desk.of(run, [REVIEWER], [WRITING]), run.settings.maker
     desk.begin(WRITING)
@@ -28,10 +28,10 @@ async def prompted(run: MamorxRun) -> None:
 
 
 async def alone(run: MamorxRun) -> None:
-    """A review by one agent with the tools of the paper, thought over again as long as its tokens last.
+    """A review by one agent with the tools of the paper, revised as long as its tokens last.
 
-    What another round would take is what the dearest so far has taken; without a limit there are as many rounds as the
-    committee has exchanges, or fewer, where one changes nothing.
+    The next round is expected to cost as much as the dearest so far. Without a limit there are as many rounds as the
+    committee has exchanges, or fewer if a round changes nothing.
     """
     desk, settings = Desk.of(run, [REVIEWER], [WRITING, VERIFICATION]), run.settings
     desk.begin(WRITING)

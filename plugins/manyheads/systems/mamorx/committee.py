@@ -41,12 +41,12 @@ from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verif
 from manyheads.tools import ASK, DELEGATE, AskArguments, DelegateArguments, ToolRefusedError, tool
 
 AT_ONCE = 6
-"""Questions that a leader without tools may put at once."""
+"""Maximum questions at once of a leader without tools."""
 Kind = Literal["ask", "delegate"]
 
 
 async def committee(run: MamorxRun) -> None:
-    """Find out about figures, novelty and references at once; plan, ask, write, verify."""
+    """Assess figures, novelty and references at the same time; then plan, ask, write, verify."""
     settings, paper = run.settings, run.material.document
     searched = asyncio.Event() if settings.novelty.enabled else None
     found_out = {
@@ -75,7 +75,7 @@ async def committee(run: MamorxRun) -> None:
 
 
 async def plan(desk: Desk) -> None:
-    """The leader's plan, drafted once and never again."""
+    """The leader's plan, drafted once."""
     desk.begin(PLAN)
     reply = await desk.ask(
         PLAN,
@@ -106,17 +106,17 @@ async def write(desk: Desk) -> None:
 class Exchanges:
     """The leader's questions to the experts: by tool calls, or by a field of the reply where the model calls no tools.
 
-    Experts who are asked at once answer at once; one who is asked twice answers one question after the other, and
-    remembers all that they were asked before.
+    Experts answer at the same time. One who is asked twice answers one question after the other, and remembers the
+    earlier ones.
     """
 
     desk: Desk
     _calls: int = 0
-    """Tool calls that were heard in the leader's turn."""
+    """Tool calls in the leader's turn."""
     _busy: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     async def hold(self) -> None:
-        """Let the leader ask until nothing is left to ask, or `exchanges` are used up."""
+        """Let the leader ask until it has no more questions, or `exchanges` are used up."""
         self.desk.begin(EXCHANGES)
         run, turn = self.desk.run, 0
         by_tool, most = self.desk.uses_tools(LEADER), run.settings.exchanges
@@ -128,13 +128,14 @@ class Exchanges:
                     return
             run.warn(
                 EXCHANGES,
-                f"the leader has used up its {most} questions; a review on more takes mamorx.exchanges",
+                f"the leader has used up its {most} questions; mamorx.exchanges allows more",
             )
         except ModelError as error:
             if not run.result.exchanges:
                 raise
             run.warn(
-                EXCHANGES, f"the leader gave no answer, and goes on with what it has heard: {error.message}"
+                EXCHANGES,
+                f"the leader gave no answer; the review continues with the answers so far: {error.message}",
             )
 
     @property
@@ -151,7 +152,7 @@ class Exchanges:
         }
 
     async def _lead(self, turn: int) -> bool:
-        """A turn in which the leader asks by tools. Says whether it has finished."""
+        """A turn in which the leader asks by tools. Returns whether it has finished."""
         desk, self._calls = self.desk, 0
         prompts = desk.run.roles.prompts
 
@@ -169,7 +170,7 @@ class Exchanges:
         reply = await desk.ask(
             EXCHANGES, LEADER, "lead", Assessment, turn=turn, tools=tools, left=self._left, **self._shown()
         )
-        if not self._calls:  # a reply out of the journal has run no tools
+        if not self._calls:  # a reply from the journal ran no tools
             for call in reply.tool_calls:
                 if call.name in (ASK, DELEGATE) and not call.failed:
                     given = call.arguments
@@ -178,7 +179,7 @@ class Exchanges:
         return reply.value.finished
 
     async def _inquire(self, turn: int) -> bool:
-        """A turn in which the leader names its questions. Says whether there is none left."""
+        """A turn in which the leader names its questions. Returns whether none are left."""
         desk, run = self.desk, self.desk.run
         most = min(AT_ONCE, self._left)
         kind = inquiries_of(run.reply_type(LEADER, "inquire", Inquiries), most)
@@ -194,7 +195,7 @@ class Exchanges:
         return await self._put(kind, expert, text, expects, turn, nested=True)
 
     def _told(self, problem: str, answer: str = "") -> str:
-        """What a tool answers the leader."""
+        """The tool's answer to the leader."""
         variables = {"problem": problem, "answer": answer}
         return self.desk.run.roles.prompts.render(f"tools/{ASK}.md.j2", variables).strip()
 
@@ -209,10 +210,10 @@ class Exchanges:
         *,
         nested: bool = False,
     ) -> str:
-        """One exchange, and what the leader hears of it.
+        """One exchange, and the text the leader gets.
 
         Args:
-            heard: what it has heard already, in a turn out of the journal.
+            heard: its answers so far, in a turn from the journal.
         """
         run, failed = self.desk.run, self._told("silent")
         exchange = Exchange(
@@ -248,7 +249,7 @@ class Exchanges:
         return reply.value
 
 
-# The course of a review by any of its makers, and what is left of one that ends before it is done.
+# The steps of a review by any maker, and the partial review if it stops early.
 
 MAKERS: Mapping[str, Callable[[MamorxRun], Awaitable[None]]] = {
     "committee": committee,
@@ -262,8 +263,8 @@ async def mamorx(run: MamorxRun) -> None:
     """Review the run's paper.
 
     Raises:
-        BudgetError: the budget is spent; the result has what there is, as a partial review.
-        ModelError: a model cannot be asked, or gives no valid reply; the same.
+        BudgetError: the budget is spent; the result has a partial review.
+        ModelError: a model cannot be reached or gives no valid reply; likewise.
     """
     try:
         await MAKERS[run.settings.maker](run)
@@ -273,7 +274,7 @@ async def mamorx(run: MamorxRun) -> None:
 
 
 async def leave(run: MamorxRun, why: str) -> None:
-    """Make a partial review of what there is: the draft, with what is found of its sources, or what experts have said."""
+    """Make a partial review: from the draft, with the sources found so far, or from the experts' answers."""
     result, form = run.result, form_of(run.settings.form, run.roles.prompts)
     result.partial = why
     if result.review is None:

@@ -1,4 +1,4 @@
-"""What steers a review of a paper, its input, and what it needs of the roles' tasks (MAMORX, §3.1, §4)."""
+"""Settings and input of a review of a paper, and the tasks required of roles (MAMORX, §3.1, §4)."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -30,11 +30,11 @@ class NoveltySearchConfig(Strict):
     """The novelty assessment (App. A.4)."""
 
     enabled: bool = True
-    """Look for published work beside which the paper is not novel."""
+    """Look for published work that makes the paper not novel."""
     phrases: int = Field(default=3, ge=1, le=6)
-    """Search phrases, each broader than the one before."""
+    """Number of search phrases, each broader than the one before."""
     papers: int = Field(default=30, ge=1, le=100)
-    """Related papers at most, over all phrases."""
+    """Maximum related papers, over all phrases."""
 
 
 class FiguresConfig(Strict):
@@ -43,18 +43,18 @@ class FiguresConfig(Strict):
     enabled: bool = True
     """Have each figure described and criticised."""
     most: int = Field(default=30, ge=1)
-    """Figures that are looked at; which are left out is said."""
+    """Maximum figures; a warning counts those left out."""
     pixels: int = Field(default=1_000_000, ge=10_000)
-    """Of a picture that a model is shown, at most."""
+    """Maximum size of a picture shown to a model."""
 
 
 class ReferencesConfig(Strict):
-    """Domain knowledge: the works that the paper cites (§3.1)."""
+    """Domain knowledge: the works cited by the paper (§3.1)."""
 
     enabled: bool = True
     """Look up the references of the paper."""
     most: int = Field(default=100, ge=0)
-    """References that are looked up; which are left out is said."""
+    """Maximum references to look up; a warning counts those left out."""
 
 
 class MamorxConfig(Section):
@@ -63,16 +63,16 @@ class MamorxConfig(Section):
     in_full = frozenset({"novelty"})
 
     maker: Literal["committee", "plain", "outline", "alone"] = "committee"
-    """Who writes it: a leader with three experts (§3.1); one prompt with the paper's text, plain or with an outline
-    (§4); or one agent that reads and thinks again while `tokens` last."""
+    """The author: a leader with three experts (§3.1); one prompt with the paper's text, plain or with an outline
+    (§4); or one agent that reads and revises while `tokens` last."""
     form: Text = "mamorx"
-    """The form of the review: `mamorx`, `neurips`, `iclr`, `outline`, or a file of yours, `prompts/review_leader/forms/<form>.yaml`."""
+    """The form of the review: `mamorx`, `neurips`, `iclr`, `outline`, or your own `prompts/review_leader/forms/<form>.yaml`."""
     area: Text = "computer science"
     """The paper's field of research."""
     exchanges: int = Field(default=12, ge=1, le=60)
-    """Questions and tasks that the leader may give to experts, all together."""
+    """Maximum questions and tasks of the leader to experts, in total."""
     tokens: int | None = Field(default=None, ge=1)
-    """What one agent alone may use, in and out; None where it is not held to any."""
+    """Maximum tokens of one agent alone, input and output; None for no limit."""
     novelty: NoveltySearchConfig = NoveltySearchConfig()
     figures: FiguresConfig = FiguresConfig()
     references: ReferencesConfig = ReferencesConfig()
@@ -82,7 +82,7 @@ PAPER = Slot("last", file=True, metavar="FILE|RUN", required=True, hint="--paper
 
 
 class MamorxInputs(Inputs):
-    """The paper that is reviewed."""
+    """The paper to review."""
 
     paper: Annotated[str | None, PAPER] = None
     """A PDF, TEI, LaTeX, HTML, Markdown, text or JSON file, or the folder of a run that wrote an abstract."""
@@ -95,7 +95,7 @@ class MamorxInputs(Inputs):
 
 LEADER, REVIEWER = "review_leader", "paper_reviewer"
 EXPERTS = ("clarity", "experiments", "impact")
-"""Whom the leader may ask; the role of each is `<name>_expert`."""
+"""Experts that the leader may ask; the role of each is `<name>_expert`."""
 
 
 def role_of(expert: str) -> str:
@@ -104,7 +104,7 @@ def role_of(expert: str) -> str:
 
 
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
-    """The tasks that a config makes it ask."""
+    """The tasks that a config uses."""
     settings: MamorxConfig = config.settings
     match settings.maker:
         case "plain" | "outline":
@@ -144,13 +144,13 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
 
 
 def uses_corpus(config: RunConfig) -> bool:
-    """Whether papers are looked up in a corpus: the one that ships holds no real work, and is asked only where nothing else is."""
+    """Whether papers are looked up in a corpus. The shipped one has no real work and is used only if there is no other source."""
     cascade = config.literature.cascade
     return "local" in cascade and (config.corpus != "sample" or cascade == ("local",))
 
 
 def searches(config: RunConfig, roles: Roles) -> bool:
-    """Whether it looks papers up: for novelty, for references, or by a tool that a card lists."""
+    """Whether a run looks up papers: for novelty, for references, or by a tool of a card."""
     settings: MamorxConfig = config.settings
     committee = settings.maker == "committee"
     listed = {name for role, _ in needs(config) for name in roles.card(role).tools}

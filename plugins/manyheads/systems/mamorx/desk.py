@@ -1,4 +1,4 @@
-"""Who is asked in a review of a paper, how often, and what of the paper they are shown."""
+"""The participants of a review, the count of replies, and the parts of the paper they see."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ TITLES = {
 }
 NAMES = {LEADER: "Leader", REVIEWER: "Reviewer", **{role_of(each): each.capitalize() for each in EXPERTS}}
 SHARE = 0.5
-"""Of a model's context that the text of the paper may fill, where nobody can look it up."""
+"""Share of a model's context for the text of the paper, if the role has no tools."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Desk:
 
     @classmethod
     def of(cls, run: MamorxRun, roles: Sequence[str], stages: Sequence[str]) -> "Desk":
-        """Those of some roles; the result names them, and the paper."""
+        """The people of some roles; the result names them and the paper."""
         people = {role: run.speaker(role, NAMES[role], area=run.settings.area) for role in roles}
         result, paper = run.result, run.material
         result.maker, result.title, result.paper = run.settings.maker, paper.title, paper.anchor
@@ -53,13 +53,13 @@ class Desk:
         if telling := [one for one in paper.anchor.hidden if not one.figure]:
             passages = count(len(telling), "passage")
             run.warn(
-                "", f"{paper.path.name} hides text or speaks to its reviewer: {passages}, see the report"
+                "", f"{paper.path.name} hides text or addresses its reviewer: {passages}, see the report"
             )
         titles = {name: title for name, title in TITLES.items() if name in stages}
         return cls(run, people, form_of(run.settings.form, run.roles.prompts), titles)
 
     def begin(self, stage: str) -> None:
-        """Tell that a stage begins."""
+        """Begin a stage."""
         self.run.begin(stage, self.stages)
 
     async def ask(
@@ -67,7 +67,7 @@ class Desk:
         turn: int = 1, tools: tuple[Tool, ...] = (), asker: str = "", nested: bool = False, **variables: Any,
     ) -> Reply[R]:  # fmt: skip
         """A reply to a role's task, counted in the result."""
-        spare = role not in (LEADER, REVIEWER)  # what an expert did not answer, a review does without
+        spare = role not in (LEADER, REVIEWER)  # a review goes without an expert's missing answer
         question = Question(
             stage, turn, self.people[role], role, task, variables,
             tools=tools, asker=asker, nested=nested, spare=spare,
@@ -76,29 +76,29 @@ class Desk:
         self.run.result.count(stage)
         return reply
 
-    # What somebody is shown of the paper.
+    # Parts of the paper shown to participants.
 
     def uses_tools(self, role: str) -> bool:
         return self.run.calls_tools(self.people[role])
 
     def tools(self, role: str) -> tuple[Tool, ...]:
-        """Those by which a role reads; none where its model calls none."""
+        """The reading tools of a role; none if its model calls no tools."""
         return reading_tools(self.run, self.run.roles.card(role).tools) if self.uses_tools(role) else ()
 
     def room(self, role: str) -> int:
-        """Letters of the paper that a role's prompt may show."""
+        """Maximum letters of the paper in a role's prompt."""
         return int(4 * SHARE * self.run.config.models[self.people[role].model].window)
 
     def whole(self, role: str) -> bool:
-        """Whether all of the paper fits a role's prompt."""
+        """Whether the whole paper fits into a role's prompt."""
         text = "".join(one.text for one in self.run.material.whole)
         return 4 * size_of([Message(text)]) <= self.room(role)
 
     async def text(
         self, stage: str, role: str, *, turn: int = 1, nested: bool = False, purpose: str = ""
     ) -> Mapping[str, Any]:
-        """What a prompt shows of the paper: nothing to one who has tools; all of it where it fits; else sections that
-        they choose, of which as many as fit."""
+        """The paper in a prompt: nothing for a role with tools; all of it if it fits; else sections chosen by the
+        role, as many as fit."""
         chapters = self.run.material.whole
         if self.uses_tools(role):
             return {"chapters": [], "left_out": []}
@@ -115,7 +115,7 @@ class Desk:
         return {"chapters": chapters, "left_out": []}
 
     def overview(self) -> Mapping[str, Any]:
-        """What everybody knows of the paper: its title, abstract and outline, and what was found out about it."""
+        """The overview for everybody: title, abstract and outline of the paper, and the findings about it."""
         run, paper = self.run, self.run.material
         result = run.result
         return {

@@ -1,7 +1,7 @@
-"""The figure critic: each figure by itself, with title, abstract and all captions (MAMORX, §3.1, App. A.3).
+"""The figure critic: one figure at a time, with title, abstract and all captions (MAMORX, §3.1, App. A.3).
 
-Frameworks and servers drop pictures without a word. So the critic first names the colours of a picture; one that cannot is
-asked about captions and text alone, and the result says so.
+Frameworks and servers may drop pictures silently. So the critic first names the colours of a test picture; if it cannot, it is
+asked about captions and text only, and the result says so.
 """
 
 import asyncio
@@ -26,26 +26,26 @@ from manyheads.systems.mamorx.result import FigureNote
 R = TypeVar("R", bound=ReplyModel)
 ROLE = "figure_critic"
 FOLDER = "figures"
-"""Where in a run's folder the pictures are kept."""
+"""Folder for the pictures, in a run's folder."""
 MENTIONS = 12
-"""Passages that speak of a figure, which a critic is shown, at most."""
+"""Maximum passages about a figure that a critic sees."""
 SMALL = 8.0
-"""Points; what is lower or narrower is no figure."""
+"""Minimum height and width of a figure, in points."""
 Why = Literal[
     "", "asked", "beyond", "blind", "missing", "small", "large", "unreadable", "unanswered", "failed", "nothing", "page",
 ]  # fmt: skip
-"""Why a figure was not seen, or not criticised: what stands under it in `partials/unseen.md.j2`."""
+"""Reasons why a figure was not seen or not criticised; texts in `partials/unseen.md.j2`."""
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A figure as its critic has it.
+    """A figure for its critic.
 
     Attributes:
         number: its place among the figures, from 1 on.
-        picture: PNG; None where there is none, and `why` tells why.
-        problem: what was wrong with its picture, for the user.
-        mentions: passages of the text that speak of it.
+        picture: PNG; None if there is none, and `why` has the reason.
+        problem: the problem of its picture, for the user.
+        mentions: passages of the text about it.
     """
 
     number: int
@@ -58,7 +58,7 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Critic:
-    """Who is asked about the figures of a paper.
+    """The critic of a paper's figures.
 
     Attributes:
         captions: all of the paper's, each with the name of its figure.
@@ -73,7 +73,7 @@ class Critic:
     sees: bool
 
     async def judge(self, exhibit: Exhibit) -> FigureNote:
-        """The note of a figure, with what is said of it."""
+        """The note of a figure, with description and critique."""
         note, why = exhibit.note, exhibit.why
         if exhibit.picture and self.sees:
             shown = (Image(exhibit.picture),)
@@ -108,7 +108,7 @@ class Critic:
         variables: dict[str, Any],
         images: tuple[Image, ...] = (),
     ) -> str:
-        """A reply in words; empty where none came that could be used."""
+        """A reply in words; empty if there is no usable one."""
         question = Question(
             FIGURES, exhibit.number, self.speaker, ROLE, task, variables, images=images, spare=True
         )
@@ -142,15 +142,15 @@ async def critic_of(
     captions: Sequence[FigureNote],
     pictures: bool,
 ) -> Critic:
-    """The figure critic of a paper; whether its model sees is found out where there are pictures."""
+    """The figure critic of a paper; its model's vision is tested if there are pictures."""
     speaker = run.speaker(ROLE, "Figure critic", area=run.settings.area)
     return Critic(run, speaker, title, abstract, captions, pictures and await sees(run, speaker))
 
 
 async def sees(run: MamorxRun, speaker: Speaker) -> bool:
-    """Whether a speaker's model is shown pictures: it names the colours of one, sent as figures are.
+    """Whether a speaker's model sees pictures: it names the colours of one that is sent like a figure.
 
-    The offline model sees nothing; with `vision: true` it is asked as if it did, which shows what a run would cost.
+    The offline model sees nothing; with `vision: true` it is asked anyway, which shows the cost of a run.
     """
     config = run.config.models[speaker.model]
     offline = config.provider == "offline"
@@ -165,7 +165,7 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     bands = [sight.colours_in(band) for band in (said.left, said.middle, said.right)]
     seen = offline or bands == [(one,) for one in sight.COLOURS]
     if not seen:
-        run.warn(FIGURES, f"{config.name} is shown no figures: it did not see the colours of a picture")
+        run.warn(FIGURES, f"{config.name} is shown no figures: it did not name the colours of a test picture")
     return seen
 
 
@@ -173,12 +173,12 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
 
 
 async def critique(run: MamorxRun) -> None:
-    """Describe and criticise each figure of the paper, all at once; fills `figures` of the result.
+    """Describe and criticise all figures of the paper at the same time; fills `figures` of the result.
 
-    What failed stands in a figure's note.
+    A failure is recorded in the figure's note.
 
     Raises:
-        BudgetError: the budget is spent; the notes that were finished stay.
+        BudgetError: the budget is spent; finished notes are kept.
     """
     paper, settings, result = run.material, run.settings.figures, run.result
     figures = paper.document.figures
@@ -191,7 +191,7 @@ async def critique(run: MamorxRun) -> None:
         for at, note in enumerate(notes)
     ]
     if (left_out := len(figures) - settings.most) > 0:
-        run.warn(FIGURES, f"{left_out} figures were not looked at: figures.most is {settings.most}")
+        run.warn(FIGURES, f"{left_out} figures are left out: figures.most is {settings.most}")
     files = _files(figures)
     drawable = bool(paper.document.pages) or any(one.files for one in figures)
     looking = asyncio.ensure_future(critic_of(run, paper.title, paper.abstract, notes, drawable))
@@ -206,7 +206,7 @@ async def critique(run: MamorxRun) -> None:
 
 
 def _files(figures: Sequence[Figure]) -> list[str]:
-    """A name for the file of each figure; what its number holds is a stranger's."""
+    """A safe file name for each figure: its number is untrusted text."""
     stems = [re.sub(r"[^a-z0-9]+", "-", one.number.casefold()).strip("-")[:20] or "x" for one in figures]
     again = [stems[:at].count(stem) for at, stem in enumerate(stems)]
     return [
@@ -216,7 +216,7 @@ def _files(figures: Sequence[Figure]) -> list[str]:
 
 
 def _exhibit(run: MamorxRun, at: int, note: FigureNote, file: str) -> Exhibit:
-    """A figure with its picture, which the run's folder keeps: a resumed run shows the same bytes."""
+    """A figure with its picture, stored in the run's folder so that a resumed run shows the same bytes."""
     paper, figure = run.material, run.material.document.figures[at]
     number = rf"(?i)\bfig(?:ure|\.)?s?\.?\s*{re.escape(figure.number)}(?![\d.]*\d)"
     mentions = tuple(one.text for one in paper.passages if re.search(number, one.text))
@@ -240,6 +240,6 @@ def _exhibit(run: MamorxRun, at: int, note: FigureNote, file: str) -> Exhibit:
 
 
 def _stands(figure: Figure) -> bool:
-    """Whether its place on the page is one where something can be seen."""
+    """Whether its place on the page is large enough and visible."""
     left, top, right, bottom = figure.box or (0, 0, 0, 0)
     return min(right - left, bottom - top) >= SMALL

@@ -16,7 +16,7 @@ from manyheads.roles import Roles
 
 FORMS, ENDING = "review_leader/forms/", ".yaml"
 TAKEN = frozenset(("thought", "doubts"))
-"""What a model may be asked for before the form's own fields."""
+"""Names reserved for fields that a model may fill in before the form's own."""
 Kind: TypeAlias = Literal["text", "points", "flag", "score", "choice"]
 
 
@@ -24,24 +24,24 @@ KINDS: tuple[Kind, ...] = ("text", "points", "flag", "score", "choice")
 
 
 class FormField(Strict):
-    """One field of a form; the key that says what it holds has its meaning."""
+    """One field of a form; the key for its type has its meaning."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in KINDS]})
 
     title: str
-    """What stands above it in the review."""
+    """Its heading in the review."""
     text: str | None = None
-    """A text: what it says."""
+    """A text: its content."""
     points: str | None = None
-    """Points, as many as there are: what each one is."""
+    """Any number of points: the meaning of a point."""
     flag: str | None = None
-    """Yes or no: when it is yes."""
+    """Yes or no: the condition for yes."""
     score: dict[int, str] | None = Field(default=None, min_length=2)
-    """A number: what each one means, from the lowest up."""
+    """A number: the meaning of each, from the lowest up."""
     choice: dict[str, str] | None = Field(default=None, min_length=2)
-    """A choice: what each option means."""
+    """A choice: the meaning of each option."""
     meaning: str = ""
-    """Of a score or a choice, what is rated or chosen."""
+    """For a score or a choice, what is rated or chosen."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "FormField":
@@ -55,12 +55,12 @@ class FormField(Strict):
 
     @property
     def about(self) -> str:
-        """Its meaning, whatever it holds."""
+        """Its meaning, for any type."""
         return self.text or self.points or self.flag or self.meaning
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The values of a score or a choice, each with what it means."""
+        """The values of a score or a choice, each with its meaning."""
         return self.choice or {str(number): text for number, text in (self.score or {}).items()}
 
     @property
@@ -71,7 +71,7 @@ class FormField(Strict):
         """The type of its value in a reply.
 
         Args:
-            sources: whether each point names what it rests on.
+            sources: whether each point names its sources.
         """
         line = Field(description=self.about)
         match self.kind:
@@ -96,11 +96,11 @@ class ReviewForm(Strict):
     """A form of review: `prompts/review_leader/forms/<name>.yaml`."""
 
     title: str
-    """What stands above the review."""
+    """The title of the review."""
     about: str
-    """What its reviewer should hold to."""
+    """Guidelines for its reviewer."""
     fields: dict[str, FormField] = Field(min_length=1)
-    """In the order in which they are filled in: reasons before scores."""
+    """In the order of filling in: reasons before scores."""
 
     @field_validator("fields")
     @classmethod
@@ -108,7 +108,7 @@ class ReviewForm(Strict):
         for name in fields:
             if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in TAKEN or hasattr(WrittenReview, name):
                 raise ValueError(
-                    f"{name!r} is no name of a field: write lower-case letters, not {', '.join(TAKEN)}"
+                    f"{name!r} is not a valid field name: use lower-case letters, and not {', '.join(TAKEN)}"
                 )
         return fields
 
@@ -119,7 +119,7 @@ class ReviewForm(Strict):
     def reply(
         self, kind: type[WrittenReview], first: type[ReplyModel] | None = None, *, sources: bool = True
     ) -> type[WrittenReview]:
-        """The reply that it asks for, see `written_on`."""
+        """The reply type for the form, see `written_on`."""
         return _reply(self.model_dump_json(), kind, first, sources)
 
 
@@ -132,7 +132,7 @@ def _reply(
 
 
 def form_of(name: str, prompts: Prompts) -> ReviewForm:
-    """A form by its name; raises `ConfigError` where there is none, or it is not valid."""
+    """A form by its name; raises `ConfigError` if it is missing or not valid."""
     if form := prompts.words(f"{FORMS}{name}{ENDING}", ReviewForm):
         return form
     names = [each.removeprefix(FORMS).removesuffix(ENDING) for each in prompts.names(FORMS)]
@@ -148,13 +148,13 @@ def form_of(name: str, prompts: Prompts) -> ReviewForm:
 
 
 def form_names(resources: Resources) -> list[str]:
-    """The forms that there are, the user's own too."""
+    """All forms, including the user's own."""
     names = resources.names("prompts", ENDING, FORMS)
     return sorted(name.removeprefix(FORMS).removesuffix(ENDING) for name in names)
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
-    """What is wrong with the form, a line each."""
+    """Problems of the form, a line each."""
     try:
         form_of(config.settings.form, roles.prompts)
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""Novelty: three phrases, at most thirty related papers, a decision beside each, a verdict by rule (MAMORX, §3.1, App. A.4)."""
+"""Novelty: three phrases, at most thirty related papers, a decision on each, a verdict by rule (MAMORX, §3.1, App. A.4)."""
 
 import asyncio
 import datetime as dt
@@ -35,16 +35,16 @@ ROLE = "novelty"
 NAME = "Novelty"
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi"))
 MOST_WORDS = 10
-"""Of a phrase (App. A.4)."""
+"""Maximum papers of a phrase (App. A.4)."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is assessed.
+    """The assessed text.
 
     Attributes:
         names: the DOI and the arXiv number of the paper itself, as `matching.names_of` writes them.
-        before: its day; None where nobody knows it.
+        before: its date; None if unknown.
     """
 
     title: str
@@ -55,15 +55,15 @@ class Subject:
 
 
 async def assess(run: Run[MamorxResult, MamorxConfig, Any], *, searched: asyncio.Event | None = None) -> None:
-    """Assess the paper of a run, and fill `run.result.novelty` as far as it comes.
+    """Assess the paper of a run, and fill `run.result.novelty` step by step.
 
-    A source that is down and an answer that failed are told there, and the paper is not called novel then.
+    Silent sources and failed answers are recorded there; the paper is then not called novel.
 
     Args:
-        searched: set when nothing more is looked up.
+        searched: set when all look-ups are done.
 
     Raises:
-        BudgetError: a question cannot be paid.
+        BudgetError: the budget is spent.
     """
     if not run.settings.novelty.enabled:
         return
@@ -82,10 +82,10 @@ async def assess(run: Run[MamorxResult, MamorxConfig, Any], *, searched: asyncio
 
 
 async def assess_text(run: Run[Any, Any, Any], title: str, abstract: str) -> Novelty:
-    """Assess a title and an abstract by themselves, of which nobody knows what they cite, nor their day.
+    """Assess a title and an abstract alone, with unknown references and date.
 
     Raises:
-        BudgetError: a question cannot be paid.
+        BudgetError: the budget is spent.
     """
     novelty = Novelty()
     await _Assessment(run, Subject(title, abstract), novelty).run_through()
@@ -93,9 +93,9 @@ async def assess_text(run: Run[Any, Any, Any], title: str, abstract: str) -> Nov
 
 
 def cite(run: Run[MamorxResult, Any, Any]) -> None:
-    """Keep the related papers as evidence, each with the phrases that have found it.
+    """Keep the related papers as evidence, each with the phrases that found it.
 
-    Called when nothing else goes on beside it: the order makes the ids of the evidence.
+    Must not run concurrently with other steps: the order determines the ids of the evidence.
     """
     novelty = run.result.novelty or Novelty()
     for one in novelty.related:
@@ -106,14 +106,14 @@ def cite(run: Run[MamorxResult, Any, Any]) -> None:
 
 
 def first_day(number: str) -> dt.date | None:
-    """Of the month that a number on arXiv tells; None for one of before April 2007."""
+    """The month of an arXiv number; None for numbers before April 2007."""
     found = re.match(r"(\d\d)(0[1-9]|1[0-2])\.", number)
     return dt.date(2000 + int(found[1]), int(found[2]), 1) if found else None
 
 
 @dataclass
 class _Assessment:
-    """One assessment under way; what it comes to stands in `novelty` at once."""
+    """One assessment in progress; results go into `novelty` at once."""
 
     run: Run[Any, Any, Any]
     subject: Subject
@@ -129,7 +129,7 @@ class _Assessment:
         novelty, run = self.novelty, self.run
         novelty.reason = self._reason("silent")
         if not words_of(self.subject.title) or not words_of(self.subject.abstract):
-            self._miss("the paper has no title or no abstract, by which papers are looked for and compared")
+            self._miss("the paper has no title or no abstract, which search and comparison need")
         elif run.library is None:
             self._miss("there is no literature source")
         else:
@@ -150,7 +150,7 @@ class _Assessment:
     # Related papers.
 
     async def _search(self) -> list[Related]:
-        """The papers to compare it with; each phrase is looked up while the next one is named."""
+        """The papers to compare with; each phrase is looked up while the model names the next one."""
         window = self._window()
         self.novelty.before = str(window.before or "")
         searches = [asyncio.ensure_future(self._in_corpus(window))]
@@ -168,7 +168,7 @@ class _Assessment:
         return await self._related(await together(*searches))
 
     def _window(self) -> Window:
-        """The paper's day bounds it, unless the config names a day, or `any`."""
+        """Only papers before the paper's date, unless the config names a date or `any`."""
         assert self.run.library is not None
         window, before = self.run.library.window, self.subject.before
         if before is None or self.run.config.literature.before.strip() != "bound":
@@ -176,7 +176,7 @@ class _Assessment:
         return replace(window, before=min(before, window.before or before))
 
     async def _phrase(self, number: int) -> str | None:
-        """The next phrase, which is none that finds no more than those before."""
+        """The next phrase; it must differ from those before in what it finds."""
         former, most = [*self.novelty.phrases], MOST_WORDS
 
         def check(reply: SearchPhrase) -> str | None:
@@ -206,14 +206,14 @@ class _Assessment:
             return ()
         if found.degraded:
             self._miss(
-                f"“{phrase}” was not answered by {', '.join(found.degraded)}, which may know of the same work"
+                f"“{phrase}” was not answered by {', '.join(found.degraded)}, which may know the same work"
             )
         rows = ({"id": each.id, "title": each.title, "year": each.year} for each in found.papers)
         self.run.emit(Retrieved(stage=NOVELTY, turn=number, query=phrase, hits=tuple(rows)))
         return found.papers
 
     async def _in_corpus(self, window: Window) -> Sequence[Paper]:
-        """What a local corpus holds, as its literature database finds it by title and abstract (SciPIP, §3.2)."""
+        """Papers of a local corpus, found by its literature database from title and abstract (SciPIP, §3.2)."""
         run, library, began = self.run, self.run.library, time.monotonic()
         asker = inspirer(run.literature, run.config.literature.retrieval)
         if asker is None or library is None or "local" not in run.config.literature.cascade:
@@ -245,7 +245,7 @@ class _Assessment:
         return [one.model_copy(update={"id": f"local:{one.id}"}) for one in papers]
 
     async def _related(self, found: Sequence[Sequence[Paper]]) -> list[Related]:
-        """The best of each phrase in turn, up to the number that is set; those that are dropped do not count."""
+        """The best of each phrase in turn, up to the maximum; dropped papers do not count."""
         merged, chosen = Merged(), list[Related]()
         for each in chain.from_iterable(zip_longest(*found)):
             merged.add([each] if each else [])
@@ -269,7 +269,7 @@ class _Assessment:
             self.novelty.related.append(one)
             if one.speaks:
                 self.run.warn(
-                    NOVELTY, f"the abstract of {name}, “{one.title}”, speaks to a reviewer or a model"
+                    NOVELTY, f"the abstract of {name}, “{one.title}”, addresses a reviewer or a model"
                 )
             if not dropped:
                 chosen.append(one)
@@ -281,24 +281,24 @@ class _Assessment:
         )
 
     async def _known_as_cited(self, papers: Sequence[Paper]) -> set[str]:
-        """The ids, DOIs and arXiv numbers of what the paper cites, where a source that has found the paper itself knows; a
-        bibliography may have been misread."""
+        """The ids, DOIs and arXiv numbers of the cited works, from a source that has the paper itself, since a
+        bibliography may be misread."""
         itself = next((paper.id for paper in papers if self._is_itself(paper)), None)
         if itself is None or self.run.library is None:
             return set()
         try:
-            # As the check of the references asks for them: they are looked up once.
+            # Same request as the check of the references, so that it is sent once.
             cited = await self.run.library.references(
                 itself, references.MOST_LISTED, parts=references.PARTS, window=ANY_TIME
             )
-        except LiteratureError:  # the ledger tells of it; the bibliography is there
+        except LiteratureError:  # the ledger records it; the bibliography remains
             return set()
         return {name for paper in cited.papers for name in (paper.id, *names_of(paper))}
 
     # Decisions.
 
     async def _decide(self, number: int, one: Related) -> None:
-        """Whether a paper is relevant, and if so, whether the subject is novel beside it."""
+        """Whether a paper is relevant, and if so, whether the subject is novel compared with it."""
         shown = {"abstract": self.subject.abstract, "related": one}
         relevance = await self._ask("relevance", number, Relevance, None, **shown)
         if isinstance(relevance, ModelError):
@@ -314,7 +314,7 @@ class _Assessment:
         return None
 
     def _settle(self) -> None:
-        """The verdict, by rule: one paper beside which it is not novel decides; a gap is no proof of novelty."""
+        """The verdict, by rule: one paper that makes it not novel decides; a gap is no proof of novelty."""
         novelty = self.novelty
         novelty.conflicts = [one.title for one in novelty.related if one.novel is False]
         read = sum(one.relevant is not None for one in novelty.related)
@@ -331,7 +331,7 @@ class _Assessment:
         novelty.reason = self._reason(fault, decisions=told, count=read, verdict=novelty.verdict)
 
     async def _sum_up(self) -> None:
-        """The decisions in the model's words, in place of the rule's."""
+        """The summary of the decisions in the model's words, instead of the rule's."""
         novelty = self.novelty
         decisions = [one for one in novelty.related if one.novel is not None]
         if novelty.verdict == "not assessed" or not decisions:
@@ -348,12 +348,13 @@ class _Assessment:
         )
         if isinstance(reply, ModelError):
             self.run.warn(
-                NOVELTY, f"novelty: the summary is that of the decisions, as none was given: {reply.message}"
+                NOVELTY,
+                f"novelty: the model gave no summary; the rule's summary of the decisions is used: {reply.message}",
             )
         else:
             novelty.reason = reply.summary
 
-    # What they share.
+    # Shared by search and comparison.
 
     async def _ask(
         self,
@@ -363,7 +364,7 @@ class _Assessment:
         check: Callable[[R], str | None] | None,
         **variables: object,
     ) -> R | ModelError:
-        """One answer, or why there is none, which must not end the others."""
+        """One answer, or its failure, which must not stop the others."""
         run, area = self.run, getattr(self.run.settings, "area", None)
         speaker = run.speaker(ROLE, NAME, **({"area": area} if area else {}))
         given = {"title": self.subject.title, **variables}
@@ -378,7 +379,7 @@ class _Assessment:
         return reply.value
 
     def _miss(self, line: str) -> None:
-        """Take down what could not be asked; sorted, as questions are asked at once, so that like runs are alike."""
+        """Record a failure; sorted, since questions run concurrently, so that equal runs give equal results."""
         self.novelty.missing = sorted({*self.novelty.missing, line})
 
     def _invalid(self, fault: str, **details: object) -> str:
@@ -392,11 +393,11 @@ class _Assessment:
 
 
 def _telling(phrase: str) -> set[str]:
-    """The words by which a phrase finds something."""
+    """The words of a phrase that a search uses."""
     words = {word.casefold() for word in words_of(phrase)}
     return words - STOP_WORDS or words
 
 
 def _names(paper: Paper) -> set[str]:
-    """By any of which it is the same work, maybe as another source has it."""
+    """Keys of a work; a shared key means the same work, also across sources."""
     return {paper.id, f"key:{paper.key}", *names_of(paper)}

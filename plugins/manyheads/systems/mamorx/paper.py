@@ -1,4 +1,4 @@
-"""The paper under review, as a run has it: its text, and the names by which agents speak of its parts."""
+"""The paper under review: its text, and the names agents use for its parts."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -30,9 +30,9 @@ F = TypeVar("F", Figure, Table)
 ABSTRACT = "Abstract"
 ALONE = "this is an abstract alone: there are no sections, figures, tables or references"
 PASSAGE = 90
-"""Words of a passage that a search gives, at most, where a sentence ends before them."""
+"""Maximum words of a passage in search results, if a sentence ends before that."""
 PREFIX = 40
-"""Letters of a passage by which its place is found again."""
+"""Letters of a passage used to find its place again."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[“\"])")
 
 
@@ -42,24 +42,24 @@ class Passage:
 
     text: str
     where: str
-    """The section, by its name."""
+    """The name of the section."""
     pages: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A section with all below it, or the abstract."""
+    """A section with its subsections, or the abstract."""
 
     name: str
     text: str
     pages: tuple[int, ...] = ()
     cut: bool = False
-    """Whether only its beginning is shown."""
+    """Whether the text is cut to its beginning."""
     starts: tuple[tuple[int, int], ...] = ()
-    """A page, and the character of `text` from which on it stands there."""
+    """Pages, each with the index in `text` of its first character."""
 
     def pages_of(self, first: int, last: int) -> tuple[int, ...]:
-        """The pages on which its characters from the first to the last stand; all of its pages where that is not known."""
+        """The pages of a range of characters; all of its pages if unknown."""
         pages = [max((page for page, start in self.starts if start <= at), default=0) for at in (first, last)]
         return tuple(page for page in self.pages if not all(pages) or pages[0] <= page <= pages[1])
 
@@ -70,8 +70,8 @@ class Manuscript:
 
     Attributes:
         path: the file, or the folder of the run that wrote it.
-        source: as it is named.
-        sha256: of the file; of title and text, where a run wrote it.
+        source: as the user named it.
+        sha256: of the file; of title and text if a run wrote it.
     """
 
     document: Document
@@ -96,7 +96,7 @@ class Manuscript:
 
     @cached_property
     def anchor(self) -> Anchor:
-        """What a result tells of it."""
+        """Its description in a result."""
         document = self.document
         return Anchor(
             source=self.source,
@@ -124,7 +124,7 @@ class Manuscript:
             ],
         )
 
-    # Its parts, by the names that agents have for them.
+    # Its parts, by the names that agents use.
 
     @cached_property
     def chapters(self) -> list[Chapter]:
@@ -138,7 +138,7 @@ class Manuscript:
 
     @cached_property
     def whole(self) -> list[Chapter]:
-        """The same, then each figure's caption, each table and the list of references: all that one prompt can show of it."""
+        """The same, then each figure's caption, each table and the list of references: everything a prompt can show."""
         document, works = self.document, self.references
         figures = [Chapter(f"Figure {one.number}", one.caption, _page(one.page)) for one in document.figures]
         tables = [
@@ -159,7 +159,7 @@ class Manuscript:
         ]
 
     def chapter(self, name: str) -> Chapter | None:
-        """A section with those below it: by its number, its title or both, such as `4.2` or `Section 4.2 Results`."""
+        """A section with its subsections, by number, title or both, such as `4.2` or `Section 4.2 Results`."""
         if fold(name) == fold(ABSTRACT):
             return next((one for one in self.chapters if one.name == ABSTRACT), None)
         sections = self.document.sections
@@ -189,7 +189,7 @@ class Manuscript:
 
     @cached_property
     def references(self) -> dict[str, Reference]:
-        """By the names that they have in the result, such as `[12]`: its label, else its place in the list."""
+        """References by their names in the result, such as `[12]`: the label, else the place in the list."""
         labels = [one.number or str(at) for at, one in enumerate(self.document.references, 1)]
         if len({*labels}) < len(labels):
             labels = [str(at) for at in range(1, len(labels) + 1)]
@@ -198,7 +198,7 @@ class Manuscript:
         }
 
     def reference(self, name: str) -> str | None:
-        """The name of a reference that is written `[12]`, `Reference 12` or `Smith et al., 2020`."""
+        """The name of a reference written as `[12]`, `Reference 12` or `Smith et al., 2020`."""
         for label in re.findall(r"[\w+-]+", re.sub(r"(?i)^\s*ref(erence|\.)?", "", name)):
             if f"[{label}]" in self.references:
                 return f"[{label}]"
@@ -212,7 +212,7 @@ class Manuscript:
 
     @cached_property
     def passages(self) -> list[Passage]:
-        """All of its text in passages of a few sentences."""
+        """The whole text in passages of a few sentences."""
         found = list[Passage]()
         for chapter in self.chapters:
             end = 0
@@ -223,7 +223,7 @@ class Manuscript:
         return found
 
     def search(self, words: str, limit: int) -> list[Passage]:
-        """Passages that hold some of the words, the best first (BM25)."""
+        """Passages with some of the words, best first (BM25)."""
         return [self.passages[at] for at in ranked([one.text for one in self.passages], words, limit)]
 
 
@@ -264,7 +264,7 @@ def _cut(paragraph: str) -> Iterator[str]:
 
 
 def ranked(texts: Sequence[str], words: str, limit: int) -> list[int]:
-    """The places of the texts that hold some of the words, the best first (BM25), ties by place."""
+    """The places of the texts with some of the words, best first (BM25), ties by place."""
     import numpy as np
 
     vocabulary = {"": 0}
@@ -283,11 +283,11 @@ def ranked(texts: Sequence[str], words: str, limit: int) -> list[int]:
 
 
 def read_paper(config: RunConfig) -> Manuscript | None:
-    """The paper that a run is to review; a PDF is read in a process of its own.
+    """The paper that a run reviews; a PDF is read in a separate process.
 
     Raises:
         DocumentError: the file is missing, or cannot be read.
-        SubjectError: the folder is of no run that wrote an abstract.
+        SubjectError: the folder is not a run that wrote an abstract.
     """
     named: str | None = config.inputs.paper
     if named is None:

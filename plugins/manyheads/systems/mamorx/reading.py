@@ -1,4 +1,4 @@
-"""The tools by which agents read and search the paper, and what has been found out about it."""
+"""The tools with which agents read and search the paper and the findings about it."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
@@ -24,11 +24,11 @@ from manyheads.tools import (
 )
 
 PART = 12_000
-"""Letters of a section that are read at once; a longer one comes in parts."""
+"""Maximum letters of a section per call; longer ones come in parts."""
 
 
 def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
-    """Those over the paper, and over the literature, that a role card lists, as far as there is something to read."""
+    """The tools of a role card for the paper and the literature; those with nothing to read are left out."""
     paper, prompts = run.material, run.roles.prompts
 
     def answer(name: str, *, refuse: bool = False, **variables: object) -> str:
@@ -75,7 +75,7 @@ def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
 
 
 def parts(text: str) -> Iterator[str]:
-    """A text in parts that end with a paragraph, where one ends in time."""
+    """A text in parts, which end with a paragraph where possible."""
     part = ""
     for paragraph in text.splitlines():
         if part and len(part) + len(paragraph) > PART:
@@ -90,7 +90,7 @@ def parts(text: str) -> Iterator[str]:
 
 
 def figure_note(run: MamorxRun, name: str) -> FigureNote | None:
-    """What is known of a figure: what the critic says, or else its caption."""
+    """The critic's note of a figure, or else its caption."""
     if not (figure := run.material.figure(name)):
         return None
     own = note_of(figure)
@@ -98,12 +98,12 @@ def figure_note(run: MamorxRun, name: str) -> FigureNote | None:
 
 
 def note_of(figure: Figure) -> FigureNote:
-    """A figure of which nothing is known yet but its caption and its page."""
+    """The note of a figure with only its caption and page."""
     return FigureNote(name=f"Figure {figure.number}", caption=figure.caption, page=figure.page or None)
 
 
 def search_cited(works: Sequence[CitedWork], words: str, limit: int) -> list[CitedWork]:
-    """Works that the paper cites, by words of their titles and abstracts, or by their names, such as `[12]`."""
+    """Cited works, by words of their titles and abstracts or by name, such as `[12]`."""
     named = [work for work in works if work.name in words]
     texts = [f"{work.found or work.title} {work.text} {work.abstract}" for work in works]
     found = [works[at] for at in ranked(texts, words, limit)]
@@ -111,7 +111,7 @@ def search_cited(works: Sequence[CitedWork], words: str, limit: int) -> list[Cit
 
 
 def fitting(chapters: Sequence[Chapter], letters: int) -> tuple[list[Chapter], list[Chapter]]:
-    """Those sections that have so many letters together, and the others; where not even the first fits, its beginning."""
+    """The sections that fit into a number of letters, and the others; the first is cut if it does not fit."""
     shown, left = list[Chapter](), list[Chapter]()
     for chapter in chapters:
         if fits := len(chapter.text) <= letters:

@@ -1,4 +1,4 @@
-"""The works that the paper cites: whether each exists as it is cited, whether it is retracted, and what it is about (MAMORX, §3.1)."""
+"""The cited works: whether each exists as cited, whether it is retracted, and its abstract (MAMORX, §3.1)."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,16 +21,16 @@ from manyheads.systems.mamorx.result import CitedWork, MamorxResult
 
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "retracted"))
 MOST_LISTED = 1000
-"""Works that a source is asked for, of those that the paper cites."""
+"""Maximum cited works requested from a source."""
 AT_ONCE = 8
-"""References that are looked up at once: who waits in line for a source loses patience with it."""
+"""Maximum concurrent look-ups: longer queues at a source run into time-outs."""
 
 
 async def look_up(run: Run[MamorxResult, MamorxConfig, Any], *, after: asyncio.Event | None = None) -> None:
-    """Look the paper's references up, and fill `run.result.references` as they are found.
+    """Look up the paper's references, and fill `run.result.references` step by step.
 
-    A reference that no source could be asked for is "not asked"; it is called "not found" only where all have answered.
-    They are looked for whatever the day of the paper: what it cites is no later work.
+    A reference that no source answered is "not asked"; it is "not found" only if all have answered.
+    The paper's date is no limit here: cited works are not later.
 
     Args:
         after: what is waited for before the first look-up, so that a search of few questions does not stand in line
@@ -68,9 +68,9 @@ async def look_up(run: Run[MamorxResult, MamorxConfig, Any], *, after: asyncio.E
 
 
 def cite(run: Run[MamorxResult, Any, Any]) -> None:
-    """Keep the works that were found as evidence.
+    """Keep the works found as evidence.
 
-    Called when nothing else goes on beside it: the order makes the ids of the evidence.
+    Must not run concurrently with other steps: the order determines the ids of the evidence.
     """
     for number, one in enumerate(run.result.references, 1):
         if one.paper:
@@ -80,14 +80,14 @@ def cite(run: Run[MamorxResult, Any, Any]) -> None:
 
 
 async def _listed(run: Run[MamorxResult, MamorxConfig, Any], library: Library) -> Sequence[Paper]:
-    """What the paper cites, where a source has the paper itself: one look-up in the place of many."""
+    """The cited works from a source that has the paper itself: one look-up instead of many."""
     document = run.material.document
     for name in filter(words_of, (*document.numbers, document.title)):
         try:
             if paper := await library.paper(name, parts=("doi",), window=ANY_TIME):
                 found = await library.references(paper.id, MOST_LISTED, parts=PARTS, window=ANY_TIME)
                 return found.papers
-        except LiteratureError:  # the ledger tells of it; each reference is looked up by itself
+        except LiteratureError:  # the ledger records it; each reference is looked up by itself
             continue
     return ()
 
@@ -95,7 +95,7 @@ async def _listed(run: Run[MamorxResult, MamorxConfig, Any], library: Library) -
 async def _named(
     run: Run[MamorxResult, MamorxConfig, Any], library: Library, entries: Sequence[Reference]
 ) -> Sequence[Paper]:
-    """The works that DOIs and arXiv numbers name: one look-up in the place of many."""
+    """The works of DOIs and arXiv numbers: one look-up instead of many."""
     names = {f"DOI:{one.doi}" for one in entries if one.doi}
     names |= {f"ARXIV:{one.arxiv}" for one in entries if one.arxiv}
     return (await library.papers(names, parts=PARTS, window=ANY_TIME)).papers if names else ()
@@ -103,7 +103,7 @@ async def _named(
 
 @dataclass
 class _Check:
-    """One reference that is looked up."""
+    """The look-up of one reference."""
 
     run: Run[MamorxResult, MamorxConfig, Any]
     library: Library
@@ -112,7 +112,7 @@ class _Check:
     listed: Sequence[Paper]
 
     async def fill(self) -> None:
-        """Fill its state in, and all that the sources tell of the work."""
+        """Fill in its state and the sources' details of the work."""
         silent, work = list[str](), self.work
         paper = self._in_list() or await self._by_name(silent) or await self._by_title(silent)
         if not paper:
@@ -121,7 +121,7 @@ class _Check:
             elif self.reference.doi or self.reference.arxiv or words_of(self.reference.title):
                 work.state = "not found"
             else:
-                work.details.append("the entry tells neither a title nor a DOI")
+                work.details.append("the entry has neither a title nor a DOI")
             return
         for one in differences(self.reference, paper):
             self._tell(one.kind, one.cited, one.found, paper.source)
@@ -129,23 +129,23 @@ class _Check:
         work.paper, work.found, work.abstract = paper.id, paper.title, paper.abstract
         if speech(paper.abstract):
             self.run.warn(
-                REFERENCES, f"the abstract of {work.name}, “{paper.title}”, speaks to a reviewer or a model"
+                REFERENCES, f"the abstract of {work.name}, “{paper.title}”, addresses a reviewer or a model"
             )
         work.retracted = await self.library.retracted(paper)
 
     def _in_list(self) -> Paper | None:
-        """The work in a source's own list; none with another DOI, whose own work is looked up then."""
+        """The work in a source's own list; a work with another DOI does not match."""
         paper = next(filter(self._titled().means, self.listed), None)
         own, other = self.reference.doi or "", (paper and paper.doi) or ""
         return paper if own.casefold() in ("", other.casefold()) else None
 
     def _titled(self) -> Cited:
-        """The entry without its numbers, which may be wrong, where it has a title."""
+        """The entry without its numbers, which may be wrong; only if it has a title."""
         numbers = {"doi": None, "arxiv": None} if self.reference.title else {}
         return Cited([self.reference.model_copy(update=numbers)])
 
     async def _by_name(self, silent: list[str]) -> Paper | None:
-        """The work that its DOI or arXiv number names; where that is another one, it is told."""
+        """The work of its DOI or arXiv number; a mismatch is recorded."""
         cited = self._titled()
         for kind, name in (("doi", self.reference.doi), ("arxiv", self.reference.arxiv)):
             if not name:
@@ -162,13 +162,13 @@ class _Check:
         return None
 
     def _tell(self, kind: str, cited: str, found: str, source: str) -> None:
-        """Take a detail down that differs, in the words of a file: agents are shown it too."""
+        """Record a detail that differs, with words from a file, since agents see it too."""
         variables = {"kind": kind, "cited": cited, "found": found, "source": source}
         words = self.run.roles.prompts.render("partials/difference.md.j2", variables)
         self.work.details.append(words.strip())
 
     async def _by_title(self, silent: list[str]) -> Paper | None:
-        """The work of its title, else one whose title and authors are near."""
+        """The work with its title, else one with similar title and authors."""
         if not words_of(self.reference.title):
             return None
         try:
@@ -180,5 +180,5 @@ class _Check:
         paper = next(filter(cited.means, found.papers), None)
         paper = paper or next((one for one in found.papers if near(self.reference, one)), None)
         if paper is None and found.degraded:
-            silent.append(f"{', '.join(found.degraded)} did not answer, and may know it")
+            silent.append(f"{', '.join(found.degraded)} did not answer and may know it")
         return paper

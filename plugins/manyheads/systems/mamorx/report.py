@@ -1,4 +1,4 @@
-"""What a review of a paper comes to in words, and what its report shows: claims beside the pages that they rest on."""
+"""A review of a paper in words, and its report: claims next to the pages of their sources."""
 
 import base64
 from collections.abc import Iterator, Mapping
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 WIDTH = 1100
-"""Pixels across a page: letters of ten points can be read."""
+"""Width of a page in pixels: ten-point letters are legible."""
 QUALITY = 62
-"""Of a page's JPEG."""
+"""JPEG quality of a page."""
 LARGEST = 12_000_000
-"""Bytes of all pictures of a report together."""
+"""Maximum bytes of all pictures of a report."""
 IN_PAGES = ("passage", "table")
-"""What is looked up on a page; of a figure there is a picture, of a reference its line."""
+"""Kinds of sources shown on a page; a figure has its own picture, a reference its line."""
 
 
 # In words.
 
 
 def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
-    """The paper, its scores, its novelty, and how far the review shows what it says."""
+    """The paper, its scores, its novelty, and the number of claims with sources."""
     if result.title or result.paper:
         yield "Paper", result.title or (result.paper.source if result.paper else "")
     if result.partial:
@@ -54,7 +54,7 @@ def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
     if result.novelty:
         yield "Novelty", f"{result.novelty.verdict}{conflicts(result.novelty)}"
     if result.figures:
-        yield "Figures", f"{sum(note.seen for note in result.figures)} of {len(result.figures)} looked at"
+        yield "Figures", f"{sum(note.seen for note in result.figures)} of {len(result.figures)} seen"
     if result.references:
         yield "References", states(result)
     if result.review and result.review.claims:
@@ -62,12 +62,12 @@ def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
 
 
 def conflicts(novelty: Novelty) -> str:
-    """How many papers stand against it, after the verdict."""
+    """The number of papers in conflict, after the verdict."""
     return f", {count(len(novelty.conflicts), 'paper')} in conflict" if novelty.conflicts else ""
 
 
 def states(result: MamorxResult) -> str:
-    """How many references are in each state."""
+    """The number of references by state."""
     told = [(state, sum(work.state == state for work in result.references)) for state in STATES]
     retracted = sum(bool(work.retracted) for work in result.references)
     words = [f"{number} {STATES[state]}" for state, number in told if number]
@@ -78,13 +78,13 @@ STATES = {"exists": "exist", "differs": "differ", "not found": "not found", "not
 
 
 def claims(review: PaperReview) -> str:
-    """How many claims there are, and how many rest on what is there."""
+    """The number of claims, and of those with existing sources."""
     shown = sum(claim.grounded for claim in review.claims)
     return f"{shown} of {len(review.claims)} with sources that were found"
 
 
 def details(result: MamorxResult) -> Iterator[str]:
-    """The reason for the verdict on novelty, and what is wrong with references."""
+    """The reason for the verdict on novelty, and problems of references."""
     if result.novelty and result.novelty.reason:
         yield f"**Novelty.** {' '.join((result.novelty.reason, *result.novelty.missing))}"
     for work in result.references:
@@ -94,7 +94,7 @@ def details(result: MamorxResult) -> Iterator[str]:
 
 
 def work(result: MamorxResult) -> Iterator[str]:
-    """The review as an author reads it."""
+    """The review for an author."""
     if result.review:
         if result.partial:
             yield f"**This review is partial.** {result.partial}"
@@ -118,10 +118,10 @@ def report(record: Record) -> View:
 
 @dataclass(frozen=True)
 class Mark:
-    """A line of a quote on a page, in hundredths of its width and height.
+    """A line of a quote on a page, in percent of its width and height.
 
     Attributes:
-        anchor: the quote's id in the report, which its first line bears.
+        anchor: the quote's id in the report, on its first line only.
     """
 
     claim: int
@@ -133,7 +133,7 @@ class Mark:
     height: float
 
     def within(self, across: float, down: float) -> "Mark":
-        """A mark that was measured as the page is."""
+        """A mark in the units of the page."""
         x, y = 100 / across, 100 / down
         return replace(
             self, left=self.left * x, top=self.top * y, width=self.width * x, height=self.height * y
@@ -142,7 +142,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture within the page: its `data:` address, its pixels."""
+    """An embedded picture: its `data:` address and size in pixels."""
 
     address: str
     width: int
@@ -151,7 +151,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A page of the paper, with the quotes that are highlighted on it."""
+    """A page of the paper, with its highlighted quotes."""
 
     page: int
     picture: Picture
@@ -172,7 +172,7 @@ class ReviewPage(Page):
 
     @property
     def names_sources(self) -> bool:
-        """Whether whoever wrote the review was to name what each point rests on."""
+        """Whether the author of the review was asked for sources."""
         return self.result.maker in ("committee", "alone")
 
     @property
@@ -180,7 +180,7 @@ class ReviewPage(Page):
         return sum(claim.grounded for claim in self.review.claims)
 
     def points(self, entry: Entry, *, grounded: bool) -> list[Claim]:
-        """The claims of an entry that stand in it, or those that are set apart."""
+        """The verified claims of an entry, or the unverified ones."""
         claims = [claim for claim in self.review.claims if claim.number in entry.claims]
         return [claim for claim in claims if (claim.grounded or not self.names_sources) == grounded]
 
@@ -190,7 +190,7 @@ class ReviewPage(Page):
 
     @cached_property
     def compared(self) -> list[Related]:
-        """The papers that it was held against, or was to be: those in conflict first."""
+        """The papers selected for comparison, those in conflict first."""
         related = self.result.novelty.related if self.result.novelty else []
         left = [paper for paper in related if not paper.dropped and paper.relevant is not False]
         return sorted(left, key=lambda paper: (paper.novel is not False, paper.novel is None))
@@ -215,7 +215,7 @@ class ReviewPage(Page):
         }
 
     def link(self, claim: Claim, source: Source) -> str:
-        """The id of what a source leads to; empty where there is nothing to be led to."""
+        """The id of a source's target; empty if there is none."""
         if source.state == "absent":
             return ""
         anchor = _anchor(claim, source)
@@ -229,7 +229,7 @@ class ReviewPage(Page):
 
     @cached_property
     def file(self) -> Path | None:
-        """The PDF under review; None where it is none, is gone, or another stands in its place."""
+        """The PDF under review; None if it is not a PDF, is missing or was replaced."""
         paper = self.result.paper
         if not paper or not paper.pages:
             return None
@@ -241,13 +241,13 @@ class ReviewPage(Page):
 
     @cached_property
     def pages(self) -> list[int]:
-        """The pages that claims rest on, in order; figures have pictures of their own."""
+        """The pages of the claims' sources, in order; figures have their own pictures."""
         sources = (source for claim in self.review.claims for source in claim.sources)
         return sorted({s.page for s in sources if s.page and s.state != "absent" and s.kind in IN_PAGES})
 
     @cached_property
     def sheets(self) -> list[Sheet]:
-        """The pages that claims rest on, as far as there is room for them beside the figures."""
+        """The pages of the claims' sources, as many as fit into the report with the figures."""
         sheets, room = list[Sheet](), LARGEST - sum(len(crop.address) for crop in self.crops.values())
         for page in self.pages if self.file else ():
             assert self.file
@@ -297,7 +297,7 @@ def _anchor(claim: Claim, source: Source) -> str:
 
 
 def _picture(image: "Image", kind: Literal["JPEG", "PNG"]) -> Picture:
-    """A picture as small as the report can have it; raises `OSError` where it cannot be read."""
+    """A picture reduced for the report; raises `OSError` if it cannot be read."""
     image = image.convert("RGB")
     image.thumbnail((WIDTH, 2 * WIDTH))
     written = BytesIO()

@@ -1,4 +1,4 @@
-"""What a review of a paper comes to: its claims with their sources, what was found out about the paper, what it cost."""
+"""The result of a review of a paper: claims with their sources, findings about the paper, and replies."""
 
 from typing import Literal, TypeAlias
 
@@ -7,27 +7,27 @@ from pydantic import computed_field
 from manyheads.core.results import Part, Person
 
 SourceKind: TypeAlias = Literal["passage", "figure", "table", "reference", "paper"]
-"""A passage of the paper, a figure, a table, a reference of it, or a paper that was found outside."""
+"""A passage, figure, table or reference of the paper, or a paper from outside."""
 
 
 class Source(Part):
-    """What a claim rests on, and whether it is there."""
+    """A source of a claim, and whether it exists."""
 
     kind: SourceKind
     name: str
-    """As agents name it: `Section 4.2`, `Figure 2`, `Table 1`, `[12]`, `N3`."""
+    """Its name for agents: `Section 4.2`, `Figure 2`, `Table 1`, `[12]`, `N3`."""
     quote: str = ""
-    """The words that are quoted, as the claim has them."""
+    """The quoted words, as in the claim."""
     found: str = ""
-    """The words as they stand in the paper; empty where there are none."""
+    """The words as in the paper; empty if there are none."""
     page: int | None = None
     state: Literal["exact", "close", "there", "absent"] = "absent"
-    """`exact`: the quote stands so; `close`: but for hyphens, ligatures or a few letters; `there`: nothing was quoted, and the
-    figure, table or paper exists; `absent`: it was not found, and the claim is not printed as a fact."""
+    """`exact`: the paper has the quote; `close`: except for hyphens, ligatures or a few letters; `there`: no quote, and the
+    figure, table or paper exists; `absent`: not found, and the claim is not printed as a fact."""
     similarity: float | None = None
-    """Of a quote to what was found, 0 to 1."""
+    """Similarity of the quote to the words found, 0 to 1."""
     evidence: str | None = None
-    """The id in the run's evidence of a paper from outside."""
+    """Id in the run's evidence, for a paper from outside."""
 
 
 class Claim(Part):
@@ -35,33 +35,33 @@ class Claim(Part):
 
     number: int
     field: str
-    """The field of the form that it stands in."""
+    """Its field of the form."""
     text: str
     sources: list[Source] = []
 
     @property
     def grounded(self) -> bool:
-        """Whether it has a source, and each of its sources is there."""
+        """Whether it has sources and all of them exist."""
         return bool(self.sources) and all(each.state != "absent" for each in self.sources)
 
 
 class Entry(Part):
-    """What stands in one field of the form: a text, a number or a truth value; its claims, where it is a list of points."""
+    """The content of one field of the form: a text, a number, a truth value, or a list of claims."""
 
     name: str
     title: str
     kind: Literal["text", "points", "flag", "score", "choice"] = "text"
     value: str | int | bool | None = None
-    """None for a list of points."""
+    """None for a list of claims."""
     claims: list[int] = []
     """Numbers of its claims, in order."""
     scale: tuple[int, int] | None = None
     quotes: list[Source] = []
-    """Of a text: what it quotes, and whether the paper says so."""
+    """Quotes of a text, and whether the paper has them."""
 
     @property
     def stated(self) -> str:
-        """A score, a choice or a truth value in words; empty for a text, and for a list of points."""
+        """A score, a choice or a truth value in words; empty for a text or a list of points."""
         match self.value:
             case bool():
                 return "yes" if self.value else "no"
@@ -82,39 +82,39 @@ class PaperReview(Part):
     entries: list[Entry] = []
     claims: list[Claim] = []
     text: str = ""
-    """All of it in Markdown, as an author reads it; claims without a source that is there stand apart."""
+    """The whole review in Markdown; claims without an existing source are listed separately."""
 
     @computed_field
     @property
     def scores(self) -> dict[str, int]:
-        """What stands in the fields that have a scale, by their names."""
+        """The values of the fields with a scale, by name."""
         return {each.name: value for each, value in self.scored}
 
     @property
     def scored(self) -> list[tuple[Entry, int]]:
-        """The fields that have a scale, each with its number."""
+        """The fields with a scale, each with its number."""
         return [(each, each.value) for each in self.entries if each.scale and isinstance(each.value, int)]
 
     @property
     def misquoted(self) -> list[Source]:
-        """What its texts quote although the paper does not say so."""
+        """Quotes of its texts that the paper does not have."""
         return [quote for each in self.entries for quote in each.quotes if quote.state == "absent"]
 
 
 class HiddenText(Part):
-    """Text that a reader does not see, or that speaks to whoever reviews; agents are not shown what is hidden."""
+    """Text that is hidden or addresses the reviewer; agents do not see hidden text."""
 
     text: str
     page: int | None = None
     why: str
     shown: bool = False
-    """Whether the agents have it: what stands visibly in the paper does, marked as a quotation."""
+    """Whether agents see it: visible text is shown, marked as a quotation."""
     figure: str = ""
-    """The figure whose labels these are, `Figure 2`: they are clipped away or tiny, and speak to nobody."""
+    """The figure with these labels, such as `Figure 2`: they are clipped or tiny, and address nobody."""
 
 
 class Anchor(Part):
-    """The paper as it was read."""
+    """The paper as read."""
 
     source: str
     title: str
@@ -124,31 +124,31 @@ class Anchor(Part):
     year: int | None = None
     sections: list[str] = []
     faults: list[str] = []
-    """What could not be read, was cut or is in doubt."""
+    """Parts that could not be read, were cut or are doubtful."""
     hidden: list[HiddenText] = []
 
 
 class Related(Part):
-    """A paper found outside, and what was decided about it (MAMORX, §3.1, App. A.4)."""
+    """A related paper and the decision about it (MAMORX, §3.1, App. A.4)."""
 
     name: str
     """`N1`, `N2`, …"""
     evidence: str = ""
-    """Empty before the run has cited it."""
+    """Empty until the run has cited it."""
     paper: str = ""
     """Its id at its source."""
     phrases: list[int] = []
-    """The phrases that have found it, counted from 1; 0 is title and abstract, by which a local corpus is asked."""
+    """The phrases that found it, from 1; 0 is title and abstract, the query for a local corpus."""
     title: str
     year: int | None = None
     abstract: str = ""
     dropped: Literal["", "the paper itself", "cited", "no abstract"] = ""
     speaks: bool = False
-    """Whether it speaks to a reviewer or a model; who compares it is told not to obey."""
+    """Whether it addresses a reviewer or a model; the model that compares it is told not to obey."""
     relevant: bool | None = None
-    """None before it is decided, or where the answer failed."""
+    """None before the decision or if the answer failed."""
     novel: bool | None = None
-    """Whether the paper under review is novel beside it; None of one that is not relevant, or where the answer failed."""
+    """Whether the paper under review is novel compared with it; None if it is not relevant or the answer failed."""
     why: str = ""
 
 
@@ -157,20 +157,20 @@ class Novelty(Part):
 
     verdict: Literal["NOVEL", "NOT NOVEL", "not assessed"] = "not assessed"
     reason: str = ""
-    """The summary; of what was not assessed, why, without the details that `missing` has."""
+    """The summary; without an assessment the reason, whose details are in `missing`."""
     phrases: list[str] = []
     """From the closest to the broadest."""
     related: list[Related] = []
     conflicts: list[str] = []
-    """Titles of the papers beside which it is not novel."""
+    """Titles of the papers that make it not novel."""
     before: str = ""
-    """Nothing from this day on was looked for; empty where nothing bounds it."""
+    """Only papers before this date were searched; empty for no limit."""
     missing: list[str] = []
-    """What could not be asked, a sentence each: where there is any, the paper is never called novel."""
+    """Failed look-ups and answers, a sentence each; if there are any, the paper is never called novel."""
 
 
 class FigureNote(Part):
-    """What the figure critic says of a figure (MAMORX, §3.1, App. A.3)."""
+    """The figure critic's note of a figure (MAMORX, §3.1, App. A.3)."""
 
     name: str
     """`Figure 2`."""
@@ -179,15 +179,15 @@ class FigureNote(Part):
     description: str = ""
     critique: str = ""
     seen: bool = False
-    """Whether a model saw the picture; else the critic had captions, and the text that speaks of the figure."""
+    """Whether a model saw the picture; otherwise the critic had only captions and the text about the figure."""
     why: str = ""
-    """Why it was not seen, or not criticised."""
+    """The reason if it was not seen or not criticised."""
     image: str | None = None
-    """Its crop, a file in the run's folder."""
+    """The file of its picture, in the run's folder."""
 
 
 class CitedWork(Part):
-    """A reference of the paper, and what the sources know of it."""
+    """A reference of the paper, with details from the sources."""
 
     name: str
     """`[12]`."""
@@ -195,14 +195,14 @@ class CitedWork(Part):
     title: str = ""
     year: int | None = None
     state: Literal["exists", "differs", "not found", "not asked"] = "not asked"
-    """`differs`: it exists with other details, which `details` names."""
+    """`differs`: it exists with other details, listed in `details`."""
     details: list[str] = []
     retracted: bool | None = None
-    """None where no source tells."""
+    """None if no source has it."""
     paper: str = ""
-    """The id, at its source, of the work that it means."""
+    """The id of the work at its source."""
     found: str = ""
-    """The title as a source has it."""
+    """The title in the source."""
     abstract: str = ""
     evidence: str | None = None
 
@@ -225,14 +225,14 @@ class Exchange(Part):
     expects: str = ""
     answer: str = ""
     failed: str = ""
-    """With what it ended, where it has no answer."""
+    """The failure if there is no answer."""
 
 
 class MamorxResult(Part):
-    """A review of a paper with all that it rests on."""
+    """A review of a paper with all its sources and findings."""
 
     maker: str = "committee"
-    """Who wrote it, see `MamorxConfig.maker`."""
+    """The author, see `MamorxConfig.maker`."""
     title: str = ""
     paper: Anchor | None = None
     team: list[Person] = []
@@ -243,11 +243,11 @@ class MamorxResult(Part):
     exchanges: list[Exchange] = []
     review: PaperReview | None = None
     partial: str = ""
-    """Why the review is not whole, such as a spent budget; empty for a whole one."""
+    """The reason for a partial review, such as a spent budget; empty for a complete one."""
     turns: dict[str, int] = {}
     inference_cost: int = 0
 
     def count(self, stage: str) -> None:
-        """Another reply of a stage."""
+        """Count one more reply of a stage."""
         self.turns[stage] = self.turns.get(stage, 0) + 1
         self.inference_cost = sum(self.turns.values())

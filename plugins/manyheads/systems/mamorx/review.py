@@ -1,4 +1,4 @@
-"""A review as its form has it: entries and claims, and the text that an author reads."""
+"""A review by its form: entries and claims, and the text for the author."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ KINDS: dict[SourceKind, re.Pattern[str]] = {
         r"(?i)^\W*(\[[^\[\]]{1,40}\]$|ref(erence|\.)?\s*\W?\d|[^\d§]{2,60}\b(19|20)\d\d[a-z]?\)?\W*$)"
     ),
 }
-"""What a source is, by how agents name it; anything else is a passage."""
+"""The kind of a source by its name; any other name is a passage."""
 QUOTE = re.compile(r"“([^“”]+)”|«([^«»]+)»|\"([^\"\n]+)\"")
 LEAST_QUOTED = 4
-"""Words in quotation marks from which on they are a quote, and no term."""
+"""Minimum words in quotation marks for a quote; fewer are a term."""
 
 
 def source_of(support: Support) -> Source:
-    """What a point rests on, before it is looked up."""
+    """A source of a point, before it is looked up."""
     source = Source(kind="passage", name=" ".join(support.where.split()), quote=support.quote.strip())
     for kind, name in KINDS.items():
         if name.match(source.name):
@@ -32,7 +32,7 @@ def source_of(support: Support) -> Source:
 
 
 def review_from(name: str, form: ReviewForm, reply: WrittenReview) -> PaperReview:
-    """The entries of a form as a reply fills them in, and its points as claims, numbered over all fields."""
+    """The entries of a form from a reply, and its points as claims, numbered over all fields."""
     entries, claims = list[Entry](), list[Claim]()
     for key, field in form.fields.items():
         value, entry = (
@@ -62,7 +62,7 @@ def markdown(review: PaperReview, form: ReviewForm, *, apart: bool) -> str:
     """The whole review.
 
     Args:
-        apart: whether points without a source that is there stand apart.
+        apart: whether points without an existing source are listed separately.
     """
     return "\n\n".join(_blocks(review, form, apart)).strip()
 

@@ -1,4 +1,4 @@
-"""Parts of a review as single tools of other apps: the critique of a figure, the novelty of an abstract."""
+"""Parts of a review as tools for other apps: the critique of a figure, the novelty of an abstract."""
 
 import asyncio
 
@@ -32,10 +32,10 @@ class NoveltyArguments(Strict):
 
 
 async def critique_figure(run: MamorxRun, asked: FigureArguments) -> str:
-    """What the figure critic says of one picture with its caption.
+    """The figure critic's note of one picture with its caption.
 
     Raises:
-        ToolRefusedError: there is nothing to go by: no picture that a model sees, and no caption.
+        ToolRefusedError: there is neither a picture that the model can see nor a caption.
     """
     label = LABEL.match(caption := asked.caption.strip())
     note = FigureNote(name=f"Figure {label[2] if label else 1}", caption=label[4] if label else caption)
@@ -51,10 +51,10 @@ async def critique_figure(run: MamorxRun, asked: FigureArguments) -> str:
 
 
 async def assess_novelty(run: MamorxRun, asked: NoveltyArguments) -> str:
-    """How novel a title and an abstract are beside what the literature layer finds.
+    """The novelty of a title and an abstract compared with the papers that the literature layer finds.
 
     Raises:
-        ToolRefusedError: it could not be assessed; the words say why.
+        ToolRefusedError: it could not be assessed; the message has the reason.
     """
     novelty = await assess_text(run, asked.title.strip(), asked.abstract.strip())
     return _told(run, NOVELTY, novelty.verdict != "not assessed", novelty=novelty)

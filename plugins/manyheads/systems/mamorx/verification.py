@@ -1,4 +1,4 @@
-"""Whether what a review rests on is there: quotes in the paper, figures, tables, references, papers from outside."""
+"""Check the sources of a review: quotes in the paper, figures, tables, references, papers from outside."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from manyheads.texts import count
 
 
 async def verify(desk: Desk, role: str, *, mend: bool) -> None:
-    """Look up all that the review's claims rest on, and write its text.
+    """Look up the sources of all claims of the review, and write its text.
 
     Args:
         role: who wrote it.
-        mend: whether they are asked once more about the points whose sources are absent.
+        mend: whether to ask the author again about points whose sources are absent.
     """
     desk.begin(VERIFICATION)
     run, review = desk.run, desk.run.result.review
@@ -31,23 +31,22 @@ async def verify(desk: Desk, role: str, *, mend: bool) -> None:
         try:
             await _mend(desk, role, review, astray)
         except ModelError as error:
-            run.warn(VERIFICATION, f"points without sources could not be mended: {error.message}")
+            run.warn(VERIFICATION, f"points without sources could not be corrected: {error.message}")
     left = [claim for claim in review.claims if not claim.grounded]
     if left:
         run.warn(
             VERIFICATION,
-            f"{len(left)} of {len(review.claims)} points name no source that is there; they stand apart",
+            f"{len(left)} of {len(review.claims)} points name no source that exists; they are listed separately",
         )
     if misquoted := len(review.misquoted):
         run.warn(
-            VERIFICATION, f"{count(misquoted, 'quote')} in the texts of the review not found in the paper"
+            VERIFICATION, f"{count(misquoted, 'quote')} in the texts of the review: not found in the paper"
         )
     review.text = markdown(review, desk.form, apart=True)
 
 
 async def look_up(run: MamorxRun, claims: Sequence[Claim]) -> None:
-    """Find each source of some claims, and leave out those that say the same again; a large paper takes a while, so it is
-    done beside the run."""
+    """Find each source of some claims, and drop repeated claims; in a thread, since a large paper takes a while."""
     await asyncio.to_thread(lambda: [find(run, source) for claim in claims for source in claim.sources])
     for claim in claims:
         once = {
@@ -57,7 +56,7 @@ async def look_up(run: MamorxRun, claims: Sequence[Claim]) -> None:
 
 
 async def look_up_quotes(run: MamorxRun, review: PaperReview) -> None:
-    """Find what the texts of a review quote: in the paper, else in what it cites or is compared with."""
+    """Find the quotes of a review's texts: in the paper, else in works it cites or is compared with."""
     related = run.result.novelty.related if run.result.novelty else []
     works = [
         *(one.text for one in run.material.references.values()),
@@ -74,7 +73,7 @@ async def look_up_quotes(run: MamorxRun, review: PaperReview) -> None:
 
 
 def find(run: MamorxRun, source: Source) -> None:
-    """Look up one source, and fill in what is found: its page, its words, its state."""
+    """Look up one source, and fill in its page, words and state."""
     paper, there, page, text = run.material, False, None, ""
     match source.kind:
         case "figure":
@@ -125,7 +124,7 @@ def place_name(passage: Passage, document: Document) -> str:
 
 
 async def _mend(desk: Desk, role: str, review: PaperReview, astray: Sequence[Claim]) -> None:
-    """Have points mended or withdrawn whose sources are absent; one that is not answered stays as it is."""
+    """Have points with absent sources corrected or withdrawn; points without an answer are not changed."""
     run = desk.run
     kind = mending_of(run.reply_type(role, "mend", Mending), len(review.claims), len(astray))
     shown = await desk.text(VERIFICATION, role, purpose="mend")

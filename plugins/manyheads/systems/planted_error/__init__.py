@@ -1,4 +1,4 @@
-"""Known faults in papers: how many of them reviews name, and how many they name where there are none."""
+"""Planted errors in papers: how many of them reviews find, and how many they allege in papers without them."""
 
 from collections.abc import Sequence
 from math import inf
@@ -19,7 +19,7 @@ __all__ = ["PLANTED_ERROR"]
 
 
 def path(steps: Sequence[str]) -> tuple[str, ...]:
-    """`found`, `caption.found` and `alarms` are means; all else stands where its path says."""
+    """`found`, `caption.found` and `alarms` are means; other measures are read at their paths."""
     place = (
         ("kinds", *steps)
         if steps[0] in KINDS
@@ -32,12 +32,12 @@ def path(steps: Sequence[str]) -> tuple[str, ...]:
 
 SHARES = {
     "found": "share of planted errors found",
-    "false_alarms": "share of them alleged where there are none",
+    "false_alarms": "share of them alleged in papers without them",
 }
 PLANTED_ERROR = System(
     name="planted-error",
     title="Planted errors",
-    about="Tells which of the errors that were planted in papers reviews of these name, and which they name without cause.",
+    about="Counts the planted errors that reviews of papers find, and those they allege without cause.",
     config=PlantedErrorConfig,
     inputs=PlantedErrorInputs,
     result=PlantedErrorResult,
@@ -56,7 +56,7 @@ PLANTED_ERROR = System(
             for kind in KINDS
             for name, title in SHARES.items()
         },
-        "planted-error.alarms": Number("points that allege an error where there is none", (0, inf)),
+        "planted-error.alarms": Number("points that allege an error that does not exist", (0, inf)),
         "planted-error.failed": Number("checks without a valid answer", (0, inf)),
     },
 )

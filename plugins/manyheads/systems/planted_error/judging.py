@@ -1,4 +1,4 @@
-"""The course of a test by planted errors: each fault of the key is looked for in each review of its paper, with it or without."""
+"""The steps of a test by planted errors: look for each fault of the key in each review of its paper, with and without the fault."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -41,12 +41,12 @@ HINT = f"--set planted-error.key=FILE: the {KEY} of manyheads plant"
 
 
 class PlantedErrorConfig(JudgeConfig):
-    """How planted errors are looked for in reviews."""
+    """Settings of a test by planted errors."""
 
     key: Annotated[str | None, Slot(file=True, metavar="FILE")] = Field(default=None)
-    """The key of the planted papers: what stands in which of them."""
+    """The key of the planted papers: which fault is in which document."""
     by: Literal["rules", "model"] = "rules"
-    """Who tells whether a point of a review names a fault: rules on its words, in English, or the judge."""
+    """Decides whether a point of a review names a fault: rules on its (English) words, or the judge."""
 
     @field_validator("key")
     @classmethod
@@ -69,7 +69,7 @@ class PlantedErrorInputs(Inputs):
     in_full = frozenset({"reviews"})
 
     reviews: Annotated[tuple[Given, ...], REVIEWS] = ()
-    """Folders of runs that reviewed one of the papers, or text files."""
+    """Folders of runs that reviewed a paper, or text files."""
 
     @model_validator(mode="after")
     def _each_once(self) -> "PlantedErrorInputs":
@@ -79,7 +79,7 @@ class PlantedErrorInputs(Inputs):
 
 
 class Reviews(NamedTuple):
-    """The reviews, each with the document that it is of."""
+    """The reviews, each with its document."""
 
     key: Key
     pairs: tuple[tuple[Review, Entry], ...] = ()
@@ -97,12 +97,12 @@ def read(config: RunConfig) -> Reviews:
     """The key and the reviews.
 
     Raises:
-        ConfigError: there is no key, or it cannot be read.
+        ConfigError: the key is missing or cannot be read.
         SubjectError: a review cannot be read, or its paper is not in the key.
     """
     settings: PlantedErrorConfig = config.settings
     if settings.key is None:
-        raise ConfigError(f"{config.system}: no key: what was planted is not known", hint=HINT)
+        raise ConfigError(f"{config.system}: needs the key of the planted errors", hint=HINT)
     key = read_key(Path(settings.key))
     pairs = list[tuple[Review, Entry]]()
     for named in config.inputs.reviews:
@@ -118,10 +118,10 @@ def read(config: RunConfig) -> Reviews:
 
 
 async def judge(run: PlantedErrorRun) -> None:
-    """Look for each fault of a paper in each of its reviews, and tell how often it is named with cause and without.
+    """Look for each fault of a paper in each of its reviews, and count how often it is named with and without cause.
 
     Raises:
-        ModelError, BudgetError: the model was not to be had, or no check has a valid answer. What was answered is kept.
+        ModelError, BudgetError: the model failed, the budget is spent, or no check has a valid answer. Answers so far are kept.
     """
     result, config = run.result, run.settings
     run.begin(STAGE, STAGES)
@@ -175,7 +175,7 @@ async def judge(run: PlantedErrorRun) -> None:
 
 
 async def _ask(bench: Bench, number: int, check: Check, review: Review, fault: Fault) -> Exception | None:
-    """Fills a check in by the judge's answer; gives back with what it failed."""
+    """Fill in a check from the judge's answer; returns its failure."""
     run, texts = bench.run, [each.text for each in review.points]
     if not texts:
         check.named = False
@@ -214,7 +214,7 @@ def _reviewed(review: Review, entry: Entry, checks: Sequence[Check]) -> Reviewed
 
 
 def rates(checks: Sequence[Check], seed: int = 0) -> Rates:
-    """Of checks of any kinds: each paper counts once, by the mean of its checks."""
+    """The rates over checks of all kinds: each paper counts once, with the mean of its checks."""
     known = [each for each in checks if each.named is not None]
     parts = {planted: [each for each in known if each.planted is planted] for planted in (True, False)}
 
@@ -235,7 +235,7 @@ def rates(checks: Sequence[Check], seed: int = 0) -> Rates:
 
 
 def _by_paper(some: Sequence[T], of: Callable[[T], K], value: Callable[[T], float]) -> dict[K, float]:
-    """The mean of each paper, or of each of its faults."""
+    """The mean by paper, or by paper and fault."""
     groups: dict[K, list[float]] = {}
     for each in some:
         groups.setdefault(of(each), []).append(value(each))
@@ -254,6 +254,6 @@ def _figure(
 
 
 def needs(config: RunConfig) -> dict[tuple[str, str], type[FaultFound]]:
-    """The judge's task, where a model judges."""
+    """The judge's task, if a model judges."""
     settings: PlantedErrorConfig = config.settings
     return {(JUDGE, "fault"): FaultFound} if settings.by == "model" else {}

@@ -1,4 +1,4 @@
-"""Planted papers as files: each paper without a fault and with one of each kind, the key that tells them apart, and the cases of a suite."""
+"""Planted papers as files: each paper without a fault and with one of each kind, their key, and the cases of a suite."""
 
 import hashlib
 import json
@@ -18,39 +18,39 @@ from manyheads.systems.planted_error.planted import KINDS, Fault, Kind, Planting
 
 KEY, CASES, DOCUMENTS = "key.json", "cases.jsonl", "documents"
 LARGEST = 50_000_000
-"""Bytes of a key."""
+"""Maximum bytes of a key."""
 
 
 class Entry(Part):
-    """A document that reviewers are given."""
+    """A document for reviewers."""
 
     file: str
-    """Beside the key."""
+    """Path relative to the key."""
     sha256: str
     """Of the file."""
     paper: str
-    """The paper that it was made of."""
+    """The original paper."""
     planted: Kind | None = None
-    """None of the one without a fault."""
+    """The kind of fault; None for the document without one."""
     faults: list[Fault]
-    """The one that stands in it; of a document without any, those of all others of its paper, which a review of it must not name."""
+    """The fault in it. For the document without one: the faults of the paper's other documents, which its review must not name."""
 
     @property
     def name(self) -> str:
-        """What a reader knows it by."""
+        """Its name for readers."""
         return f"{self.paper}, {self.planted or 'clean'}"
 
 
 class Key(Part):
-    """What was planted where; not for reviewers."""
+    """The planted faults by document; not for reviewers."""
 
     seed: int = 0
     documents: list[Entry]
     without: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
-    """By paper, the kinds of faults that nothing in it could prove."""
+    """By paper, the kinds of faults that could not be planted because nothing in the paper proves them."""
 
     def entry(self, file: str, sha256: str) -> Entry | None:
-        """The document of a file, by its content, else by its name."""
+        """The document of a file, by content or else by name."""
         same = [each for each in self.documents if sha256 and each.sha256 == sha256]
         stem = Path(file).stem
         named = [each for each in self.documents if stem and Path(each.file).stem == stem]
@@ -70,14 +70,14 @@ def read_key(path: Path) -> Key:
 
 
 def plant_all(papers: Sequence[Path], out: Path, kinds: Sequence[Kind] = KINDS, seed: int = 0) -> Key:
-    """Write each paper as it was read, and once more for each kind of fault that it can have, under names that tell nothing.
+    """Write each paper without a fault and with one fault of each possible kind, under neutral file names.
 
     Args:
-        papers: files of any form that papers are read from; pictures are left behind.
-        out: gets `documents/`, `key.json` and `cases.jsonl`.
+        papers: files in any format that papers are read from; pictures are left out.
+        out: the folder for `documents/`, `key.json` and `cases.jsonl`.
 
     Raises:
-        DocumentError: a paper cannot be read, has the name of another, or holds nothing by which any fault could be proved.
+        DocumentError: a paper cannot be read, has the name of another, or no fault can be planted in it.
     """
     entries, without = list[Entry](), dict[str, list[str]]()
     texts: dict[str, str] = {}
@@ -85,7 +85,7 @@ def plant_all(papers: Sequence[Path], out: Path, kinds: Sequence[Kind] = KINDS, 
         paper = path.name.partition(".")[0]
         if paper in without:
             raise DocumentError(
-                f"{path}: another paper is called {paper} too", hint="call one of the files otherwise"
+                f"{path}: another paper is called {paper} too", hint="rename one of the files"
             )
         document = read_document(path)
         planted: dict[Kind, Planting] = {
@@ -120,5 +120,5 @@ def plant_all(papers: Sequence[Path], out: Path, kinds: Sequence[Kind] = KINDS, 
 
 
 def _case(entry: Entry) -> dict[str, str]:
-    about = entry.faults[0].about if entry.planted else "as it was before anything was planted"
+    about = entry.faults[0].about if entry.planted else "before planting"
     return {"id": entry.name, "about": about, "paper": entry.file, "planted-error.key": KEY}

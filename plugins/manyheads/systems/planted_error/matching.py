@@ -1,7 +1,7 @@
-"""Which points of a review name a planted fault: by rule, from the words of the point and from what it rests on.
+"""Find the points of a review that name a planted fault, by rule, from the words and the sources of the point.
 
-A point names a fault where it names an end of the contradiction and says that something is wrong with just that. The same rule
-is held against reviews of the paper without the fault: what it finds there is a false alarm.
+A point names a fault if it names an end of the contradiction and says that something is wrong with it. The same rule
+is applied to reviews of the paper without the fault: matches there are false alarms.
 """
 
 import re
@@ -23,7 +23,7 @@ WHERE: Mapping[Kind, re.Pattern[str]] = {
     "broken-reference": re.compile(r"\[\d+\]|\b[A-Z]\w+(?: et al\.?)?,? \(?(?:19|20)\d\d|\b[Cc]itation"),
     "swapped-columns": re.compile(r"\bcolumns?\b", re.IGNORECASE),
 }
-"""What a point speaks of that alleges a fault of a kind, anywhere in the paper: that a section lacks details is none of them."""
+"""Subjects of points that allege a fault of a kind anywhere in the paper; a section that lacks details is not a fault."""
 DIFFERS = (
     r"contradict|inconsisten|not consistent|(?:do|does|did)(?: not|n[’']t) (?:match|agree|correspond|fit|add up)|mismatch|disagree"
     r"|conflict|discrepan|at odds|differ(?:s|ent)? (?:from|between|number|value)|(?:is|are|be|seems?|appears?) (?:wrong|incorrect|false)"
@@ -48,20 +48,20 @@ SIGNS: Mapping[Kind, re.Pattern[str]] = {
     "broken-reference": re.compile(BROKEN, re.IGNORECASE),
     "swapped-columns": re.compile(f"{SWAPPED}|{DIFFERS}", re.IGNORECASE),
 }
-"""How a point says that there is a fault of a kind."""
+"""Words by which a point alleges a fault of a kind."""
 RESULTS = re.compile(r"\b(?:results?|rows?|tables?|numbers?|scores?|reported|listed)\b", re.IGNORECASE)
-"""What a row of a table is called, where its table is not named."""
+"""Words for a row of a table that is not named."""
 SWAPPED_RE = re.compile(SWAPPED, re.IGNORECASE)
 BOTH: frozenset[Kind] = frozenset(("wrong-number", "caption", "swapped-columns"))
-"""Kinds of which who tells both values, what stands there and what would be right, says enough."""
+"""Kinds for which naming both values, the wrong and the right one, is enough."""
 QUOTED = 20
-"""Letters that a quote must have to tell by itself where it is from."""
+"""Minimum letters of a quote that identifies its place by itself."""
 LONG = 60
-"""Words of a point beyond which it is looked at two sentences at a time."""
+"""Points with more words are checked two sentences at a time."""
 
 
 class Point(NamedTuple):
-    """A point of a review, with the names and quotes of what it rests on."""
+    """A point of a review, with the names and quotes of its sources."""
 
     text: str
     sources: tuple[str, ...] = ()
@@ -71,9 +71,9 @@ class Review(NamedTuple):
     """A review of a document.
 
     Attributes:
-        source: where it was read from.
-        document: the file of the paper that it is of, as far as the review tells; else its own name.
-        sha256: of that file; empty where it is not told.
+        source: the run or file it was read from.
+        document: the file of the reviewed paper, if the review names it; else the review's own name.
+        sha256: of that file; empty if unknown.
     """
 
     source: str
@@ -83,10 +83,10 @@ class Review(NamedTuple):
 
 
 def read_review(named: str) -> Review:
-    """The review that a finished run wrote, or the one in a text file that bears its document's name.
+    """The review that a finished run wrote, or the one in a text file named after its document.
 
     Raises:
-        SubjectError: it is not there, cannot be read, or holds no review.
+        SubjectError: it is missing, cannot be read, or contains no review.
     """
     path = Path(named)
     if not path.is_dir():
@@ -115,19 +115,19 @@ def _points(review: Mapping[str, Any]) -> Iterator[Point]:
 
 
 def points_of(text: str) -> Iterator[Point]:
-    """The paragraphs and items of lists of a text."""
+    """The paragraphs and list items of a text."""
     for part in re.split(r"\n\s*\n|\n(?=\s*(?:[-*+•]|\d{1,2}[.)])\s)", text):
         if words := " ".join(part.split()).lstrip("-*+•# "):
             yield Point(words)
 
 
 def names(point: Point, fault: Fault) -> bool:
-    """Whether a point names a fault: an end of the contradiction, and that it is one."""
+    """Whether a point names a fault: an end of the contradiction, and that something is wrong there."""
     return any(_names(part, point.sources, fault) for part in _parts(point))
 
 
 def alleges(point: Point, kind: Kind) -> bool:
-    """Whether a point says of anything in the paper that it has a fault of a kind."""
+    """Whether a point alleges a fault of a kind anywhere in the paper."""
     return any(
         (SWAPPED_RE if kind == "swapped-columns" else SIGNS[kind]).search(part)
         and any(map(WHERE[kind].search, (part, *point.sources)))
@@ -136,7 +136,7 @@ def alleges(point: Point, kind: Kind) -> bool:
 
 
 def _parts(point: Point) -> Sequence[str]:
-    """A point, or what it says two sentences at a time, where it is long."""
+    """A point, or its sentences two at a time if it is long."""
     if len(point.text.split()) <= LONG:
         return [point.text]
     said = sentences(point.text)
@@ -169,12 +169,12 @@ def _names(text: str, sources: Sequence[str], fault: Fault) -> bool:
 
 
 def _stands(part: str, text: str) -> bool:
-    """Whether a value or a label stands in a text, whatever the case."""
+    """Whether a text contains a value or a label, ignoring case."""
     return bool(re.search(rf"(?<![\w.])(?<!\d,){re.escape(part)}s?(?![\w]|[.,]\d)", text, re.IGNORECASE))
 
 
 def _placed(place: str, text: str, sources: Sequence[str]) -> bool:
-    """Whether a place is named: `Table 1` as `Tab. 1` too, a heading only where it is one."""
+    """Whether a place is named: `Table 1` also as `Tab. 1`, a heading only where it is used as one."""
     kind, _, number = place.partition(" ")
     if kind in ("Table", "Figure", "Section") and number:
         short = {"Table": "Tab", "Figure": "Fig", "Section": "Sec"}[kind]
@@ -204,7 +204,7 @@ def _placed(place: str, text: str, sources: Sequence[str]) -> bool:
 
 
 def _quoted(quote: str, text: str) -> bool:
-    """Whether a text repeats a passage, or a good part of it."""
+    """Whether a text repeats a passage or a large part of it."""
     quote, text = fold(quote), fold(text)
     if len(text) >= QUOTED and text in quote:
         return True

@@ -1,7 +1,7 @@
-"""Known faults, planted into papers: what stands there afterwards, what it contradicts, and where.
+"""Known faults, planted into papers: the wrong text, its place, and what it contradicts.
 
-A fault is planted only where the paper itself proves it: the text must say of the table, the figure or the reference what
-these no longer do.
+A fault is planted only where the paper itself proves it: the text describes the table, figure or reference,
+and the description no longer holds.
 """
 
 import random
@@ -18,28 +18,28 @@ from manyheads.literature.documents.bibliography import BRACKETS, CITATION, Cita
 Kind = Literal["wrong-number", "caption", "missing-baseline", "broken-reference", "swapped-columns"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 TITLES: Mapping[Kind, str] = {
-    "wrong-number": "A number of the text is not that of the table",
-    "caption": "A caption says the contrary of the text",
-    "missing-baseline": "A method that is compared has no row in the table",
+    "wrong-number": "A number in the text differs from the table",
+    "caption": "A caption contradicts the text",
+    "missing-baseline": "A compared method has no row in the table",
     "broken-reference": "A citation has no entry in the list of references",
     "swapped-columns": "Two columns of a table are swapped",
 }
 
 
 class Fault(Part):
-    """A planted fault, and what a reviewer who has found it names."""
+    """A planted fault, and the words a reviewer who finds it would use."""
 
     kind: Kind
     about: str
-    """What stands where, and what it contradicts."""
+    """The wrong text, its place, and what it contradicts."""
     places: list[str]
-    """Each end of the contradiction as a reviewer may name it: `Table 1`, `Section 5`, `Results`, `[19]`."""
+    """Both ends of the contradiction, as a reviewer may name them: `Table 1`, `Section 5`, `Results`, `[19]`."""
     quotes: list[str] = Field(default_factory=list[str])
-    """The passages at its ends, as they stand in the paper with the fault."""
+    """The passages at both ends, quoted from the paper with the fault."""
     values: list[str] = Field(default_factory=list[str])
-    """What is wrong, then what would be right."""
+    """The wrong value, then the right one."""
     subjects: list[str] = Field(default_factory=list[str])
-    """Of what it is said: the label of a row, the heads of columns."""
+    """The label of the row or the heads of the columns concerned."""
 
 
 class Planting(NamedTuple):
@@ -56,20 +56,20 @@ OPPOSITES = (
     ("larger", "smaller"), ("largest", "smallest"), ("left", "right"), ("louder", "quieter"), ("most", "few"),
     ("negative", "positive"), ("stronger", "weaker"), ("thick", "thin"),
 )  # fmt: skip
-"""Words of captions that are exchanged for each other."""
+"""Pairs of opposite words in captions."""
 NUMBER = re.compile(r"[-−+]?(\d[\d,]*(?:\.\d+)?) ?%?(?: ?(?:±|\+/-).*)?")
-"""A cell that is a number, with its spread or without."""
+"""A cell with a number, with or without its spread."""
 COMPARED = re.compile(r"\bcompar|\bbaseline|\bversus\b|\bagainst\b|\boutperform", re.IGNORECASE)
-"""What a sentence that promises a row of a table says."""
+"""Words of a sentence that promises a row of a table."""
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9(\[“])|\n+")
 ABBREVIATED = re.compile(r"(?:\b(?:Fig|Figs|Tab|Sec|Eq|et al|e\.g|i\.e|vs|cf|resp|approx|No)|\b[A-Z])\.$")
 BEYOND = (2, 9)
-"""By how much a broken citation is beyond the last reference, or before its year."""
+"""Distance of a broken citation from the last reference number or from the year of its entry."""
 ABSTRACT = "Abstract"
 
 
 def plant(document: Document, kind: Kind, seed: int = 0) -> Planting | None:
-    """The paper with one fault of a kind; None where it holds nothing by which such a fault could be proved.
+    """The paper with one fault of a kind; None if nothing in the paper would prove such a fault.
 
     The same paper, kind and seed give the same fault.
     """
@@ -78,7 +78,7 @@ def plant(document: Document, kind: Kind, seed: int = 0) -> Planting | None:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, each as it stands there."""
+    """The sentences of a text, unchanged."""
     found = list[str]()
     start = 0
     for stop in SENTENCE.finditer(text):
@@ -96,7 +96,7 @@ class _Said(NamedTuple):
 
 
 def _holds(text: str, part: str) -> bool:
-    """Whether a word or number stands in a text by itself."""
+    """Whether a text contains a word or number as a whole."""
     return part.casefold() in text.casefold() and bool(re.search(_alone(part), text, re.IGNORECASE))
 
 
@@ -126,7 +126,7 @@ def _with_rows(document: Document, place: int, rows: Sequence[Sequence[str]]) ->
 
 
 def _changed(number: str, taken: set[str], rng: random.Random) -> str | None:
-    """A number with one digit that is another, by two at least, and that stands nowhere in the paper."""
+    """The number with one digit changed by at least two; the new number occurs nowhere in the paper."""
     digits = [place for place, each in enumerate(number) if each.isdigit()]
     options = [
         f"{number[:place]}{digit}{number[place + 1 :]}"
@@ -135,7 +135,7 @@ def _changed(number: str, taken: set[str], rng: random.Random) -> str | None:
         if abs(int(digit) - int(number[place])) >= 2
     ]
     free = [each for each in options if each not in taken]
-    # The first digit that is not the last makes a difference that a reader sees.
+    # A digit before the last makes a visible difference.
     early = [each for each in free if each[-1] == number[-1]] or free
     return rng.choice(early) if early else None
 
@@ -158,7 +158,7 @@ class _Cell(NamedTuple):
 
 
 def _cells(document: Document) -> Iterator[_Cell]:
-    """The numbers of all tables, but for heads of columns and labels of rows."""
+    """The numbers of all tables, without column heads and row labels."""
     for place, table in enumerate(document.tables):
         for row, cells in enumerate(table.rows):
             for column, cell in enumerate(cells):
@@ -168,7 +168,7 @@ def _cells(document: Document) -> Iterator[_Cell]:
 
 
 def _wrong_number(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
-    """A number that the text has from a table is another in the text."""
+    """Change a number in the text that repeats one of a table."""
     taken, cells = _numbers(document), [*_cells(document)]
     counts = [each.value for each in cells]
     options = [
@@ -201,7 +201,7 @@ def _wrong_number(document: Document, text: Sequence[_Said], rng: random.Random)
 
 
 def _caption(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
-    """A caption says the contrary of the sentence that speaks of its figure or table, in one word or number."""
+    """Make a caption contradict the sentence about its figure or table, by one word or number."""
     swaps = {one: other for pair in OPPOSITES for one, other in (pair, pair[::-1])}
     options = list[tuple[str, int, _Said, str, str]]()
     for kind, floats in (("Figure", document.figures), ("Table", document.tables)):
@@ -236,7 +236,7 @@ def _caption(document: Document, text: Sequence[_Said], rng: random.Random) -> P
 
 
 def _missing_baseline(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
-    """The row of a method that the text says it compares with is not in the table; no number of it is in the text."""
+    """Remove from the table the row of a compared method; the text repeats none of its numbers."""
     own, body = f"{document.title} {document.abstract}", f"{document.abstract}\n{document.text()}"
     options = [
         (place, row, said)
@@ -266,7 +266,7 @@ def _missing_baseline(document: Document, text: Sequence[_Said], rng: random.Ran
 
 
 def _broken_reference(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
-    """A citation leads to no entry: a number beyond the list, or a year in which its author has none."""
+    """Break a citation: a number beyond the list, or a year in which the author has no entry."""
     citations = Citations(document.references)
     labels = [int(each.number) for each in document.references if each.number.isdigit()]
     options = list[tuple[_Said, int, int, str, str]]()
@@ -291,7 +291,7 @@ def _broken_reference(document: Document, text: Sequence[_Said], rng: random.Ran
         (wrong, *option)
         for option in options
         if len(citations.of(wrong := option[0].text[: option[1]] + option[3] + option[0].text[option[2] :]))
-        == len(citations.of(option[0].text)) - 1  # it was cited once in the sentence, and is no longer
+        == len(citations.of(option[0].text)) - 1  # cited once in the sentence, and no longer
     )
     if (first := next(broken, None)) is None:
         return None
@@ -310,7 +310,7 @@ def _broken_reference(document: Document, text: Sequence[_Said], rng: random.Ran
 
 
 def _swapped_columns(document: Document, text: Sequence[_Said], rng: random.Random) -> Planting | None:
-    """The numbers of two columns stand under each other's heads; the text tells one of them with its head's name."""
+    """Swap two columns of numbers; the text repeats one number with the name of its head."""
     options = list[tuple[int, int, int, _Cell, _Said]]()
     for cell in _cells(document):
         rows = document.tables[cell.table].rows
@@ -365,7 +365,7 @@ PLANTERS: Mapping[Kind, Callable[[Document, Sequence[_Said], random.Random], Pla
 
 
 def as_json(document: Document) -> dict[str, Any]:
-    """The paper as structured JSON, as it is read again; pictures and pages are left behind."""
+    """The paper as structured JSON, which can be read again; without pictures and pages."""
     return {
         "title": document.title,
         "abstract": document.abstract,

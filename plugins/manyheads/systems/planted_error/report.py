@@ -1,4 +1,4 @@
-"""What is told of a test by planted errors: shares by kind, and each error with the points that name it."""
+"""The report of a test by planted errors: shares by kind, and each error with the points that name it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ def words(each: Rates) -> str:
 
 
 def essence(result: PlantedErrorResult) -> Iterator[tuple[str, str]]:
-    """The shares by kind, and what failed."""
+    """The shares by kind, and failures."""
     yield (
         "Checked",
         f"{count(result.all.planted, 'planted error')}, {count(result.all.clean, 'check')} of papers without them",

@@ -1,32 +1,32 @@
-"""What a test by planted errors comes to."""
+"""The result of a test by planted errors."""
 
 from manyheads.core.results import Figure, Part
 from manyheads.systems.planted_error.planted import Kind
 
 
 class Check(Part):
-    """One fault that was looked for in one review: planted in the paper reviewed, or in another version of it."""
+    """A fault looked for in a review: planted in the reviewed paper or in another version of it."""
 
     review: str
-    """Where the review was read from."""
+    """The run or file of the review."""
     document: str
     paper: str
     kind: Kind
     planted: bool
-    """Whether it stands in the paper that was reviewed; else naming it is a false alarm."""
+    """Whether the fault is in the reviewed paper; otherwise naming it is a false alarm."""
     about: str
     named: bool | None = None
-    """Whether a point of the review names it; None where the judge gave no valid answer."""
+    """Whether a point of the review names it; None if the judge gave no valid answer."""
     points: list[str] = []
-    """The points that do."""
+    """The points that name it."""
     reason: str = ""
-    """What the judge says to that, where a model judged."""
+    """The judge's reasoning, if a model judged."""
     failed: str | None = None
-    """Why nothing is known."""
+    """The reason for a missing answer."""
 
 
 class Reviewed(Part):
-    """A review that was looked at."""
+    """A checked review."""
 
     source: str
     document: str
@@ -34,26 +34,26 @@ class Reviewed(Part):
     planted: Kind | None = None
     points: int
     alarms: int
-    """Points that allege a fault of one of the kinds anywhere in the paper, but for those that name the planted one."""
+    """Points that allege a fault of one of the kinds anywhere in the paper, without those that name the planted one."""
 
 
 class Rates(Part):
-    """How often faults are found and falsely alleged; the values are of papers: an interval is over papers such as these."""
+    """How often faults are found and falsely alleged. Values are per paper; intervals are over papers."""
 
     planted: int = 0
-    """Checks of reviews of papers with such a fault."""
+    """Checks in reviews of papers with the fault."""
     clean: int = 0
-    """Checks of reviews of papers without any."""
+    """Checks in reviews of papers without a fault."""
     found: Figure | None = None
-    """The share of the faults that a review names."""
+    """The share of the faults named by the review."""
     false_alarms: Figure | None = None
-    """The share of the same faults that a review of the paper without them names."""
+    """The share of the same faults named by the review of the paper without them."""
     difference: Figure | None = None
-    """Of the two, over the papers that have both: 1 of a reviewer who finds all and invents nothing, 0 of one who guesses."""
+    """`found` minus `false_alarms`, over papers with both: 1 for a reviewer who finds all and invents nothing, 0 for a guesser."""
 
 
 class PlantedErrorResult(Part):
-    """What reviews name of what was planted."""
+    """Planted faults that reviews name."""
 
     judged_by: str = "rules"
     reviews: list[Reviewed] = []
@@ -62,7 +62,7 @@ class PlantedErrorResult(Part):
     kinds: dict[str, Rates] = {}
     """By kind of fault."""
     alarms: Figure | None = None
-    """Points of a review of a paper without any fault that allege one."""
+    """Points per review of a paper without faults that allege one."""
     failed: int | None = None
-    """Checks without a valid answer, left out of the figures."""
+    """Checks without a valid answer; left out of the figures."""
     inference_cost: int | None = None

@@ -1,4 +1,4 @@
-"""The relative quality ranking: ideas beside a target idea, ranked blind (Review and Rebuttal, §3.2, App. A.2)."""
+"""The relative quality ranking: ideas and a target idea, ranked blind (Review and Rebuttal, §3.2, App. A.2)."""
 
 from math import inf
 
@@ -13,7 +13,7 @@ __all__ = ["RANKING"]
 RANKING = System(
     name="ranking",
     title="Relative quality ranking",
-    about="A judge who ranks research ideas beside a target idea, blind and in several orders.",
+    about="A judge who ranks research ideas together with a target idea, blind and in several orders.",
     config=config.RankingConfig,
     inputs=config.RankingInputs,
     result=RankingResult,

@@ -1,4 +1,4 @@
-"""What steers a ranking, its inputs, and the quality by which ideas are ranked beside a target."""
+"""Settings and inputs of a ranking, and the quality by which ideas and a target are ranked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -15,36 +15,34 @@ from manyheads.texts import FileOrText, Given, Trait
 
 
 class ImprovedConfig(Strict):
-    """What the ideas were improved for, which is judged where nothing else is named."""
+    """The quality that the ideas were improved for; judged unless the config names another."""
 
     area: Text | None = None
     """The field of research."""
     indicator: Text = "novelty"
     """The quality."""
     traits: tuple[Trait, ...] = ()
-    """By what the quality is known."""
+    """Traits that define the quality."""
 
 
 class RankingConfig(Section):
     """The relative quality ranking (Review and Rebuttal, §3.2, App. A.2)."""
 
     area: Text | None = None
-    """The field of research in which the judge is at home; when left out `improved.area`, else that of the ideas' runs,
-    else computer science."""
+    """The judge's field of research. Default: `improved.area`, else that of the ideas' runs, else computer science."""
     indicator: Text | None = None
-    """The quality that is judged; that of `improved`, with its traits, when left out."""
+    """The quality to judge. Default: that of `improved`, with its traits."""
     traits: tuple[Trait, ...] = ()
-    """By what `indicator` is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""
+    """Traits that define `indicator`. Default: those in `prompts/partials/indicators/<indicator>.md.j2`."""
     orders: int = Field(default=4, ge=1)
-    """In how many orders the judge is shown the same ideas; a multiple of their number, the target among them, puts
+    """Number of orders in which the judge sees the same ideas. A multiple of the number of ideas (with the target) puts
     each idea in each place equally often."""
     round: int | None = Field(default=None, ge=0)
-    """Of runs that revised their idea, the version after so many revisions, or the last; the final one when left out."""
+    """For runs with revisions: the version after this many revisions, or the last if there are fewer. Default: the final one."""
     condense: Literal["all", "target"] = "all"
-    """What is brought into the form of a proposal before it is ranked: all that is not in it, or, as in the paper, the
-    target alone."""
+    """Texts to bring into the form of a proposal before the ranking: all that need it, or only the target, as in the paper."""
     align: bool = True
-    """Show only the fields that all ideas of the set have, so that none is known by what it lacks."""
+    """Show only fields that all ideas have, so that a missing field gives no idea away."""
     improved: ImprovedConfig = ImprovedConfig()
 
 
@@ -54,7 +52,7 @@ TARGET = Slot(
     file=True,
     metavar="FILE|RUN|TEXT",
     required=True,
-    hint=f"the abstract that the ideas are ranked beside: --target, or --set inputs.target=…: {KINDS}",
+    hint=f"name the target abstract: --target, or --set inputs.target=…: {KINDS}",
 )
 IDEAS = Slot(
     "rest",
@@ -66,14 +64,14 @@ IDEAS = Slot(
 
 
 class RankingInputs(Inputs):
-    """Ideas, and the target that they are ranked beside."""
+    """Ideas, and the target they are ranked with."""
 
     in_full = frozenset({"ideas"})
 
     target: Annotated[FileOrText, TARGET] = None
-    """The abstract whose idea the others are held against: a text file, the folder of a run, or the text itself."""
+    """The abstract whose idea is ranked with the others: a text file, the folder of a run, or the text itself."""
     ideas: Annotated[tuple[Given, ...], IDEAS] = ()
-    """The ideas that are ranked beside it: folders of runs, text files, or texts."""
+    """The ideas to rank: folders of runs, text files, or texts."""
 
     @model_validator(mode="after")
     def _each_once(self) -> "RankingInputs":
@@ -82,7 +80,7 @@ class RankingInputs(Inputs):
         return self
 
     def course(self) -> dict[str, Any]:
-        """Nothing: the texts stand in every prompt."""
+        """Nothing: every prompt contains the texts."""
         return {}
 
 
@@ -91,14 +89,14 @@ NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(JUDGE, "condense"): Conden
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
-    """What is wrong with the quality indicator, a line each."""
+    """Problems of the quality indicator, a line each."""
     quality, own = quality_of(config, roles), config.settings.indicator
     if not quality.traits:
         yield unknown("ranking" if own else "ranking.improved", quality.indicator or "", roles)
 
 
 def quality_of(config: RunConfig, roles: Roles, ideas: Sequence[Entry] = ()) -> Quality:
-    """The quality that the judge goes by; what is left out is that which the ideas were improved for."""
+    """The quality the judge ranks by. Default: the one the ideas were improved for."""
     settings: RankingConfig = config.settings
     improved = settings.improved
     indicator = settings.indicator or improved.indicator

@@ -1,4 +1,4 @@
-"""The course of a ranking: texts are brought into one form, shown in several orders, and ranked in each by a judge of its own."""
+"""The steps of a ranking: texts are brought into the same form, shown in several orders, and each order is ranked independently."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -22,26 +22,26 @@ T = TypeVar("T")
 CONDENSING, RANKING = "condensing", "ranking"
 STAGES = {CONDENSING: "Condensing", RANKING: "Ranking"}
 Failure = ModelError | BudgetError
-"""With what a question may end while the others, which are paid for already, go on to their answers."""
+"""Failures of one question that must not stop the others, which are already paid for."""
 
 
 async def ranking(run: RankingRun) -> None:
-    """Rank the run's ideas beside its target, in `ranking.orders` orders that the run's seed draws.
+    """Rank the run's ideas together with its target, in `ranking.orders` orders drawn with the run's seed.
 
-    The judge is never told which one is the target: all are known by the number of the place in which they are shown,
+    The judge does not know which one is the target: all are numbered by the place in which they are shown,
     and the target's abstract is brought into the form of the others first.
 
     Raises:
         ConfigError: no ideas, an indicator without traits, or no field that all ideas have.
-        ModelError: a text could not be condensed, the model was not to be had, or no order has led to a ranking. What
-            was answered is kept.
-        BudgetError: a question could not be paid; so too.
+        ModelError: a text could not be condensed, the model failed, or no order has a valid ranking. Answers so far are
+            kept.
+        BudgetError: the budget is spent. Answers so far are kept.
     """
     result, target = run.result, run.material.target
     quality = quality_of(run.config, run.roles, run.material.ideas)
     if not quality.traits:
         raise ConfigError("ranking: needs traits of its quality indicator", hint="manyheads check CONFIG")
-    # From the abstract alone (Fig. 13): by the title of a published paper a judge may know it.
+    # From the abstract alone (Fig. 13): a judge may recognise a published paper by its title.
     entries = (Entry(target.source, "", target.text), *run.material.ideas)
     orders = orders_of(len(entries), run.settings.orders, run.rng)
     bench = Bench(run, quality)
@@ -64,8 +64,8 @@ class Bench:
     """The judges of a run.
 
     Attributes:
-        asked: replies that were asked for: the inference cost.
-        failed: orders that have led to no ranking, by number.
+        asked: replies requested: the inference cost.
+        failed: orders without a ranking, by number.
     """
 
     run: Run[Any, Any, Any]
@@ -76,7 +76,7 @@ class Bench:
     async def condense(self, entries: Sequence[Entry]) -> tuple[Entry, ...]:
         """The entries in the form of a proposal (Fig. 13): the target, and every other that is not in it yet.
 
-        Each text is asked for once, however often it stands among them.
+        Each text is condensed once, even if it occurs several times.
         """
         everything = self.run.settings.condense == "all"
         bare = {
@@ -98,7 +98,7 @@ class Bench:
         )
 
     def _gaps(self, reply: Condensed) -> str | None:
-        """What is wrong with a form by which there is nothing to judge, or that a judge would know by what it lacks."""
+        """The problem of a form that leaves nothing to judge, or that a judge would recognise by its missing fields."""
         if reply.contents().keys() <= {"title"}:
             return self._invalid("nothing")
         if half := reply.contradictions():
@@ -109,9 +109,9 @@ class Bench:
         return self.run.roles.prompts.render("judge/invalid.md.j2", {"fault": fault, **details}).strip()
 
     async def rank(self, entries: Sequence[Entry], drawn: Sequence[tuple[int, ...]]) -> list[RankedOrder]:
-        """The same ideas ranked in each of the orders (Fig. 12).
+        """Rank the same ideas in each of the orders (Fig. 12).
 
-        An order that leads to no valid ranking, however often it is asked for, has failed; it is not guessed.
+        An order without a valid ranking after all attempts has failed; its ranking is not guessed.
         """
         answers = await together(
             *(self._rank(number, shown, entries) for number, shown in enumerate(drawn, 1))
@@ -120,23 +120,23 @@ class Bench:
         if len(self.failed) == len(orders):
             first = self.failed[1]
             raise ModelError(
-                f"no order has led to a ranking, of {len(orders)}: {first.message}",
+                f"none of the {len(orders)} orders has a valid ranking: {first.message}",
                 tried=first.tried,
                 hint=first.hint,
             ) from first
         for number, why in sorted(self.failed.items()):
-            place = f"the target stood in place {orders[number - 1].target_place}"
+            place = f"the target was shown in place {orders[number - 1].target_place}"
             self.run.warn(
                 RANKING,
-                f"order {number} of {len(orders)} failed and is left out of S, {place}; manyheads resume --again asks "
-                f"for it once more: {why.message}",
+                f"order {number} of {len(orders)} failed and is left out of S, {place}; manyheads resume --again "
+                f"repeats it: {why.message}",
             )
         return orders
 
     async def _rank(
         self, number: int, shown: tuple[int, ...], entries: Sequence[Entry]
     ) -> RankedOrder | Failure:
-        """One order; in its judge's words ideas have the numbers of their places."""
+        """One order; the judge numbers ideas by their places."""
         name, size, place = f"Judge{number}", len(shown), shown.index(TARGET) + 1
         variables = {
             "indicator": self.quality.indicator,
@@ -145,7 +145,7 @@ class Bench:
         }
 
         def repeats(ranking: Ranking) -> str | None:
-            """Which ideas a ranking repeats, and so which it leaves out."""
+            """Ideas that a ranking repeats or leaves out."""
             counts = Counter(ranking.order())
             repeated = [str(idea) for idea, times in sorted(counts.items()) if times > 1]
             left_out = [str(idea) for idea in range(1, size + 1) if idea not in counts]
@@ -181,7 +181,7 @@ class Bench:
         like: type[R],
         turn: int = 1,
     ) -> R | Failure:
-        """One answer. A failure must not end the others, which are paid for already."""
+        """One answer. A failure must not stop the others, which are already paid for."""
         self.asked += 1
         judge = self.run.speaker(JUDGE, name, area=self.quality.area)
         try:
@@ -200,36 +200,36 @@ def need_all(answers: Sequence[T | Failure]) -> list[T]:
 
 
 def _warn(run: RankingRun, lineup: Lineup, quality: Quality) -> None:
-    """What a reader of the result would not see: how the ideas were shown, in how many orders, and by what they rank."""
+    """Warnings that the result does not show: how ideas were shown, in how many orders, and by which quality."""
     for doubt in lineup.doubts():
         run.warn(CONDENSING, doubt)
     settings, size = run.settings, len(lineup.entries)
     ideas = list(zip(lineup.names, lineup.entries, strict=True))[1:]
     for name, one in ideas:
         if settings.round is not None and one.round is None:
-            run.warn(CONDENSING, f"{name} was never revised: it stands as it is whatever ranking.round says")
+            run.warn(CONDENSING, f"{name} was never revised: ranking.round has no effect on it")
     if settings.orders == 1:
-        run.warn(RANKING, "a single order: what the place of an idea does to its rank cannot be told")
+        run.warn(RANKING, "a single order: the effect of an idea's place on its rank is unknown")
     elif settings.orders % size:
         run.warn(
             RANKING,
-            f"{size} ideas, the target among them, do not stand in each place equally often in {settings.orders} orders; "
+            f"{size} ideas (with the target) are not in each place equally often in {settings.orders} orders; "
             f"--set ranking.orders={size * (settings.orders // size + 1)} balances them",
         )
-    for name, one in ideas:  # where nobody has asked for another quality than they were improved for
+    for name, one in ideas:  # unless the config names another quality than the ideas were improved for
         if one.indicator not in ("", quality.indicator) and settings.indicator is None:
             run.warn(
                 CONDENSING,
                 f"{name} was improved for {one.indicator} and is ranked by {quality.indicator}; "
-                "--set ranking.indicator=… says by what",
+                "--set ranking.indicator=… chooses the quality",
             )
 
 
 def _judged(result: RankingResult) -> Judged:
-    """S, how sure it is, and what places have done, in words."""
+    """S, its interval and the position bias, in words."""
     interval, bias = result.s_interval, result.position_bias
     ends = f", {interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}" if interval else ""
-    share = f"is {result.s:.2f}, the share of {len(result.ideas)} that rank above the target"
+    share = f"is {result.s:.2f}, the share of {len(result.ideas)} ideas ranked above the target"
     outcome = f"{share}{ends}, over {len(result.whole)} of {len(result.orders)} orders"
     places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {result.position_p:.2g})"
     return Judged(stage=RANKING, turn=1, subject="S", outcome=outcome, reasoning=places)

@@ -1,4 +1,4 @@
-"""The ideas of a ranking as their judge sees them: anonymous, and in one form as far as they have it."""
+"""The ideas of a ranking as the judge sees them: anonymous, and in the same form where possible."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +9,9 @@ from manyheads.replies import Proposal, label
 from manyheads.systems.ideas import Entry
 
 NAMED = 4
-"""Ideas that a line names one by one."""
+"""Maximum ideas that a line lists by name."""
 APART = 1.5
-"""How many times as long as all others a text is that stands out by its length."""
+"""A text this many times longer or shorter than the others stands out by its length."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Lineup:
 
     @property
     def names(self) -> list[str]:
-        """What a user calls each; no judge is told."""
+        """Their names for users; judges do not see them."""
         return ["the target", *(f"idea {number}" for number in range(1, len(self.entries)))]
 
     @property
@@ -40,7 +40,7 @@ class Lineup:
 
     @property
     def proposals(self) -> tuple[Entry, ...]:
-        """Each of them with those of its fields that are shown."""
+        """The entries, each with only the shown fields."""
         fields = self.fields
         return tuple(
             replace(each, fields={name: each.fields[name] for name in fields if name in each.fields})
@@ -49,60 +49,60 @@ class Lineup:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Each of them as it is shown."""
+        """The text shown for each entry."""
         return tuple(as_ranked(each.title, each.text, each.fields, self.fields) for each in self.entries)
 
     @property
     def _formed(self) -> bool:
-        """Whether all have fields: where one has none, there is nothing to align by."""
+        """Whether all entries have fields; otherwise they cannot be aligned."""
         return all(entry.fields for entry in self.entries)
 
     def need_content(self) -> None:
-        """Raises `ConfigError` where the ideas share no field but their titles, so that there is nothing to judge."""
+        """Raises `ConfigError` if the ideas share no field except their titles: there is nothing to judge."""
         if self.align and self._formed and set(self.fields) <= {"title"}:
             entries = zip(self.names, self.entries, strict=True)
             raise ConfigError(
-                "ranking.align: no field of a proposal is told by every idea and by the target",
-                tried="; ".join(f"{name} tells {', '.join(entry.fields)}" for name, entry in entries),
-                hint="show what each tells: manyheads resume RUN --set ranking.align=false --accept-changes",
+                "ranking.align: the ideas and the target have no field of a proposal in common",
+                tried="; ".join(f"{name} has {', '.join(entry.fields)}" for name, entry in entries),
+                hint="show all fields: manyheads resume RUN --set ranking.align=false --accept-changes",
             )
 
     def doubts(self) -> Iterator[str]:
-        """What a reader of the ranking should know of how the ideas were shown, a line each."""
+        """Warnings about how the ideas were shown, a line each."""
         for same in dict.fromkeys((*_groups(self.texts), *_groups([entry.text for entry in self.entries]))):
             names = _listed([self.names[place] for place in same])
-            yield f"{names} are the same text: which of them ranks above the other is chance"
+            yield f"{names} are the same text: their order in the ranking is chance"
         if not self._formed:
             plain = [name for name, entry in zip(self.names, self.entries, strict=True) if not entry.fields]
             yield (
-                f"not in the form of a proposal, as the others are: {_listed(plain)}; a judge can tell them apart by "
-                "that, and --set ranking.condense=all brings all into it"
+                f"not in the form of a proposal, unlike the others: {_listed(plain)}; a judge can recognise them by "
+                "that; --set ranking.condense=all brings all texts into this form"
             )
             return
-        # Judges know long from short, and many favour the long.
+        # Judges notice length, and many prefer longer texts.
         target, *ideas = (len(text.split()) for text in self.texts)
         if target * APART < min(ideas) or target > max(ideas) * APART:
             others = f"{min(ideas)} to {max(ideas)}" if min(ideas) < max(ideas) else f"{ideas[0]}"
-            yield f"the target is shown in {target} words, the ideas in {others}: a judge can tell it by that"
-        # Fields that some have and others lack: shown of none, or, where they are, by which a judge can go.
+            yield f"the target is shown in {target} words, the ideas in {others}: a judge can recognise it by its length"
+        # Fields that only some have: hidden, or shown and then a clue to the judge.
         for field in Proposal.model_fields:
             lacking = [
                 n for n, entry in zip(self.names, self.entries, strict=True) if field not in entry.fields
             ]
             if 0 < len(lacking) < len(self.entries):
                 who, what = (
-                    f"{_listed(lacking)} {'tell' if lacking[1:] else 'tells'} none",
+                    f"{_listed(lacking)} {'have' if lacking[1:] else 'has'} none",
                     label(field).lower(),
                 )
                 yield (
-                    f"{what} is shown of no idea, as {who}"
+                    f"{what} is hidden from the judge because {who}"
                     if self.align
-                    else f"{what} is shown, though {who}: a judge can tell ideas apart by that"
+                    else f"{what} is shown although {who}: a judge can tell ideas apart by that"
                 )
 
 
 def _groups(texts: Sequence[str]) -> list[tuple[int, ...]]:
-    """The places of each text that stands in several."""
+    """The places of each text that occurs more than once."""
     places: dict[str, list[int]] = {}
     for place, text in enumerate(texts):
         places.setdefault(text, []).append(place)

@@ -1,4 +1,4 @@
-"""What the report of a ranking shows: S, every idea's ranks and places in each order, and the judge's position bias."""
+"""The report of a ranking: S, each idea's ranks and places in each order, and the judge's position bias."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +11,11 @@ from manyheads.systems.ranking.result import TARGET, RankingResult
 CHANCE = 0.05
 """A bias with a smaller p-value is significant."""
 SIDE_BY_SIDE = 8
-"""Orders that a table holds across a page."""
+"""Maximum orders in a table across a page."""
 
 
 def report(record: Record) -> View:
-    """The report of a ranking; of an unfinished one the judge's words too, which know the ideas by their places."""
+    """The report of a ranking; if unfinished, also the judge's words, which number the ideas by place."""
     ranked: RankingResult = record.result.result
     orders = list(enumerate(ranked.orders, 1))
     silent = record.result.finished or orders
@@ -32,7 +32,7 @@ def report(record: Record) -> View:
 
 
 def meaning(ranked: RankingResult) -> str:
-    """What S says of this ranking (§3.2, Eq. 3), in a sentence."""
+    """The meaning of S for this ranking (§3.2, Eq. 3), in a sentence."""
     count = len(ranked.ideas)
     if ranked.s is None:
         return "S will be the share of the ideas that the judge ranks above the target."
@@ -42,7 +42,7 @@ def meaning(ranked: RankingResult) -> str:
 
 
 def bias_in_words(ranked: RankingResult) -> list[str]:
-    """The judge's position bias, and how far the orders agree; a sentence each."""
+    """The judge's position bias and the agreement of the orders, a sentence each."""
     bias, p = ranked.position_bias, ranked.position_p
     if bias is None:
         return ["Position bias needs at least two rankings."]
@@ -51,7 +51,7 @@ def bias_in_words(ranked: RankingResult) -> list[str]:
         words = [f"No significant position bias {held}."]
         size = len(ranked.items)
         stood = {(order.place(number), number) for order in ranked.whole for number in range(size)}
-        if len(stood) < size * size:  # then a favour may hide in the ideas' own merits
+        if len(stood) < size * size:  # then a bias may hide behind the ideas' quality
             words.append(
                 f"Not every idea was shown in every place, which needs at least {size} orders; "
                 "there may still be a bias."
@@ -79,7 +79,7 @@ def table(ranked: RankingResult) -> list[dict[str, object]]:
 
 
 def essence(ranked: RankingResult) -> Iterator[tuple[str, str]]:
-    """The essence of a finished ranking: names, and what is told under each."""
+    """The essence of a finished ranking, by name."""
     count, interval, orders = len(ranked.ideas), ranked.s_interval, len(ranked.orders)
     yield "Target", ranked.name(TARGET)
     ends = f", {interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}" if interval else ""

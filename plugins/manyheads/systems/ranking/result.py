@@ -1,4 +1,4 @@
-"""What a ranking comes to. Idea 0 is the target."""
+"""The result of a ranking. Idea 0 is the target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ TARGET = 0
 
 @dataclass(frozen=True)
 class Row:
-    """An idea in all orders: its mean rank over those that have one."""
+    """An idea in all orders: its mean rank over the valid ones."""
 
     number: int
     title: str
@@ -25,34 +25,34 @@ class Row:
 
 
 class RankingResult(Quality):
-    """What was ranked, by what, each order, S over all of them, and what places have done to ranks."""
+    """The ideas, the quality, each order, S over all orders, and the effect of places on ranks."""
 
     title: str | None = None
-    """The target's; empty where none is told."""
+    """Of the target; empty if unknown."""
     target: RankedItem | None = None
     ideas: list[RankedItem] = []
     shown_fields: list[str] = []
     orders: list[RankedOrder] = []
     s: float | None = None
-    """S over the orders that have a ranking (Review and Rebuttal, Eq. 3)."""
+    """S over the orders with a ranking (Review and Rebuttal, Eq. 3)."""
     s_interval: Interval | None = None
     failed: int | None = None
     """Orders without a ranking."""
     s_by_place: list[float | None] | None = None
-    """Mean S of the orders in which the target stood in each place."""
+    """Mean S by place of the target."""
     position_bias: float | None = None
-    """None with fewer than two rankings, from which none can be told."""
+    """None with fewer than two rankings."""
     position_p: float | None = None
     consistency: float | None = None
     by_place: list[float] | None = None
-    """Mean rank of what stood in each place."""
+    """Mean rank by place."""
     settled: float | None = None
-    """Of the ideas that were revised, the share whose runs had ended by the round that was ranked."""
+    """Share of the revised ideas whose runs had ended by the ranked round."""
     inference_cost: int | None = None
-    """Replies that were asked for."""
+    """Number of replies requested."""
 
     def take(self, target: Subject, entries: Sequence[Entry]) -> None:
-        """What is to be ranked, the target first, as far as it is brought into its form."""
+        """The texts to rank, the target first, as far as they are condensed."""
         own, *ideas = entries
         self.title = target.title or own.fields.get("title", "")
         self.target = RankedItem(
@@ -67,7 +67,7 @@ class RankingResult(Quality):
                 source=each.source,
                 title=each.title or each.fields.get("title", ""),
                 fields=dict(each.fields),
-                text=None if each.fields else each.text,  # where it is ranked as it was written
+                text=None if each.fields else each.text,  # if it is ranked as written
                 round=each.round,
                 settled=each.settled,
             )
@@ -77,7 +77,7 @@ class RankingResult(Quality):
         self.settled = fmean(settled) if settled else None
 
     def rank(self, orders: Sequence[RankedOrder], seed: int) -> None:
-        """What the orders come to; `seed` is that of the randomisation test."""
+        """Compute the figures of the orders; `seed` is for the randomisation test."""
         self.orders = list(orders)
         if mean := mean_of([each.s for each in orders if each.s is not None], within=(0, 1)):
             self.s = mean.mean
@@ -97,12 +97,12 @@ class RankingResult(Quality):
 
     @property
     def items(self) -> list[RankedItem]:
-        """The target, then the ideas, each at its number."""
+        """The target, then the ideas, indexed by number."""
         return [*([self.target] if self.target else []), *self.ideas]
 
     @property
     def whole(self) -> list[RankedOrder]:
-        """The orders that have a ranking."""
+        """The orders with a ranking."""
         return [order for order in self.orders if order.ranked]
 
     @property
@@ -113,7 +113,7 @@ class RankingResult(Quality):
         return sorted(rows, key=lambda row: (row.mean or 0.0, row.number))
 
     def name(self, number: int) -> str:
-        """What a reader knows it by."""
+        """Its name for readers."""
         return self.items[number].title or ("The target" if number == TARGET else f"Idea {number}")
 
 

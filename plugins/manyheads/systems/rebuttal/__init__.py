@@ -1,4 +1,4 @@
-"""Review and rebuttal: an idea is reviewed, revised and compared with itself until it gets no better (Algorithm 1)."""
+"""Review and rebuttal: an idea is reviewed, revised and compared with itself until it no longer improves (Algorithm 1)."""
 
 from math import inf
 
@@ -20,7 +20,7 @@ def _revisions(result: RebuttalResult) -> Revisions:
 REBUTTAL = System(
     name="rebuttal",
     title="Review and rebuttal",
-    about="A proposer, a reviewer and an area chair who improve a research idea on the abstracts they are given.",
+    about="A proposer, a reviewer and an area chair who improve a research idea from background abstracts.",
     config=config.RebuttalConfig,
     inputs=config.RebuttalInputs,
     result=RebuttalResult,

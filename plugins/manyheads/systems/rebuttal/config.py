@@ -1,4 +1,4 @@
-"""What steers review and rebuttal, its inputs, and what it needs of both and of the roles' tasks."""
+"""Settings and inputs of review and rebuttal, their checks, and the tasks required of roles."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -13,41 +13,41 @@ from manyheads.texts import FileOrText, Trait, file_or_text
 
 
 class RebuttalConfig(Section):
-    """What proposer, reviewer and area chair are after, and how long they go on (Algorithm 1)."""
+    """The goal of proposer, reviewer and area chair, and the stopping rules (Algorithm 1)."""
 
     area: Text = "computer science"
-    """The field of research in which all three are at home."""
+    """The field of research of all three."""
     indicator: Text = "novelty"
     """The quality that is improved and judged: `novelty`, `feasibility`, or one with traits of your own."""
     traits: tuple[Trait, ...] = ()
-    """By what the quality is known; those of `prompts/partials/indicators/<indicator>.md.j2` when left out."""
+    """Traits that define the quality. Default: those in `prompts/partials/indicators/<indicator>.md.j2`."""
     most: int = Field(default=100, ge=1)
-    """Abstracts of the background, at most: all of them stand in each prompt of the proposer."""
+    """Maximum abstracts of the background; each prompt of the proposer contains all of them."""
     method: Literal["rebuttal", "self-reflection", "initial"] = "rebuttal"
-    """Review and rebuttal, or a baseline: the proposer alone until nothing improves, or the first idea as it is (§4.2)."""
+    """Review and rebuttal, or a baseline (§4.2): the proposer alone until nothing improves, or the first idea unrevised."""
     max_iters: int = Field(default=10, ge=1)
-    """Revisions, at most."""
+    """Maximum revisions."""
     patience: Literal[1, 2] = 1
-    """Revisions in a row without significant improvement that end it: one (Algorithm 1), or the stricter two (§3.1.3)."""
+    """Stop after this many revisions in a row without significant improvement: 1 (Algorithm 1) or the stricter 2 (§3.1.3)."""
     final: Literal["last", "improved"] = "last"
-    """The final idea: the last one, with which the paper ends, or the last that was found significantly better."""
+    """The final idea: the last version, as in the paper, or the last one judged significantly better."""
     reviewer: bool = True
     """Off: the proposer revises without a review (§4.5)."""
     area_chair: bool = True
-    """Off: nobody compares, and `fixed_iters` revisions are made (§4.5)."""
+    """Off: versions are not compared, and `fixed_iters` revisions are made (§4.5)."""
     fixed_iters: int = Field(default=7, ge=1)
-    """Revisions without an area chair."""
+    """Number of revisions without an area chair."""
     abstract: bool = False
-    """Write the abstract of the final idea, such as `manyheads measure` reads."""
+    """Write the abstract of the final idea, which `manyheads measure` can read."""
 
 
 class RebuttalInputs(Inputs):
-    """What an idea starts from, or the idea itself."""
+    """The background of an idea, or an initial idea."""
 
     background: Annotated[str | tuple[str, ...] | None, Slot("each", metavar="FILE|TEXT")] = None
-    """What an idea starts from: a file of papers (.bib, .jsonl, .csv, …), or a text; a list is of texts alone."""
+    """The background: a file of papers (.bib, .jsonl, .csv, …), a text, or a list of texts."""
     idea: Annotated[FileOrText, Slot(file=True, metavar="RUN|FILE|TEXT")] = None
-    """An idea to begin with in place of a first one: a run's folder, a text file, or the text itself."""
+    """An initial idea, which the proposer then does not write: a run's folder, a text file, or the text itself."""
 
     @field_validator("background")
     @classmethod
@@ -55,7 +55,7 @@ class RebuttalInputs(Inputs):
         return file_or_text(value) if isinstance(value, str) else value
 
     def course(self) -> dict[str, Any]:
-        """The background is left out: it stands in every prompt."""
+        """Without the background, which every prompt contains."""
         return {"idea": super().course()["idea"]}
 
 
@@ -63,7 +63,7 @@ PROPOSER, REVIEWER, AREA_CHAIR = "proposer", "reviewer", "area_chair"
 
 
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
-    """The tasks that a config makes it ask: nobody who is switched off is needed."""
+    """The tasks that a config uses; roles that are switched off need none."""
     settings: RebuttalConfig = config.settings
     together = settings.method == "rebuttal"
     tasks: list[tuple[str, str, type[ReplyModel], bool]] = [
@@ -78,7 +78,7 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
 
 
 def need_beginning(config: RunConfig) -> RunConfig:
-    """The config as it is; raises `ConfigError` without a background or an idea, or where the method leaves a given idea as it is."""
+    """The config itself; raises `ConfigError` without background and idea, or if the method would not revise a given idea."""
     idea = config.inputs.idea
     if not config.inputs.background and idea is None:
         raise ConfigError(
@@ -88,25 +88,25 @@ def need_beginning(config: RunConfig) -> RunConfig:
     if idea is not None and config.settings.method == "initial":
         raise ConfigError(
             f"{config.system}: rebuttal.method=initial only writes a first idea, and inputs.idea gives one",
-            hint="leave one of both out",
+            hint="remove one of the two",
         )
     return config
 
 
 def check(config: RunConfig, roles: Roles) -> Iterator[str]:
-    """What is wrong with the quality indicator, a line each."""
+    """Problems of the quality indicator, a line each."""
     settings: RebuttalConfig = config.settings
     if not traits_of(settings.indicator, settings.traits, roles):
         yield unknown(config.system, settings.indicator, roles)
 
 
-# A quality indicator, and by what it is known (App. A.1).
+# A quality indicator and its traits (App. A.1).
 
 INDICATORS, ENDING = "partials/indicators/", ".md.j2"
 
 
 def traits_of(indicator: str, traits: Sequence[str], roles: Roles) -> str:
-    """The traits of the config, or those of the indicator's partial, as a list in Markdown; empty without any."""
+    """The traits of the config, or else of the indicator's partial, as a Markdown list; empty if there are none."""
     if traits:
         return "\n".join(f"- {' '.join(trait.split())}" for trait in traits)
     name = f"{INDICATORS}{indicator}{ENDING}"
@@ -114,7 +114,7 @@ def traits_of(indicator: str, traits: Sequence[str], roles: Roles) -> str:
 
 
 def unknown(section: str, indicator: str, roles: Roles) -> str:
-    """What to do about an indicator of a section of the config that has no traits, in a line."""
+    """The problem of an indicator without traits and its remedy, in a line."""
     files = (name.removeprefix(INDICATORS) for name in roles.resources.names("prompts", ENDING, INDICATORS))
     names = (name.removesuffix(ENDING) for name in files if "/" not in name)
     others = ", ".join(sorted(name for name in names if traits_of(name, (), roles))) or "none"
@@ -122,6 +122,6 @@ def unknown(section: str, indicator: str, roles: Roles) -> str:
     empty = roles.resources.find("prompts", name)
     own = f"fill {empty}" if empty else f"write prompts/{name} in a folder of your own (--path)"
     return (
-        f"{section}.indicator {indicator!r}: nothing tells its traits; there are {others}; give "
+        f"{section}.indicator {indicator!r} has no traits; known indicators: {others}; give "
         f"it traits: --set '{section}.traits=[…, …]', or {own}"
     )

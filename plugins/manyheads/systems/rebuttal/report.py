@@ -1,4 +1,4 @@
-"""The evolution of one idea as the report shows it: versions, what changed between them, reviews and verdicts."""
+"""The evolution of an idea in the report: versions, their differences, reviews and verdicts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from manyheads.systems.rebuttal.result import Course, RebuttalResult, Round
 
 
 def essence(result: RebuttalResult) -> Iterator[tuple[str, str]]:
-    """The idea, its abstract or else its hypothesis, and how it got on."""
+    """The idea, its abstract or else its hypothesis, and its course."""
     idea, abstract, course = result.idea, result.abstract, result.rebuttal
     yield from results.work(None, idea, abstract)
     if idea and not abstract:
         yield "Hypothesis", idea.hypothesis or idea.idea
     if course:
-        better = "" if course.improvements is None else f", {course.improvements} found better"
+        better = "" if course.improvements is None else f", {course.improvements} judged better"
         revisions = f"{count(course.iterations, 'revision')} for {course.indicator}"
-        yield "Rebuttal", f"{revisions}{better}; the end: {course.ending}"
+        yield "Rebuttal", f"{revisions}{better}; stopped: {course.ending}"
 
 
 def work(result: RebuttalResult) -> Iterator[str]:
-    """The abstract, or the idea field by field; one that was never revised is a paragraph."""
+    """The abstract, or the idea field by field; an idea without revisions is one paragraph."""
     yield from results.in_sections(result.abstract)
     if result.idea and not result.abstract:
         for name, text in result.idea.fields:
@@ -40,7 +40,7 @@ def report(record: Record) -> View:
 
 @dataclass(frozen=True)
 class Step:
-    """A version beside the one before it; `alone` where there is none in the same form, `cut` where parts are left out."""
+    """A version and the one before it; `alone` if there is none in the same form, `cut` if parts are left out."""
 
     held: Round
     sections: list[tuple[str, list[Piece]]]
@@ -54,7 +54,7 @@ class Step:
 
 
 def steps(rounds: Sequence[Round]) -> list[Step]:
-    """Each version with its difference to the one before."""
+    """Each version with its difference from the one before."""
     steps: list[Step] = []
     for before, one in zip([None, *rounds], rounds, strict=False):
         if before is None or before.idea.formed != one.idea.formed:

@@ -1,4 +1,4 @@
-"""What a review and rebuttal comes to."""
+"""The result of a review and rebuttal."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -14,19 +14,19 @@ from manyheads.texts import Subject
 
 
 class Version(Idea):
-    """A version of the idea: a paragraph at first, six fields and all of them in `idea` from the first revision on."""
+    """A version of the idea: a paragraph at first; from the first revision on six fields, and their text in `idea`."""
 
     reflection: str | None = None
-    """What a proposer who is left alone finds weak about the one before."""
+    """Weaknesses of the version before, as a proposer without reviewer finds them."""
     answers: list[Answer] = []
-    """What was changed about each weakness of the one before."""
+    """The change made for each weakness of the version before."""
     problem: str | None = None
     objective: str | None = None
     hypothesis: str | None = None
     method: str | None = None
     expected_impact: str | None = None
     source: str | None = None
-    """What it was read from, where it was given with the run."""
+    """The source of an idea that was given with the run."""
 
     @classmethod
     def of(
@@ -53,13 +53,13 @@ class Version(Idea):
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """Its parts by name, as far as they are told."""
+        """Its parts by name; empty ones are left out."""
         names = tuple(Proposal.model_fields) if self.formed else ("title", "idea")
         return [(name, text) for name in names if (text := getattr(self, name))]
 
     @property
     def text(self) -> str:
-        """The idea as others are shown it."""
+        """The idea as shown to others."""
         return (
             proposal_text(dict(self.fields))
             if self.formed
@@ -68,7 +68,7 @@ class Version(Idea):
 
 
 class Review(replies.Review):
-    """A review of a version; one of a former format has no verdicts."""
+    """A review of a version; reviews in the old format have no verdicts."""
 
     verdicts: list[TraitVerdict] = []
     strengths: list[Text]
@@ -82,7 +82,7 @@ class Verdict(Part):
     reasoning: str
     improved: bool
     revised: Literal["A", "B"] | None = None
-    """As which the area chair was shown the later version; None in a result of a former format."""
+    """The label of the later version, as shown to the area chair; None in results of the old format."""
     better: Literal["A", "B"] | None = None
     difference: Literal["none", "small", "significant"] | None = None
 
@@ -92,56 +92,56 @@ class Verdict(Part):
 
 
 class Round(Part):
-    """A version of the idea with what was said of it; round 0 is the idea that all begins with."""
+    """A version of the idea with its review and verdict; round 0 is the initial idea."""
 
     round: int
     idea: Version
     review: Review | None = None
     verdict: Verdict | None = None
     improved: bool | None = None
-    """Whether it was found significantly better than the one before; None where nobody has judged."""
+    """Whether it was judged significantly better than the version before; None if nobody judged it."""
 
 
 class Background(Part):
     source: str
-    """What it was read from; empty for a text."""
+    """The file or run it was read from; empty for a text."""
     sha256: str
     works: list[str] = []
-    """The abstracts behind the idea, as evidence."""
+    """The background abstracts, as evidence."""
     left_out: int
 
 
 class Course(Quality):
-    """How the run goes, and what it goes for."""
+    """The goal of the run and its progress."""
 
     method: str
     iterations: int = 0
     improvements: int | None = None
-    """Versions that were found better; None where nobody has judged."""
+    """Number of versions judged better; None if nobody judged them."""
     stopped_by: str | None = None
     converged: bool | None = None
-    """None where nobody has judged."""
+    """None if nobody judged them."""
     final: int | None = None
-    """The version that is the final idea."""
+    """The number of the final version."""
 
     @property
     def ending(self) -> str:
-        """Why the rounds have ended, in words; empty before they have."""
+        """Why the rounds ended, in words; empty before the end."""
         return ENDINGS.get(self.stopped_by or "", self.stopped_by or "")
 
 
 ENDINGS = {
-    "converged": "no significant improvement was found any more",
-    "max_iters": "the most revisions that were allowed were made, and it had not come to rest",
-    "fixed_iters": "all revisions were made that were asked for; nobody judged them",
-    "initial": "the first idea was left as it is",
+    "converged": "no further significant improvement",
+    "max_iters": "the maximum number of revisions was reached without convergence",
+    "fixed_iters": "all requested revisions were made; nobody judged them",
+    "initial": "the first idea was not revised",
 }
 
 
 class RebuttalResult(Part):
-    """The rounds, how they ended, the final idea, and the abstract where one was written.
+    """The rounds, how they ended, the final idea, and the abstract if one was written.
 
-    `idea` and `abstract` have the shape of a team's, so that what takes one takes the other.
+    `idea` and `abstract` have the same shape as a team's, so code that reads one can read the other.
     """
 
     team: list[Person] = []
@@ -153,7 +153,7 @@ class RebuttalResult(Part):
     drafts: list[Draft] = []
     turns: dict[str, int] = {}
     inference_cost: int | None = None
-    """Replies that were asked for."""
+    """Number of replies requested."""
 
 
 RebuttalRun = Run[RebuttalResult, RebuttalConfig, Material]

@@ -24,10 +24,10 @@ NAMES = {PROPOSER: "Proposer", REVIEWER: "Reviewer", AREA_CHAIR: "AreaChair"}
 
 
 async def rebuttal(run: RebuttalRun) -> None:
-    """Propose an idea, or take up the one given, and revise it until it gets no better; then write its abstract.
+    """Propose an idea, or take the given one, and revise it until it no longer improves; then write its abstract.
 
     Each revision is reviewed and compared with the version before. The run ends with the `rebuttal.patience`th
-    revision in a row that is not found significantly better, or after `rebuttal.max_iters` of them; the last version
+    revision in a row that is not judged significantly better, or after `rebuttal.max_iters` of them; the last version
     is the final idea, as in the paper (Algorithm 1, line 17; §3.1.3), unless `rebuttal.final` says otherwise.
 
     Raises:
@@ -38,12 +38,12 @@ async def rebuttal(run: RebuttalRun) -> None:
     if left := background.without:
         run.warn(
             INITIAL,
-            f"{source}: {left} of its entries cannot be read as a paper with an abstract and are left out: "
+            f"{source}: {left} entries are not papers with an abstract and are left out: "
             + "; ".join([*background.such, *["…"] * (left > len(background.such))]),
         )
     if background.untold:
         works = f"{background.untold} of {len(background.works)} papers"
-        run.warn(INITIAL, f"{source}: {works} are known by title alone")
+        run.warn(INITIAL, f"{source}: {works} have a title but no abstract")
     run.begin(INITIAL, panel.stages)
     await panel.propose()
     if run.settings.method == "initial":
@@ -57,8 +57,8 @@ async def rebuttal(run: RebuttalRun) -> None:
 
 
 async def _refine(panel: "Panel") -> None:
-    """Algorithm 1, but that review and comparison of a version are asked for at once, not one after the other (lines
-    9 and 10): neither sees the other. A proposer who is left alone (§4.2) judges its idea by itself.
+    """Algorithm 1, except that review and comparison of a version are requested at the same time (lines
+    9 and 10): neither sees the other. A proposer alone (§4.2) judges its own idea.
     """
     run, config, rounds = panel.run, panel.run.settings, panel.rounds
     alone = config.method == "self-reflection"
@@ -76,30 +76,30 @@ async def _refine(panel: "Panel") -> None:
             if one.verdict:
                 outcome += " from B to A" if shown == "A" else " from A to B"
             panel.judge(turn, judge, outcome, one.verdict.reasoning if one.verdict else "")
-        # Whether the latest revisions, as many as it takes, were found no better.
+        # Whether the last `patience` revisions were judged no better.
         if [each.improved for each in rounds[1:]][-config.patience :] == [False] * config.patience:
             panel.course.stopped_by = "converged"
             row = "" if config.patience == 1 else f" {config.patience} times in a row"
-            panel.judge(turn, "the idea", f"has converged: no significant improvement{row}")
+            panel.judge(turn, "the idea", f"converged: no significant improvement{row}")
             return
     panel.course.stopped_by = "max_iters" if judged else "fixed_iters"
     if judged:
         better = sum(bool(each.improved) for each in rounds)
         run.warn(
             REBUTTAL,
-            f"not converged: stopped after revision {cap}, the last that rebuttal.max_iters allows; "
-            f"{judge} found {better} of {cap} significantly better",
+            f"not converged: stopped after revision {cap}, the maximum (rebuttal.max_iters); "
+            f"{judge} judged {better} of {cap} significantly better",
         )
 
 
 @dataclass
 class Panel:
-    """Who takes part in a run, and how it goes.
+    """The participants and the course of a run.
 
     Attributes:
-        people: who takes part, by role.
+        people: the participants by role.
         works: the background as evidence.
-        asked: replies that were asked for: the inference cost.
+        asked: replies requested: the inference cost.
     """
 
     run: RebuttalRun
@@ -111,10 +111,10 @@ class Panel:
 
     @classmethod
     def of(cls, run: RebuttalRun) -> "Panel":
-        """The panel of a run; all three are told the traits, the paper's area chair the indicator alone (Fig. 7).
+        """The panel of a run. All three get the traits; the paper's area chair gets only the indicator (Fig. 7).
 
         Raises:
-            ConfigError: nothing says what the traits are.
+            ConfigError: the indicator has no traits.
         """
         config, background, result = run.settings, run.material, run.result
         traits = traits_of(config.indicator, config.traits, run.roles)
@@ -159,9 +159,9 @@ class Panel:
         self._add(idea or await self._ask(INITIAL, 1, PROPOSER, "propose", FirstIdea, abstracts=works))
 
     async def revise(self, turn: int, alone: bool) -> Round:
-        """The next version, after the review of the last one, or without any; of a proposer who is alone (§4.2), its own.
+        """The next version, after the review of the last one or without a review (also for a proposer alone, §4.2).
 
-        The paper's template holds the review alone (Fig. 9). Here no thread is kept, so the background and the idea
+        The paper's template contains only the review (Fig. 9). Here no thread is kept, so the background and the idea
         are shown again.
         """
         last = self.rounds[-1]
@@ -180,7 +180,7 @@ class Panel:
         )
 
     def _add(self, idea: FirstIdea | Proposal | Subject, improved: bool | None = None) -> Round:
-        """Take a version down."""
+        """Record a version."""
         number = len(self.rounds)
         version = Version.of(idea, number, self.people[PROPOSER].name, self.works)
         self.rounds.append(Round(round=number, idea=version, improved=improved))
@@ -193,7 +193,7 @@ class Panel:
         self.course.improvements = sum(judged) if judged else None
 
     async def review(self, one: Round) -> None:
-        """The review of a version, where there is a reviewer, who is told what was asked for before (Fig. 10)."""
+        """The review of a version, if there is a reviewer, who sees the earlier requests (Fig. 10)."""
         if REVIEWER in self.people:
             stage, turn = (REBUTTAL, one.round) if one.round else (INITIAL, 1)
             reviews = [each.review for each in self.rounds[: one.round] if each.review]
@@ -205,7 +205,7 @@ class Panel:
             one.review = Review(**reply.model_dump())
 
     async def compare(self, before: Round, one: Round, shown: Literal["A", "B"]) -> None:
-        """The area chair's comparison of a version with the one before, where there is an area chair.
+        """The area chair's comparison of a version with the one before, if there is an area chair.
 
         The paper names the later one and asks for Yes or No (Fig. 11). Here the two are A and B, the later one as it is
         `shown`, and the reasoning comes first: models that are told which one was revised seldom say that it is no better.
@@ -220,13 +220,13 @@ class Panel:
             self._count()
 
     def judge(self, turn: int, subject: str, outcome: str, reasoning: str = "") -> None:
-        """Tell the listeners of a decision."""
+        """Emit a decision."""
         self.run.emit(
             Judged(stage=REBUTTAL, turn=turn, subject=subject, outcome=outcome, reasoning=reasoning)
         )
 
     def final(self) -> Version:
-        """The last version; or the last that was found better, the initial one where none was. The result has it too."""
+        """The last version, or the last one judged better (the initial one if none was); also recorded in the result."""
         course, result, final = self.course, self.run.result, self.rounds[-1]
         if self.run.settings.final == "improved" and final.improved is not None:
             final = next((one for one in reversed(self.rounds) if one.improved), self.rounds[0])

@@ -1,4 +1,4 @@
-"""How much of what a paper builds on is found from its background alone (SciPIP, §4.4, Tables 4 and 5)."""
+"""Recall of retrieval: the share of a paper's references found from its background alone (SciPIP, §4.4, Tables 4 and 5)."""
 
 from manyheads.engine.system import Number, System
 from manyheads.systems.retrieval_recall import config, report
@@ -10,7 +10,7 @@ __all__ = ["RETRIEVAL_RECALL"]
 RETRIEVAL_RECALL = System(
     name="retrieval-recall",
     title="Recall of retrieval",
-    about="Retrieves papers for the backgrounds of papers of a corpus, and tells how many of those that they cite are found.",
+    about="Retrieves papers for the backgrounds of a corpus's papers, and counts how many of their references are found.",
     config=config.RecallConfig,
     inputs=config.RecallInputs,
     result=RecallResult,

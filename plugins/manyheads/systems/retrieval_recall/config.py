@@ -1,4 +1,4 @@
-"""What steers a test of retrieval, and the methods that are tested, a row each (SciPIP, Tables 4 and 5)."""
+"""Settings of a test of retrieval, and the tested methods, a row each (SciPIP, Tables 4 and 5)."""
 
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,7 @@ from manyheads.errors import ConfigError
 
 THREE_WAYS: tuple[How, ...] = ("semantic", "entity", "cocitation")
 DEPTHS = (10, 20, 30, 40, 50)
-"""Papers, or clusters, that a method may return (SciPIP, Table 4)."""
+"""Maximum papers or clusters that a method returns (SciPIP, Table 4)."""
 Method = Literal[
     "semantic",
     "entity",
@@ -32,9 +32,9 @@ class Way(NamedTuple):
     """A method.
 
     Attributes:
-        title: what a table calls it.
-        how: the database's ways, where it is made of them.
-        clusters: whether papers that say nearly the same count as one, and any of them as found (§4.4).
+        title: its name in tables.
+        how: the database's retrieval paths it uses, if any.
+        clusters: whether papers with nearly the same content count as one, found if any of them is (§4.4).
     """
 
     title: str
@@ -61,7 +61,7 @@ WAYS: dict[Method, Way] = {
 
 
 class RecallConfig(Section):
-    """Whose references are looked for, from what, by what (SciPIP, §4.4).
+    """The papers to test, their queries, and the methods (SciPIP, §4.4).
 
     The numbers of retrieval are those of `literature.retrieval`, but for `how`, which the method says, `bm25`, which is
     `semantic`, and `papers`.
@@ -74,18 +74,17 @@ class RecallConfig(Section):
     Of Table 4: `scimon-like`, `research-agent-like`. Beside them: `cosine` of abstracts, `bm25`, `fused` (all ways and BM25, by
     reciprocal rank), and `chance`, the recall to be expected of papers drawn at random."""
     sample: int = Field(default=100, ge=1)
-    """Papers that are drawn by the run's seed; all, where there are fewer."""
+    """Number of papers, drawn with the run's seed; all if there are fewer."""
     period: Literal["contemporary", "any"] = "any"
-    """Which papers are drawn from: those from the corpus's year bound on, or any."""
+    """The papers to draw from: those from the corpus's year bound on, or any."""
     least: int = Field(default=3, ge=1)
-    """References in the corpus that a paper must have to be drawn."""
+    """Minimum references in the corpus of a drawn paper."""
     depths: tuple[int, ...] = DEPTHS
-    """Of how many papers, or clusters, the recall is told."""
+    """Numbers of papers or clusters for which the recall is reported."""
     query: Literal["background", "abstract"] = "background"
-    """What papers are looked up by: the background of the paper's record, or its whole abstract. Where there is no record,
-    the abstract."""
+    """The query: the background of the paper's record, or its whole abstract. Without a record, the abstract."""
     against: Method = "semantic"
-    """The method that the others are held against, paper by paper, where all are tested."""
+    """With all methods tested: the method that the others are compared with, paper by paper."""
 
     @field_validator("depths")
     @classmethod
@@ -96,16 +95,16 @@ class RecallConfig(Section):
 
     @property
     def methods(self) -> tuple[Method, ...]:
-        """Those that are tested."""
+        """The tested methods."""
         return tuple(WAYS) if self.method == "all" else (self.method,)
 
 
 class RecallInputs(Inputs):
-    """Nothing: what is tested is the corpus."""
+    """Nothing: the test uses only the corpus."""
 
 
 def need_corpus(config: RunConfig) -> RunConfig:
-    """The config as it is; raises `ConfigError` where papers are to come from services, which tell no citations of a corpus."""
+    """The config itself; raises `ConfigError` if papers come from services, which know no citations within a corpus."""
     if config.literature.references != "corpus":
         raise ConfigError(
             f"{config.system}: literature.references={config.literature.references}: it tests a corpus",

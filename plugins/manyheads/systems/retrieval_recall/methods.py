@@ -9,15 +9,15 @@ from manyheads.systems.retrieval_recall.config import WAYS, Method
 from manyheads.systems.retrieval_recall.shelf import Case, Shelf
 
 Found = list[tuple[str, ...]]
-"""What was found, the best first: a paper each, or a cluster with all of its members."""
+"""Results, best first: one paper each, or a cluster with all of its members."""
 NOT_DRAWN = frozenset[Method]({"chance"})
-"""Methods of which the hits are known without finding anything."""
+"""Methods whose expected hits are computed without a search."""
 
 
 async def find(
     shelf: Shelf, case: Case, method: Method, options: RetrievalConfig
 ) -> tuple[Found, tuple[str, ...]]:
-    """What a method finds for a paper under test, and what may mislead.
+    """The results of a method for a paper under test, with warnings.
 
     Raises:
         CorpusError, EmbeddingError: the database cannot be read.
@@ -108,6 +108,6 @@ def _joined(lists: Sequence[Sequence[str]], options: RetrievalConfig) -> list[st
 
 
 def _beside(shelf: Shelf, paper: str) -> list[str]:
-    """What a paper cites, and what cites it."""
+    """The papers that a paper cites, and those that cite it."""
     cited = shelf.citations[paper].all if paper in shelf.citations else ()
     return [*cited, *sorted(shelf.cited_by.get(paper, ()))]

@@ -1,4 +1,4 @@
-"""A made-up corpus whose right answers are known: which references each way of retrieval can find, and which none can.
+"""A made-up corpus with known answers: the references that each retrieval path can find, and those that none can.
 
 `python -m manyheads.systems.retrieval_recall.planted` writes it to configs/corpora/planted.jsonl.
 """
@@ -20,7 +20,7 @@ PAST, PRESENT = 2015, 2020
 
 
 class Field(NamedTuple):
-    """A subject of papers: what it is called, and words of no other subject."""
+    """A subject of papers: its name, and words that no other subject has."""
 
     name: str
     words: tuple[str, str, str, str]
@@ -31,7 +31,7 @@ class Field(NamedTuple):
 
 
 class Group(NamedTuple):
-    """What the papers under test of one subject build on.
+    """The references of the papers under test of one subject.
 
     Attributes:
         near: their own subject.

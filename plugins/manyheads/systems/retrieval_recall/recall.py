@@ -1,4 +1,4 @@
-"""The course of a test: papers are drawn, looked for by each method, and the references among what was found are counted."""
+"""The steps of a test: draw papers, retrieve by each method, and count the references among the results."""
 
 import asyncio
 import re
@@ -21,9 +21,9 @@ STAGES = {DRAWING: "Papers under test", RETRIEVAL: "Retrieval"}
 
 
 async def retrieval_recall(run: RecallRun) -> None:
-    """Draw papers, retrieve by each method what their backgrounds lead to, and count how many of their references are there.
+    """Draw papers, retrieve by each method from their backgrounds, and count the references among the results.
 
-    A reference counts as found where it is among the first papers, or in one of the first clusters (SciPIP, §4.4).
+    A reference counts as found if it is among the first papers, or in one of the first clusters (SciPIP, §4.4).
 
     Raises:
         ConfigError: there is no corpus.
@@ -70,13 +70,13 @@ async def retrieval_recall(run: RecallRun) -> None:
 
 
 def hits(found: Found, truth: Sequence[str], depths: Sequence[int]) -> list[float]:
-    """How many of the references are among the first papers or clusters, for each of the depths."""
+    """The number of references among the first papers or clusters, for each depth."""
     every = set(truth)
     return [float(len(every.intersection(one for some in found[:depth] for one in some))) for depth in depths]
 
 
 def shares(targets: Sequence[Target], method: Method, depth: int, depths: Sequence[int]) -> list[float]:
-    """The recall of a method at a depth, a number for each paper under test."""
+    """The recall of a method at a depth, for each paper under test."""
     return [one.hits[method][depths.index(depth)] / len(one.truth) for one in targets]
 
 
@@ -124,25 +124,25 @@ def _target(case: Case) -> Target:
 
 
 def _warn(run: RecallRun, cases: Sequence[Case]) -> None:
-    """What a reader of the figures would not see."""
+    """Warnings that the figures do not show."""
     result, config = run.result, run.settings
     if result.eligible < config.sample:
         run.warn(
             DRAWING,
-            f"{result.eligible} papers cite {config.least} others that could be found: all of them are tested, not {config.sample}",
+            f"{result.eligible} papers cite {config.least} or more others that could be found: all of them are tested, not {config.sample}",
         )
     if bare := sum(not case.core for case in cases):
         run.warn(
             DRAWING,
-            f"of {bare} of {len(cases)} papers nobody has said what their introduction and method cite: all of their references "
-            "count, many of which say little of the idea",
+            f"for {bare} of {len(cases)} papers the citations of introduction and method are unknown: all of their references "
+            "count, although many say little about the idea",
         )
     if abstracts := sum(case.query != config.query for case in cases):
-        run.warn(DRAWING, f"{abstracts} of {len(cases)} papers have no {config.query} to be looked up by")
+        run.warn(DRAWING, f"{abstracts} of {len(cases)} papers have no {config.query} as a query")
     deepest = config.depths[-1]
     if small := sum(2 * deepest >= target.within for target in result.targets):
         run.warn(
             DRAWING,
             f"for {small} of {len(cases)} papers the first {deepest} are half or more of all that could be found: there, recall "
-            "says little of a method; hold it against chance",
+            "says little about a method; compare it with chance",
         )

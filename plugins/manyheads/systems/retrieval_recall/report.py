@@ -1,4 +1,4 @@
-"""What the report of a test of retrieval shows: the recall of each method, and each paper under test."""
+"""The report of a test of retrieval: the recall of each method, and each paper under test."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def report(record: Record) -> View:
 
 
 def essence(result: RecallResult) -> Iterator[tuple[str, str]]:
-    """The recall of each method, and of how many papers."""
+    """The recall of each method, and the number of papers."""
     core = f", {result.core} of them by those of introduction and method" if result.core else ""
     yield (
         "Tested",
@@ -32,11 +32,11 @@ def essence(result: RecallResult) -> Iterator[tuple[str, str]]:
 
 
 def share(value: float) -> str:
-    """A share with three places, as the paper prints it."""
+    """A share with three decimals, as in the paper."""
     return f"{value:.3f}"
 
 
 def hits_of(target: Target, method: str) -> str:
-    """How many of a paper's references a method has found at its deepest."""
+    """The number of a paper's references a method finds at the largest depth."""
     hits = target.hits.get(method)
     return "–" if not hits else f"{hits[-1]:.0f} of {len(target.truth)}"

@@ -1,4 +1,4 @@
-"""What a test of retrieval comes to."""
+"""The result of a test of retrieval."""
 
 from typing import Literal
 
@@ -8,12 +8,12 @@ from manyheads.systems.retrieval_recall.config import Method, RecallConfig
 
 
 class Recall(Figure):
-    """The share of a paper's references that are among the first so many that a method returns."""
+    """The share of a paper's references among the first results of a method."""
 
     seen: float
-    """Papers in them, on average: of a method with clusters, all members count; of another at most as many as asked for."""
+    """Mean number of papers in these results; all members of clusters count."""
     difference: Figure | None = None
-    """To the method that it is held against, paper by paper; none of that itself."""
+    """Difference from the reference method, paper by paper; None for that method."""
 
 
 class Row(Part):
@@ -24,9 +24,9 @@ class Row(Part):
     recall: dict[str, Recall] = {}
     """By depth."""
     found: float = 0
-    """Papers that it has found at all, on average."""
+    """Mean number of papers it finds at all."""
     empty: int = 0
-    """Papers under test for which it has found nothing."""
+    """Papers under test without any result."""
 
 
 class Target(Part):
@@ -36,15 +36,15 @@ class Target(Part):
     title: str
     year: int | None = None
     query: Literal["background", "abstract", "title"]
-    """What was looked up by."""
+    """The kind of query."""
     truth: list[str]
-    """Ids of its references that could be found."""
+    """Ids of its references that can be found."""
     core: bool
-    """Whether these are of its introduction and method; else all of its references."""
+    """Whether these are the references of introduction and method, or else all."""
     within: int
-    """Papers that could be found: not itself, its twins, later ones, nor those that cite it."""
+    """Papers that can be found: not itself, its other versions, later papers, or papers that cite it."""
     hits: dict[str, list[float]] = {}
-    """By method, how many of its references were found at each depth; of chance, how many are to be expected."""
+    """By method, the number of its references found at each depth; for chance, the expected number."""
 
 
 class RecallResult(Part):
@@ -54,20 +54,20 @@ class RecallResult(Part):
     papers: int = 0
     """In the corpus."""
     citations: int = 0
-    """Within the corpus, of all its papers."""
+    """Citations between papers of the corpus."""
     eligible: int = 0
     """Papers that could be drawn."""
     records: dict[str, int] = {}
-    """Of the corpus, by who made them."""
+    """Records of the corpus, by maker."""
     depths: list[int] = []
     rows: list[Row] = []
     recall: dict[str, Recall] = {}
-    """Of the method; of `scipip`, where all are tested."""
+    """Of the method, or of `scipip` if all are tested."""
     targets: list[Target] = []
 
     @property
     def core(self) -> int:
-        """Papers under test of which is known what their introduction and method cite."""
+        """Papers under test whose introduction and method have known citations."""
         return sum(each.core for each in self.targets)
 
 

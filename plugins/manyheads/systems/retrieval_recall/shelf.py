@@ -1,4 +1,4 @@
-"""A corpus as it was when one of its papers was written: what could be found then, and what that paper went on to cite."""
+"""A corpus at the time one of its papers was written: the papers that could be found then, and the paper's references."""
 
 import random
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ class Case:
     """A paper under test.
 
     Attributes:
-        text: what is looked up by.
-        query: what of the paper that is.
-        vector: (dim,) of the text, of length one.
-        scope: what the database may find and count; the same papers as `open`.
+        text: the query.
+        query: the kind of query, such as the background.
+        vector: (dim,) of the text, normalised.
+        scope: the papers that the database may find and count; the same as `open`.
         open: by place on the shelf, whether a paper could be found.
-        truth: its references among these.
-        core: whether they are those of its introduction and method.
+        truth: its references among them.
+        core: whether these are the references of its introduction and method.
     """
 
     paper: Paper
@@ -46,7 +46,7 @@ class Case:
 
 @dataclass
 class Shelf:
-    """The papers of a database in memory: n of them in one order, with their vectors, years and citations."""
+    """The n papers of a database in memory, in a fixed order, with vectors, years and citations."""
 
     database: LiteratureDatabase
     papers: list[Paper] = field(default_factory=list[Paper])
@@ -55,11 +55,11 @@ class Shelf:
     citations: dict[str, Citations] = field(default_factory=dict[str, Citations])
     cited_by: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     twins: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """Papers by their titles' letters."""
+    """Papers by the letters of their titles."""
 
     @classmethod
     def of(cls, database: LiteratureDatabase) -> "Shelf":
-        """Reads all of a corpus; 300 MB of vectors for 200,000 papers."""
+        """Read a whole corpus; 200,000 papers have 300 MB of vectors."""
         import numpy as np
 
         shelf, vectors = cls(database), list[Any]()
@@ -82,19 +82,19 @@ class Shelf:
 
     def __post_init__(self) -> None:
         self.vectors: Any = None
-        """(n, dim) of length one."""
+        """(n, dim), normalised."""
         self.years: Any = None
-        """(n,), -1 where not known."""
+        """(n,), -1 if unknown."""
 
     def barred(self, paper: Paper) -> frozenset[str]:
-        """What is as if it were not there when a paper is under test, whatever its year: the paper itself, so that neither its
-        references tell which papers belong together nor its entities which are common; its twins, which may be another version
-        of it with the same references; and papers that cite it, which came after it, unless it cites them too."""
+        """Papers hidden while a paper is under test, whatever their year: the paper itself, since its references and entities
+        would give the answer away; its twins, which may be versions of it with the same references; and papers that cite
+        it, which are later, unless it cites them too."""
         later = self.cited_by.get(paper.id, set()) - {*self._cited(paper.id).all}
         return frozenset({paper.id, *self.twins[fold(paper.title)], *later})
 
     def open(self, paper: Paper) -> "Mask":
-        """(n,): which papers could be found when a paper was written: of its year or before, but for those that are barred."""
+        """(n,): whether each paper could be found when a paper was written: of its year or before, and not barred."""
         import numpy as np
 
         mask = np.ones(len(self.papers), dtype=bool) if paper.year is None else self.years <= paper.year
@@ -102,8 +102,8 @@ class Shelf:
         return mask
 
     def truth(self, paper: Paper, mask: "Mask") -> tuple[tuple[str, ...], bool]:
-        """The references of a paper that could be found: those of its introduction and method, where these are known, else
-        all; and whether they are known (§4.4)."""
+        """The references of a paper that could be found: those of introduction and method if known, else all; and whether
+        they are known (§4.4)."""
         cited = self._cited(paper.id)
         found = tuple(one for one in (cited.core or cited.all) if mask[self.places[one]])
         return found, bool(cited.core)
@@ -112,7 +112,7 @@ class Shelf:
         return self.citations.get(paper, Citations(()))
 
     def eligible(self, config: RecallConfig) -> list[Paper]:
-        """Papers that can be tested, by id: with so many references that could be found.
+        """Papers that can be tested, by id: those with enough references that could be found.
 
         Raises:
             MeasureError: there is none.
@@ -127,15 +127,15 @@ class Shelf:
         if not drawn:
             folder, known = self.database.ecosystem.folder, sum(map(bool, self.citations.values()))
             raise MeasureError(
-                f"{folder}: no paper cites {config.least} others of this corpus that could be found when it was written",
-                tried=f"{len(self.papers):,} papers, of {known:,} of which is known what they cite",
-                hint="build a corpus from a dataset that tells references, such as JSON Lines with `references`, unarXive or "
-                "full texts; or ask for fewer: --set retrieval-recall.least=1",
+                f"{folder}: no paper cites {config.least} earlier papers of this corpus",
+                tried=f"{len(self.papers):,} papers, {known:,} of them with known citations",
+                hint="build a corpus from a dataset with references, such as JSON Lines with `references`, unarXive or "
+                "full texts; or require fewer: --set retrieval-recall.least=1",
             )
         return drawn
 
     def cases(self, config: RecallConfig, rng: random.Random) -> tuple[list[Case], int]:
-        """The papers under test, by id, and how many could have been drawn. Raises `MeasureError` where there is none."""
+        """The papers under test, by id, and how many could have been drawn. Raises `MeasureError` if there are none."""
         every = self.eligible(config)
         drawn = rng.sample(every, min(config.sample, len(every)))
         return [self._case(one, config) for one in sorted(drawn, key=lambda one: one.id)], len(every)
@@ -155,7 +155,7 @@ class Shelf:
         return Case(paper, text, query, vector, scope, mask, truth, core)  # pyright: ignore[reportArgumentType]
 
     def near(self, vector: "Vectors", mask: "Mask", most: int | None = None) -> list[str]:
-        """The papers of a mask whose abstracts are nearest to a vector, best first, all compared."""
+        """The papers of a mask with the abstracts nearest to a vector, best first, by exact search."""
         import numpy as np
 
         scores = np.where(mask, self.vectors @ vector, -2.0)
@@ -163,7 +163,7 @@ class Shelf:
         return [self.papers[place].id for place in order if mask[place]]
 
     def mask_of(self, papers: Sequence[str], within: "Mask") -> "Mask":
-        """(n,): those of some papers that are within a mask."""
+        """(n,): the given papers that are within a mask."""
         import numpy as np
 
         mask = np.zeros(len(self.papers), dtype=bool)

@@ -1,4 +1,4 @@
-"""What steers SciPIP, its input, and what it needs of the roles' tasks (SciPIP, §3.3)."""
+"""Settings and input of SciPIP, and the tasks required of roles (SciPIP, §3.3)."""
 
 import re
 import unicodedata
@@ -31,51 +31,51 @@ from manyheads.texts import FileOrText, Subject, is_there, subject_of, text_of
 
 def _in_order(value: tuple[int, int]) -> tuple[int, int]:
     if not 1 <= value[0] <= value[1]:
-        raise ValueError("name the least and the most, such as [3, 4]")
+        raise ValueError("give minimum and maximum, such as [3, 4]")
     return value
 
 
 Range = Annotated[tuple[int, int], AfterValidator(_in_order)]
-"""The least and the most of something, from 1 on."""
+"""Minimum and maximum, from 1 on."""
 
 
 class ScipipConfig(Section):
-    """How many papers and ideas there are at each stage; those without a number in the paper's text are ours.
+    """Numbers of papers and ideas at each stage; where the paper gives no number, the default is ours.
 
-    How papers are found, and which of them are one (§3.2), says `literature.retrieval`.
+    `literature.retrieval` sets how papers are found and clustered (§3.2).
     """
 
     in_full = frozenset({"ideas"})
     retrieves = True
 
     path: Literal["A", "B", "C"] = "C"
-    """Ideas from the literature (A), beside them ideas of a brainstorming (B), whose entities join the retrieval as well
-    (C; §3.3)."""
+    """A: ideas from the literature; B: also ideas from brainstorming; C: as B, with the entities of brainstormed ideas in the
+    retrieval (§3.3)."""
     area: Text = "computer science"
     """The field of research of the background."""
     papers: int = Field(default=20, ge=1, le=50)
-    """Papers that the model is shown, at most: one for each of the clusters found first. The paper tells no number."""
+    """Maximum papers shown to the model: one for each of the first clusters. The paper gives no number."""
     synonyms: bool = True
     """Have a model name synonyms of the background's entities, and look these up too (§3.2.1)."""
     brainstorm: Range = (4, 6)
-    """Ideas of a brainstorming, at least and at most (Table 14)."""
+    """Minimum and maximum ideas of a brainstorming (Table 14)."""
     ideas: int = Field(default=10, ge=1, le=30)
-    """Ideas from the literature, give or take a fifth (§3.3.1)."""
+    """Number of ideas from the literature, ±20% (§3.3.1)."""
     same: float = Field(default=0.8, gt=0, le=1)
-    """Cosine similarity from which on two ideas are one. The paper tells no number. With all-MiniLM-L6-v2 an idea of which a
-    few words were changed comes to 0.96 and more, one that was reworded to 0.65 to 0.91; but different papers come as near:
-    of 29,000, two thirds have another within 0.7, one in seven within 0.8. With `lexical`, copies come to 0.91 and more,
-    other papers seldom to 0.6. So near copies are merged here, and what else is alike is joined when ideas are refined."""
+    """Minimum cosine similarity for merging two ideas. The paper gives no number. With all-MiniLM-L6-v2 an idea of which a
+    few words were changed has 0.96 or more, a reworded one 0.65 to 0.91; but different papers are as close:
+    of 29,000, two thirds have another within 0.7, one in seven within 0.8. With `lexical`, copies have 0.91 or more,
+    other papers seldom 0.6. So near copies are merged here, and other similar ideas are joined in the refinement."""
     keep: float = Field(default=0.5, gt=0, le=1)
     """Share of the ideas that the filter keeps: about half (§3.3.1)."""
     final: Range = (3, 4)
-    """Final ideas, at least and at most (§3.3.1)."""
+    """Minimum and maximum final ideas (§3.3.1)."""
     abstract: bool = True
-    """Write the abstract of the first final idea, such as `manyheads measure` and `manyheads review` read."""
+    """Write the abstract of the first final idea, which `manyheads measure` and `manyheads review` can read."""
 
     @property
     def brainstorms(self) -> bool:
-        """Whether ideas are brainstormed as well."""
+        """Whether ideas are also brainstormed."""
         return self.path != "A"
 
 
@@ -86,13 +86,13 @@ BACKGROUND = Slot(
 
 
 class ScipipInputs(Inputs):
-    """The research background that ideas are wanted for."""
+    """The research background for the ideas."""
 
     background: Annotated[FileOrText, BACKGROUND] = None
-    """What is known and what is wanted: a text file, the folder of a run that wrote an abstract, or the text itself."""
+    """The state of research and the goal: a text file, the folder of a run that wrote an abstract, or the text itself."""
 
     def course(self) -> dict[str, Any]:
-        """Nothing: the background stands in every prompt."""
+        """Nothing: every prompt contains the background."""
         return {}
 
 
@@ -100,7 +100,7 @@ IDEATOR, INDEXER, JUDGE, RESEARCHER = "ideator", "indexer", "judge", "researcher
 
 
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
-    """The tasks that a config makes it ask."""
+    """The tasks that a config uses."""
     settings: ScipipConfig = config.settings
     entities = "entity" in config.literature.retrieval.how
     tasks: list[tuple[str, str, type[ReplyModel], bool]] = [
@@ -117,8 +117,8 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
 
 
 def need_corpus(config: RunConfig) -> RunConfig:
-    """The config as it is; raises `ConfigError` where papers are to come from services, which have no such database, or where
-    the shipped background is to be worked on with the papers of another corpus than its own."""
+    """The config itself; raises `ConfigError` if papers come from services, which have no such database, or if the shipped
+    background is used with another corpus than its own."""
     if config.literature.references != "corpus":
         raise ConfigError(
             f"{config.system}: literature.references={config.literature.references}: its papers come from a corpus",
@@ -137,14 +137,14 @@ def need_corpus(config: RunConfig) -> RunConfig:
 # The background.
 
 LONG = 1500
-"""Words of a background that make each question long."""
+"""A background with more words makes each question long."""
 SHORT = 5
-"""Words below which a background says little."""
+"""A background with fewer words says little."""
 
 
 @dataclass(frozen=True)
 class Background:
-    """The research background of a run; `text` has its title, where there is one."""
+    """The research background of a run; `text` includes the title, if there is one."""
 
     source: str
     text: str
@@ -154,34 +154,34 @@ class Background:
 
     @property
     def words(self) -> int:
-        """In scripts that set none apart, two letters count as one."""
+        """The number of words; in scripts without spaces two letters count as one."""
         return word_count(self.text)
 
     def warnings(self) -> Iterator[str]:
-        """What a user should know of it before reading the result."""
+        """Warnings about the background."""
         if self.words < SHORT:
             yield (
-                f"{self}: it says little of what is wanted, so the papers may be about anything that holds these words; "
+                f"{self}: it says little about the goal, so any paper with these words may be found; "
                 "two or three sentences find better ones"
             )
         if self.words > LONG:
             yield (
-                f"{self}: all of it stands in most questions, and the model may lose sight of the matter; "
-                "what matters fits into a page"
+                f"{self}: most questions contain all of it, and the model may lose the thread; "
+                "shorten it to a page"
             )
         letters = [letter for letter in self.text if letter.isalpha()]
         if 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) < len(letters):
             yield (
-                "the background is in another script than most papers: what their embedding model makes of it depends on "
-                "that model; entities are asked for in English"
+                "the background is in another script than most papers: how well it is embedded depends on the "
+                "embedding model; entities are requested in English"
             )
 
 
 def read_background(config: RunConfig) -> Background | None:
-    """The background that is named; a single word without a dot or a slash is a text, unless there is such a file.
+    """The named background; a single word without dot or slash is a text, unless a file has this name.
 
     Raises:
-        SubjectError: the file is not there, cannot be read, or holds no text, or more than one.
+        SubjectError: the file is missing, cannot be read, or does not contain exactly one text.
     """
     background: str | None = config.inputs.background
     if background is None:

@@ -1,4 +1,4 @@
-"""Who is asked in a run of SciPIP, and how often."""
+"""The participants of a run of SciPIP, and the count of replies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Desk:
 
     @classmethod
     def of(cls, run: ScipipRun) -> "Desk":
-        """Those whom the run's config needs; the result names them."""
+        """The people the run's config needs; the result names them."""
         area = {"area": run.settings.area}
         roles = list(dict.fromkeys(role for role, _ in needs(run.config)))
         people = {
@@ -47,7 +47,7 @@ class Desk:
         return cls(run, people)
 
     def begin(self, stage: str) -> None:
-        """Tell that a stage begins."""
+        """Begin a stage."""
         settings = self.run.settings
         optional = {BRAINSTORM: settings.brainstorms, WRITING: settings.abstract}
         self.run.begin(stage, {name: title for name, title in TITLES.items() if optional.get(name, True)})

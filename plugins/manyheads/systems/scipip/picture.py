@@ -160,7 +160,7 @@ def _breadth(letter: str) -> float:
 
 
 def cut(text: str, most: float) -> str:
-    """A text that is no broader than so many letters."""
+    """A text cut to a maximum width in letters."""
     if breadth(text) <= most:
         return text
     breadths = accumulate(map(_breadth, text))
@@ -169,7 +169,7 @@ def cut(text: str, most: float) -> str:
 
 
 def wrapped(text: str, most: int, count: int) -> list[str]:
-    """A text in at most `count` lines of so many letters; what is left over is cut off."""
+    """A text in at most `count` lines of limited width; the rest is cut off."""
     lines, rest = list[str](), " ".join(text.split())
     while rest and len(lines) < count - 1 and breadth(rest) > most:
         head = cut(rest, most + 1).removesuffix("…")

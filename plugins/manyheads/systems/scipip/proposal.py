@@ -31,7 +31,7 @@ from manyheads.systems.scipip.selection import keep_best, merge
 
 
 async def scipip(run: ScipipRun) -> None:
-    """Run the stages: A from the literature alone, B with a brainstorming beside it, C with one that the retrieval goes by.
+    """Run the stages: A from the literature alone, B also with brainstorming, C with brainstorming before the retrieval.
 
     Raises:
         ConfigError: there is no corpus.
@@ -124,7 +124,7 @@ def _known(
         what = "papers" if isinstance(one, InspiredIdea) else "ideas"
         run.warn(
             stage,
-            f"idea {number}, “{one.title}”: it names {what} that were not shown, {', '.join(unknown)}; they are left out",
+            f"idea {number}, “{one.title}”, names {what} that were not shown: {', '.join(unknown)}; they are left out",
         )
     return [each for each in dict.fromkeys(named) if each in shown]
 
@@ -157,7 +157,7 @@ async def filter_ideas(desk: Desk) -> list[Candidate]:
 
 
 async def _screen(desk: Desk, idea: Candidate) -> Screening:
-    """What a judge makes of one idea, who is shown no other and not where it comes from (Table 12)."""
+    """The judgement of one idea by a judge who sees neither the others nor its origin (Table 12)."""
     reply = await desk.ask(
         FILTER,
         JUDGE,

@@ -1,4 +1,4 @@
-"""What a run of SciPIP comes to in words, and what its report shows: ideas, papers, and which led to which."""
+"""A run of SciPIP in words, and its report: ideas, papers, and the links between them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

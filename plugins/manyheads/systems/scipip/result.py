@@ -1,4 +1,4 @@
-"""What SciPIP comes to."""
+"""The result of SciPIP."""
 
 from typing import Literal
 
@@ -13,12 +13,12 @@ class ResearchBackground(Part):
     """The research background of the run."""
 
     source: str
-    """What it was read from; empty for a text."""
+    """The file or run it was read from; empty for a text."""
     text: str
 
 
 class EntitySet(Part):
-    """The entities that papers were looked up by, beside those that the database finds (§3.2.1)."""
+    """The entities used for look-ups, in addition to those the database finds (§3.2.1)."""
 
     background: list[str] = []
     brainstorm: list[str] = []
@@ -38,7 +38,7 @@ class EntitySet(Part):
 
 
 class Cluster(Part):
-    """Papers that say nearly the same (§3.2.2), as evidence; the first stands for all."""
+    """Papers with nearly the same content (§3.2.2), as evidence; the first represents all."""
 
     number: int
     members: list[str]
@@ -47,7 +47,7 @@ class Cluster(Part):
 
 
 class Screening(Part):
-    """What the judge made of an idea by itself, and what became of it in the filter (§3.3.1)."""
+    """The judgement of an idea by itself, and the filter's decision (§3.3.1)."""
 
     fit: int
     fit_reason: str
@@ -59,11 +59,11 @@ class Screening(Part):
     """Among all ideas, 1 the best; None before all are judged."""
     kept: bool | None = None
     why: str = ""
-    """Why it was kept, or not: the rule that was gone by, in words."""
+    """The reason why it was kept or not: the rule in words."""
 
 
 class Twin(Idea):
-    """An idea that another one stands for."""
+    """An idea merged into another one."""
 
     origin: Origin
     similarity: float
@@ -75,7 +75,7 @@ class Candidate(Idea):
 
     origin: Origin
     merged: list[Twin] = []
-    """Ideas that say nearly the same, which it stands for."""
+    """Nearly equal ideas merged into it."""
     screening: Screening | None = None
 
 
@@ -116,7 +116,7 @@ class ScipipResult(Part):
     drafts: list[Draft] = []
     turns: dict[str, int] = {}
     inference_cost: int | None = None
-    """Replies that were asked for."""
+    """Number of replies requested."""
 
 
 ScipipRun = Run[ScipipResult, ScipipConfig, Background]

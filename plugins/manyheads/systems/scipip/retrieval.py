@@ -55,7 +55,7 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerp
         result.entities = await _entities(desk, brainstormed)
         if not result.entities.terms:
             run.warn(
-                RETRIEVAL, "no entity was named: those of the database that stand in the background are taken"
+                RETRIEVAL, "the model named no entity: the database's entities in the background are used"
             )
     database = await asyncio.to_thread(open_database, ecosystem_of(run))
     own, synonyms = result.entities.terms, result.entities.others
@@ -90,7 +90,7 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerp
 async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
     """Entities of the background and of brainstormed ideas, and their synonyms.
 
-    The paper also has a model read the abstracts of the semantic hits anew, and name synonyms of their entities (§3.2.1).
+    The paper also has a model read the abstracts of the semantic hits again, and name synonyms of their entities (§3.2.1).
     Here these come from the database, which knows them already, in the papers' own words.
     """
     run = desk.run

@@ -64,7 +64,7 @@ class Round:
 async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[Round]:
     """Rounds until an abstract passes the self-review, if there is one; the last round's abstract is the result.
 
-    After `self_review.max_discards` rounds in vain the last abstract stands, and a warning says so.
+    After `self_review.max_discards` discards the last abstract is kept, with a warning.
     """
     rounds: list[Round] = []
     config, result = run.settings.self_review, run.result
@@ -84,7 +84,7 @@ async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[Round]:
             reviews.passed = False
             run.warn(
                 STAGE,
-                f"the abstract stands although it is too close to published work ({review.closest} of 100, too close "
+                f"the abstract is kept although it is too close to published work ({review.closest} of 100, too close "
                 f"from {review.threshold}): self_review.max_discards is {config.max_discards}",
             )
             return rounds

@@ -1,4 +1,4 @@
-"""What steers VirSci, what it is given, its stages, and what they ask of which role."""
+"""Settings and inputs of VirSci, its stages, and the tasks required of roles."""
 
 from typing import Annotated, Literal
 
@@ -51,14 +51,14 @@ class IdeaConfig(Strict):
     """Idea generation."""
 
     keep: int = Field(default=3, ge=1)
-    """How many ideas of highest confidence go on to the novelty assessment."""
+    """Number of ideas of highest confidence in the novelty assessment."""
     novelty_weight: float = Field(default=1.0, ge=0)
     """Weight of novelty in the confidence; 2 as in the authors' code."""
     references: int = Field(default=5, ge=0)
     """Papers of B_past shown with the topic or the previous idea; 0 for none."""
     query: Literal["title+idea", "whole"] = "title+idea"
-    """What of an idea papers are looked up by, here and for the vote: its title and idea, or the whole, with its experiment.
-    What is longer than the embedding model reads at once is read in parts, whose vectors are averaged."""
+    """The query for papers, here and for the vote: the title and idea, or the whole with its experiment.
+    Texts too long for the embedding model are embedded in parts, whose vectors are averaged."""
 
     @property
     def whole(self) -> bool:

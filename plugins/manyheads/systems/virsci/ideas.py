@@ -97,7 +97,7 @@ async def propose_ideas(
     run.begin(
         STAGE,
         stages(run.config),
-        "Idea generation, anew" if discarded else None,
+        "Idea generation, again" if discarded else None,
         turns=run.settings.turns.of(STAGE),
     )
     archive, config, turns = Archive(topic=topic), run.settings.ideas, run.settings.turns.of(STAGE)

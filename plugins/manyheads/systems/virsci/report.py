@@ -123,7 +123,7 @@ class TeamPage(Page):
 
     @property
     def chosen(self) -> ScoredIdea | None:
-        """The idea that the abstract was written on, as it stands in the list."""
+        """The idea of the abstract, from the list of ideas."""
         idea = self.result.idea
         return self.by_number.get(idea.number, idea) if idea else None
 

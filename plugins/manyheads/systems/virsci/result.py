@@ -1,4 +1,4 @@
-"""What a VirSci run comes to."""
+"""The result of a VirSci run."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ class SelfReview(Part):
     too_close: bool
     overlaps: list[Overlap] = []
     outcome: str | None = None
-    """What came of it; None where the abstract stands all the same, or nothing was compared."""
+    """The outcome; None if the abstract was kept anyway, or nothing was compared."""
 
 
 class Discarded(Part):
@@ -51,7 +51,7 @@ class SelfReviews(Part):
 
 
 class TeamResult(Part):
-    """What a team comes to, and what it is compared with: topic, ideas, votes, abstract."""
+    """The result of a team or a baseline: topic, ideas, votes, abstract."""
 
     team: list[Person] = []
     topic: Topic | None = None
@@ -74,7 +74,7 @@ class TeamResult(Part):
         self.idea = ChosenIdea(**chosen.model_dump(), votes=votes, tie=tie)
 
     def write(self, draft: Draft) -> None:
-        """Take a version of the abstract down; the last one is the abstract."""
+        """Record a version of the abstract; the last one is the abstract."""
         self.drafts.append(draft)
         self.abstract = Abstract.of(draft)
 

@@ -71,9 +71,7 @@ async def test_thirty_requests_in_time_are_a_turn_in_time(host: Hosting, server:
 
 
 @quick_on("agentscope")
-def test_a_run_whose_turn_does_not_end_says_so(
-    name: str, server: Misbehaving, tmp_path: Path
-) -> None:
+def test_a_run_whose_turn_does_not_end_says_so(name: str, server: Misbehaving, tmp_path: Path) -> None:
     (tmp_path / "paper.md").write_text(PAPER, encoding="utf-8")
     sets = ("models.default.timeout=300", "models.default.turn_timeout=0.7", "review.repeats=1")
     command = ("run", "conference-review", *served_by(server, *sets, "models.default.name=silent"))

@@ -174,7 +174,7 @@ async def body_of(response: Any, most: int = MOST_BYTES) -> bytes:
     """
     packing = response.headers.get("content-encoding", "").strip().lower()
     if packing not in ("", "identity", "gzip", "x-gzip"):
-        raise GarbledError(f"unexpected compression {packing[:40]!r}")
+        raise GarbledError(f"compressed in an unexpected way, {packing[:40]!r}")
     unpacking, body = zlib.decompressobj(zlib.MAX_WBITS | 16) if "gzip" in packing else None, bytearray()
     async for piece in response.aiter_raw():
         try:

@@ -1,4 +1,4 @@
-"""Tests for hosts that other packages bring: `host_conformance(make_host)` names each clause of the contract that is broken."""
+"""Tests for hosts of other packages: `host_conformance(make_host)` names each broken clause of the contract."""
 
 import asyncio
 import json
@@ -33,15 +33,15 @@ HostFactory = Callable[[Mapping[str, ModelConfig], Recall, int], ManagedHost]
 REMARK = Remark(remark=" ".join(["So it is, and so it was."] * 15), topic=" ".join(["Owls that plan."] * 4))
 ANSWER = REMARK.model_dump_json()
 SECONDS = 20
-"""That a clause may take."""
+"""Time limit of a clause."""
 
 
 @dataclass
 class Server:
-    """A server of chat completions on this machine, which gives one answer after the other and keeps what it was asked.
+    """A local server of chat completions, which gives prepared answers in order and records requests.
 
     Attributes:
-        answers: what it says: a text, a status, or a message with its `finish_reason`; `ANSWER` when none is left.
+        answers: each a text, a status, or a message with its `finish_reason`; `ANSWER` when none is left.
     """
 
     answers: list[Any] = field(default_factory=list[Any])
@@ -49,7 +49,7 @@ class Server:
     url: str = ""
 
     def said(self, number: int = -1) -> list[tuple[str, str]]:
-        """Who says what in a request, pictures left out."""
+        """The roles and texts of a request's messages, without pictures."""
         return [(each["role"], _text(each.get("content"))) for each in self.requests[number]["messages"]]
 
     def next(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -86,7 +86,7 @@ def _serving() -> Generator[Server]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            with suppress(BrokenPipeError):  # whoever asked has gone
+            with suppress(BrokenPipeError):  # the client has disconnected
                 self.wfile.write(data)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
@@ -106,7 +106,7 @@ def _serving() -> Generator[Server]:
 
 @dataclass
 class Bench:
-    """What a clause works with: a server, and hosts on it, closed behind it."""
+    """The environment of a clause: a server, and hosts that use it, closed at the end."""
 
     make_host: HostFactory
     server: Server
@@ -383,15 +383,15 @@ CLAUSES: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "name": _named,
     "closing": _closes,
 }
-"""The contract of a host, see `manyheads.core.Host`, clause by clause."""
+"""The clauses of a host's contract, see `manyheads.core.Host`."""
 
 
 async def broken_clauses(make_host: HostFactory, clauses: Sequence[str] = ()) -> dict[str, str]:
-    """What a host breaks of its contract: the clauses, each with what it did instead.
+    """The clauses of the contract that a host breaks, each with what it did instead.
 
     Args:
-        make_host: as the entry point's module has it: of models by alias, what the hook recalls, and the attempts.
-        clauses: those to look at; all of `CLAUSES` when empty.
+        make_host: of the entry point's module; takes models by alias, the retrieval hook, and the attempts.
+        clauses: to test; all of `CLAUSES` when empty.
     """
     broken: dict[str, str] = {}
     for name in clauses or CLAUSES:
@@ -401,20 +401,20 @@ async def broken_clauses(make_host: HostFactory, clauses: Sequence[str] = ()) ->
                 await asyncio.wait_for(CLAUSES[name](bench), SECONDS)
                 for host in bench.made:
                     await host.close()
-            except Exception as error:  # noqa: BLE001 - whatever a host does is its answer
+            except Exception as error:  # noqa: BLE001 - any error is a result of the test
                 what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
                 broken[name] = what
     return broken
 
 
 def host_conformance(make_host: HostFactory, clauses: Sequence[str] = ()) -> None:
-    """Hold a host to its contract; see `broken_clauses`. For a test of a package that brings one.
+    """Assert that a host keeps its contract, for the tests of its package; see `broken_clauses`.
 
         def test_conformance():
             host_conformance(make_host)
 
     Raises:
-        AssertionError: it breaks some clauses, each of which is named.
+        AssertionError: it breaks clauses; the message names each.
     """
     if broken := asyncio.run(broken_clauses(make_host, clauses)):
         raise AssertionError(

@@ -1,7 +1,7 @@
-"""Spans of a run, its stages and its turns for OpenTelemetry, in the trace of the app that began it.
+"""OpenTelemetry spans of a run, its stages and its turns, in the trace of the app that started it.
 
-Nothing where OpenTelemetry is not installed, or the app has set no tracer provider. Names are those of its conventions
-for generative AI where there is one; the rest begins with `manyheads.`. No span holds what was said.
+There are no spans if OpenTelemetry is not installed, or the app has set no tracer provider. Names follow its
+conventions for generative AI; others begin with `manyheads.`. Spans contain no prompts and no replies.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -54,18 +54,18 @@ def _note_usage(span: "Span", usage: Usage) -> None:
 
 
 class Trace:
-    """The spans of one run: the run's own, and that of the stage which is under way."""
+    """The spans of one run: its own, and that of the current stage."""
 
     def __init__(self, config: RunConfig, folder: str) -> None:
         self._config, self._folder = config, folder
         self._run: Span | None = None
         self._stage: Span | None = None
         self._spent = NOTHING
-        """In the stage."""
+        """Usage of the current stage."""
 
     @contextmanager
     def run(self, spent: Callable[[], Usage]) -> Generator[None]:
-        """Around a run; `spent` is what it has paid."""
+        """The span of a run; `spent` returns its usage."""
         if (tracer := _tracer()) is None:
             yield
             return
@@ -88,7 +88,7 @@ class Trace:
                 self._run = None
 
     def note(self, event: AnyEvent) -> None:
-        """Begin the span of a stage; the last one ends."""
+        """At the start of a stage, end the last stage's span and begin the next."""
         if not isinstance(event, Stage) or self._run is None or (tracer := _tracer()) is None:
             return
         self._end_stage()
@@ -103,11 +103,11 @@ class Trace:
         )
 
     def pay(self, usage: Usage) -> None:
-        """Count what a turn of the stage has cost."""
+        """Add a turn's usage to the stage."""
         self._spent += usage
 
     def around(self, turn: Turn[Any]) -> "Context | None":
-        """Of which span a turn's is a part; None for that of the turn in whose tool call it is asked."""
+        """The parent span of a turn; None for a turn inside a tool call, whose parent is the current span."""
         return None if turn.nested or self._stage is None else _inside(self._stage)
 
     def _end_stage(self) -> None:
@@ -118,12 +118,12 @@ class Trace:
 
 
 class Traced:
-    """A host with a span around each turn that it is asked.
+    """A host with a span around each turn.
 
     Args:
         models: by alias.
-        trace: of the run; None where a turn is of no run.
-        system: whose run it is.
+        trace: of the run; None if turns belong to no run.
+        system: of the run.
     """
 
     def __init__(

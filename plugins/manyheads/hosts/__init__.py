@@ -1,7 +1,8 @@
 """The hosts: agent frameworks, each imported only when one of its names is used.
 
-Another package brings a host by an entry point of the group `manyheads.hosts` that names a module with
-`make_host(models, recall, attempts)`; `clients.ClientHost` is the base of ours, `manyheads.testing.host_conformance` tests one.
+Another package adds a host by an entry point of the group `manyheads.hosts`, which names a module with
+`make_host(models, recall, attempts)`. `clients.ClientHost` is the base of our hosts; `manyheads.testing.host_conformance`
+tests a host.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,13 +24,13 @@ __all__ = ["component", "default_host", "host_factory", "host_of", "hosts", "nee
 def native_names(
     package: str, host: str, homes: Mapping[str, str], ending: str, module: str | None = None
 ) -> Callable[[str], object]:
-    """The `__getattr__` of a host's package, which imports the framework when one of its names is first used.
+    """The `__getattr__` of a host's package: it imports the framework on first use of a name.
 
     Args:
         package: the package's name.
-        homes: the module of each name that the package writes itself.
-        ending: how the names of the classes end that are made of the systems.
-        module: makes them; called as `ending`, in small letters, when None.
+        homes: the module of each name that the package defines.
+        ending: the suffix of the systems' class names.
+        module: defines these classes; `ending` in small letters when None.
     """
 
     def find(name: str) -> object:
@@ -46,7 +47,7 @@ def host_module(name: str) -> Any:
     """The module of a host; see `HostEntry.module`. Its framework is imported when one of its names is first used.
 
     Raises:
-        ConfigError: no such host, its framework is not installed, or the package that brings it is broken.
+        ConfigError: no such host, its framework is not installed, or its package is broken.
     """
     entry = need_framework(name)
     try:
@@ -79,7 +80,7 @@ def need_framework(name: str) -> HostEntry:
     """A host whose framework is installed.
 
     Raises:
-        ConfigError: no such host, or the framework is missing; with the command that installs it, and what is there.
+        ConfigError: no such host, or its framework is missing; with the install command and the installed hosts.
     """
     entry = host_entry(name)
     if not entry.installed:
@@ -93,7 +94,7 @@ def need_framework(name: str) -> HostEntry:
 
 
 def host_of(thing: object) -> str | None:
-    """The host whose framework an agent or a client is of, None where it is of none."""
+    """The host to whose framework an agent or a client belongs; None if there is none."""
     roots = {kind.__module__.partition(".")[0] for kind in type(thing).__mro__}
     return next(
         (
@@ -109,7 +110,7 @@ def role_agent(role: str, model: Any, *, host: str | None = None, **settings: An
     """A native agent of a host that plays a role; see `role_agent` of the host's package.
 
     Args:
-        host: by name; that of the model's client, or the first that is installed, when None.
+        host: its name; when None, the host of the model's client, or the first installed one.
 
     Raises:
         ConfigError: no such host or role, the host makes no such agents, or its framework is not installed.

@@ -52,27 +52,27 @@ async def ask(
     full: bool = False,
     **variables: Any,
 ) -> Any:
-    """Ask a role for one of its tasks; the answer is of the type that the role's card names, a text where it says `text`.
+    """Ask a role for one of its tasks. The role's card names the type of the answer; `text` is a string.
 
         review = await ask("reviewer", "review", idea="…", model="openai/gpt-4o-mini")
         review = await ask(role_agent("reviewer", client), "review", idea="…")
 
-    An answer that does not fit the form is asked for again with the reason, as in a run. Notes go to the log
-    `manyheads`; so does a label where the offline model has filled in the form.
+    As in a run, an invalid answer is requested again with the reason. Notes go to the log `manyheads`, and so does a
+    label if the offline model answered.
 
     Args:
-        who: a role, or an agent: one that `role_agent` made, or any agent of a host's framework. An agent remembers what
-            it was asked, and has its own model and tools.
-        task: of the role; of an agent that plays none, with the role whose prompt it gets: `reviewer.review`.
+        who: a role, or an agent: one that `role_agent` made, or any agent of a host's framework. An agent remembers
+            earlier questions, and has its own model and tools.
+        task: of the role; for an agent without a role, `reviewer.review` names the role whose prompt it gets.
         model: `provider/name`, a `ModelConfig`, or a client of the framework, which stays open; the offline model when None.
-        host: such as `autogen`; that of the model's client, or the first that is installed, when None.
+        host: such as `autogen`; when None, the host of the model's client, or the first installed one.
         name: of the speaker; the role's when None.
-        tools: what it may call where its model can, beside those that `library` and `corpus` give it, see `role_agent`.
-        images: PNG or JPEG files that are shown with the prompt.
-        budget: limits of this question, asking again included: `{"calls": 3, "tokens": 20_000}`.
-        attempts: how often it is asked in all.
-        paths: your own folders of roles and prompts, before ours.
-        full: give the whole `Reply`: `value`, `text`, `model`, `usage`, `attempts`, `tool_calls`, `warnings`.
+        tools: in addition to those of `library` and `corpus`, see `role_agent`; for models that can call tools.
+        images: PNG or JPEG files sent with the prompt.
+        budget: limits of this question, with further attempts: `{"calls": 3, "tokens": 20_000}`.
+        attempts: maximum number of attempts.
+        paths: your own folders of roles and prompts, searched first.
+        full: return the whole `Reply`: `value`, `text`, `model`, `usage`, `attempts`, `tool_calls`, `warnings`.
         variables: of the task's prompt and, for a role, of its system prompt.
 
     Raises:
@@ -114,16 +114,16 @@ async def ask(
 
 
 def ask_sync(who: Any, task: str, /, **settings: Any) -> Any:
-    """The same as `ask`, without `await`: in a script, and in a notebook, whose loop is running already.
+    """`ask` without `await`, for scripts and notebooks, where a loop is already running.
 
-    All calls share one loop in a thread of its own, so that a client may be used in several of them. A client or agent
-    that is used in another loop as well belongs in `await ask(…)` there.
+    All calls share one loop in a separate thread, so a client may be used in several calls. For a client or agent that is
+    also used in another loop, call `await ask(…)` there.
     """
     call = asyncio.run_coroutine_threadsafe(ask(who, task, **settings), _loop())
     try:
         return call.result()
     except BaseException:
-        call.cancel()  # Ctrl-C: nothing goes on unseen
+        call.cancel()  # Ctrl-C: nothing continues in the background
         raise
 
 
@@ -137,7 +137,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 def _variables(
     roles: Roles, role: str, task: str, given: Mapping[str, Any], *, system: bool = True
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Which variables are those of the system prompt, and which those of the task.
+    """The variables of the system prompt, and those of the task.
 
     Raises:
         ConfigError: some are missing or unknown.
@@ -254,7 +254,7 @@ async def _put(
         prompt = Message(roles.prompt(role, task, variables), images=images)
     except (
         ConfigError
-    ) as error:  # all variables are there, but one may be a text where the prompt reads a record
+    ) as error:  # no variable is missing, but one may be a text where the prompt expects a record
         error.hint = "give each variable in the form in which the prompt reads it"
         raise
     place, kind = Place("", 0, speaker.name, task), roles.reply(role, task)
@@ -291,7 +291,7 @@ def _ledger(limits: BudgetConfig, config: ModelConfig) -> Budget:
 
 
 def _without_run(error: UserError) -> None:
-    """Say what to do next in the words of code: there is no run to resume."""
+    """Change the hint to one for code: there is no run to resume."""
     match error:
         case BudgetError():
             error.hint = "give a larger budget"

@@ -1,4 +1,4 @@
-"""What the hosts' teams share: their classes, their runs, and which run goes on."""
+"""What the hosts' teams share: classes, runs, and which run is resumed."""
 
 import asyncio
 import json
@@ -64,9 +64,9 @@ PLACES = {
     "all": "the task or last message", "last": "the task or last message", "each": "a message each",
     "first": "the first message", "rest": "each further message",
 }  # fmt: skip
-"""How messages fill an input, in words for the user."""
+"""How messages fill an input, in text for the user."""
 AnyConfig: TypeAlias = RunConfig | Mapping[str, Any] | str | Path | None
-"""A config, its data, its file, or the name of one that ships; a system's own when None."""
+"""A config, its data, its file, or the name of a shipped one; a system's own when None."""
 
 # A system's class on a host: a team or a pipeline, made from the registry.
 
@@ -86,7 +86,7 @@ def system_called(name: str, ending: str) -> str:
 
 
 def native_class(base: type[N], system: str, ending: str) -> type[N]:
-    """A subclass of a host's base that runs a system; it stands in the module of its base.
+    """A subclass of a host's base that runs a system; its module is that of the base.
 
     Raises:
         ConfigError: there is no such system.
@@ -97,7 +97,7 @@ def native_class(base: type[N], system: str, ending: str) -> type[N]:
 
 
 class Given(NamedTuple):
-    """A message that a team is given: who said it, and its text."""
+    """A message to a team: its speaker and its text."""
 
     speaker: str
     text: str
@@ -127,19 +127,19 @@ S = TypeVar("S", bound=RunState)
 
 
 class Runs(Generic[S]):
-    """The runs of one team or pipeline: each in a folder of its own, all paused and resumed as one.
+    """The runs of one team or pipeline: each has its own folder; all are paused and resumed together.
 
     Args:
-        team: an instance of a class that `native_class` has made.
-        config: of each run: a config, its data, its file, or the name of one that ships; the system's own when None.
-        sets: `a.b=c` settings laid on it.
-        changes: keys laid on it after that.
-        host: what the runs' turns are asked through.
+        team: an instance of a class made by `native_class`.
+        config: of each run: a config, its data, its file, or the name of a shipped one; the system's own when None.
+        sets: `a.b=c` settings that override it.
+        changes: keys applied after that.
+        host: the class of host for the runs' turns.
         model: in place of the config's default model, see `model_of`; the owner of a client closes it.
-        out: where run folders are made.
+        out: parent of the run folders.
         state: of the last run.
-        listens_to: the speaker whose messages count; those of all when None.
-        settings: what the host is made with besides.
+        listens_to: the speaker whose messages count; all speakers when None.
+        settings: further arguments of the host.
 
     Raises:
         ConfigError: the config is not valid, or of another system.
@@ -175,15 +175,15 @@ class Runs(Generic[S]):
         return Path(self.state.folder) if self.state.folder else None
 
     def forget(self) -> None:
-        """Begin anew, whether or not the last run has come to its end."""
+        """Start a new run next, even if the last one is unfinished."""
         self.state = self.state.model_copy(update={"folder": None, "asked": (), "finished": False})
 
     def load(self, saved: Any) -> None:
         """Take over the run of a saved state.
 
         Raises:
-            ConfigError: it is no state of such a team, or of another version.
-            JournalError: the run has not come to its end, and its folder is gone or holds another run.
+            ConfigError: it is not a state of such a team, or of another version.
+            JournalError: the run is unfinished, and its folder is missing or holds another run.
         """
         version = (
             cast(Mapping[str, Any], saved).get("version") if isinstance(saved, Mapping) else STATE_VERSION
@@ -213,7 +213,7 @@ class Runs(Generic[S]):
         self.state = state
 
     def _reopen(self, folder: Path) -> RunConfig | None:
-        """The config of an unfinished run, None where it has not begun; raises `JournalError` where it is not there."""
+        """The config of an unfinished run, None if it has not begun; raises `JournalError` if the run is missing."""
         if not folder.is_dir():
             raise JournalError(
                 f"{folder}: the folder of the unfinished run is gone",
@@ -230,15 +230,15 @@ class Runs(Generic[S]):
         return config
 
     def begin(self, messages: Iterable[Given]) -> AsyncGenerator[AnyEvent, None]:
-        """The events of the run that messages ask for, or none; the state is its from now on.
+        """The events of the run that messages start or resume, if any; the state is then that of this run.
 
-        Which message is which input, the system says; none is ever the name of a file. Of several messages the last
-        one counts, which is told, unless the system takes each. An unfinished run goes on, under the config in its
-        folder, when nothing is asked or the same again. Anything else begins a run in a folder of its own.
+        The system assigns messages to inputs; a message is never a file name. Of several messages only the last one
+        counts, with a note, unless the system takes each. An unfinished run is resumed, with the config in its folder,
+        by the same input or none. Any other input starts a new run in its own folder.
 
         Raises:
-            UserError: the run lacks what it is about, nobody of this name has said anything, the unfinished run's
-                folder is gone, or no folder can be made.
+            UserError: the run has no input, there is no message by the speaker, the unfinished run's folder is missing,
+                or no folder can be made.
         """
         models, state = self.config.models, self.state
         if self.model:
@@ -288,12 +288,12 @@ class Runs(Generic[S]):
                         yield note
                         note = None
         finally:
-            if not session.folder.is_dir():  # a run that was refused from the start leaves none
+            if not session.folder.is_dir():  # a run that fails at the start leaves no folder
                 self._refused = state.folder
 
     @asynccontextmanager
     async def served(self) -> AsyncGenerator[ServedModel[Any]]:
-        """The default model of the runs, for one more question."""
+        """The default model of the runs, for a further question."""
         config = settled(with_prices(self.config.models, Resources.of().folders)["default"])
         host = self._make_host({"default": config}, recall_nothing, self.config.attempts)
         try:
@@ -309,13 +309,13 @@ class Runs(Generic[S]):
         return self._host
 
     def pause(self) -> None:
-        """Let turns under way finish and begin no other, until `resume`."""
+        """Finish running turns and begin no others until `resume`."""
         self._paused = True
         if self._host:
             self._host.pause()
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue after `pause`."""
         self._paused = False
         if self._host:
             self._host.resume()
@@ -328,7 +328,7 @@ def _config_for(
     sets: Iterable[str] = (),
     changes: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """A config of a system; raises `ConfigError` where it is another's, or not valid."""
+    """A config of a system; raises `ConfigError` if it is of another system, or not valid."""
     config = load_for(system, config, sets, changes)
     if config.system != system:
         raise ConfigError(f"{what}, the config is of system {config.system!r}")
@@ -336,14 +336,14 @@ def _config_for(
 
 
 def model_of(what: str, host: type[ClientHost[Any]], model: Any) -> tuple[ModelConfig | None, Any]:
-    """Settings of a model, or a client of the host's, whichever is given; None for both when nothing is.
+    """Settings of a model, or a client of the host; one of them is None, both if `model` is.
 
     Args:
-        what: takes the model, for messages.
+        what: the name of what takes the model, for messages.
         model: `provider/name`, a `ModelConfig`, or a client.
 
     Raises:
-        ConfigError: it is nothing of these.
+        ConfigError: it is none of these.
     """
     match model:
         case None | ModelConfig():
@@ -360,7 +360,7 @@ def model_of(what: str, host: type[ClientHost[Any]], model: Any) -> tuple[ModelC
 
 
 def one_model(what: str, model: Any, model_client: Any) -> Any:
-    """The model that is given as `model` or as `model_client`; raises `ConfigError` where both are."""
+    """The model from `model` or `model_client`; raises `ConfigError` if both are set."""
     if model is not None and model_client is not None:
         raise ConfigError(f"{what}: both model and model_client are given", hint="give one of them")
     return model_client if model is None else model
@@ -369,7 +369,7 @@ def one_model(what: str, model: Any, model_client: Any) -> Any:
 async def next_event(
     events: AsyncGenerator[AnyEvent, None], link: Callable[[asyncio.Future[Any]], object] | None
 ) -> AnyEvent | None:
-    """The next event of a run, None after the last; `link` is given the wait for it, to cancel it from elsewhere."""
+    """The next event of a run, None after the last; `link` receives the waiting task, so that it can be cancelled."""
     step = asyncio.ensure_future(anext(events, None))
     if link:
         link(step)
@@ -377,7 +377,7 @@ async def next_event(
 
 
 def _need(system: System, config: RunConfig, asked: Sequence[str]) -> None:
-    """Raises `ConfigError` where a run would lack what it is about, before it has a folder."""
+    """Raises `ConfigError` if a run has no input, before its folder is made."""
     try:
         prepare(system.with_inputs(config, asked))
     except ConfigError as error:
@@ -395,13 +395,13 @@ AnyRunConfig = Annotated[
 """A config of any system, in a model of a host's."""
 
 
-# What happens in a run, in words: consoles of both hosts show the same.
+# The events of a run as text: the consoles of all hosts show the same.
 
 
 def sentence(event: AnyEvent) -> str:
-    """An event in a sentence, empty for those that only show that something is under way.
+    """An event as a sentence; empty for events that only report progress.
 
-    Why somebody joins or votes is left out: that was said before.
+    Reasons for joining or voting are left out: an earlier event has them.
     """
     match event, words(event):
         case _, None:
@@ -421,7 +421,7 @@ def sentence(event: AnyEvent) -> str:
 
 
 def outcome(event: Result) -> str:
-    """What a run has come to, in Markdown, labelled where the offline model wrote it; JSON where its system has no words."""
+    """The result of a run in Markdown, labelled if the offline model wrote it; JSON if its system has no text form."""
     run = typed(event.data)
     if not (told := in_full(run)):
         return f"```json\n{json.dumps(event.data, ensure_ascii=False, indent=1)}\n```"
@@ -429,7 +429,7 @@ def outcome(event: Result) -> str:
 
 
 def about(event: AnyEvent) -> dict[str, str]:
-    """An event for programs: kind, stage, turn and speaker, empty where there is none; of a reply, task, part and model."""
+    """An event for programs: kind, stage, turn and speaker, empty if there is none; for a reply also task, part and model."""
     match event:
         case Said():
             more = {"speaker": event.speaker, "task": event.task, "part": event.part, "model": event.model}
@@ -446,10 +446,10 @@ def about(event: AnyEvent) -> dict[str, str]:
     return {"kind": event.kind, "stage": event.stage, "turn": str(event.turn), **more}
 
 
-# A role, as each host makes its own agent of it.
+# A role, for each host's own agents.
 
 Guest: TypeAlias = Callable[[Scientist, str], Awaitable[str]]
-"""Asks a scientist as another agent of the host; the answer in words."""
+"""Asks a scientist as another agent of the host; returns the answer as text."""
 
 
 def cast_role(
@@ -462,11 +462,11 @@ def cast_role(
     roles: Roles,
     variables: Mapping[str, Any],
 ) -> tuple[RoleCard, str, tuple[Tool, ...]]:
-    """A role's card, its system prompt, and all its tools, with those of literature and corpus that its card lists.
+    """A role's card, its system prompt, and all its tools, including the literature and corpus tools on its card.
 
     Args:
         tools: further ones, which come first.
-        variables: of the system prompt; a scientist may be one of the corpus, by name.
+        variables: of the system prompt; `scientist` may name one of the corpus.
         library, corpus, guest, ledger: see `role_tools`.
 
     Raises:
@@ -498,9 +498,9 @@ def role_tools(
 
     Args:
         me: the scientist who plays the role, empty for none.
-        corpus: of scientists; one that is named stays open as long as the process.
-        guest: asks a scientist who was invited.
-        ledger: counts guests; whoever begins a turn sets its count to none.
+        corpus: of scientists; if named, it stays open until the process ends.
+        guest: asks an invited scientist.
+        ledger: counts guests; the start of a turn resets the count.
     """
     if isinstance(corpus, str):
         corpus = _open_corpus(corpus)
@@ -534,23 +534,23 @@ def _guest_tools(corpus: Literature, me: str, guest: Guest, ledger: Ledger, role
     return find_scientists_tool(corpus, {me}, roles.prompts), invite_scientist_tool(invite, roles.prompts)
 
 
-# A part of a system's work, as one tool of an app.
+# Part of a system as one tool of an app.
 
 
 def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: AnyConfig) -> Tool:
-    """A part of a system's work as one tool, see `Service`; each host makes its own kind of tool of it.
+    """Part of a system as one tool, see `Service`; each host wraps it as its own kind of tool.
 
-    Each call is a run of its own that leaves no folder, with the config's look-ups and budget.
+    Each call is a separate run without a folder, with the config's look-ups and budget.
 
     Args:
-        name: of the tool: `critique_figure`, `assess_novelty`, or one that another package's system brings.
-        host: what the run's turns are asked through.
+        name: of the tool: `critique_figure`, `assess_novelty`, or one of another package's system.
+        host: the class of host for the run's turns.
         model: a client of the framework, a config of a model, or `provider/name`, in place of the config's default
             model; the config's own when None.
-        config: of the system: a config, its data, its file, or the name of one that ships; the system's own when None.
+        config: of the system: a config, its data, its file, or the name of a shipped one; the system's own when None.
 
     Raises:
-        ConfigError: there is no such tool, or the config is not valid.
+        ConfigError: no such tool, or the config is not valid.
     """
     system, service = _service_named(name)
     chosen = _config_for(f"{name} is done by {system.name}", system.name, config)
@@ -588,7 +588,7 @@ def _service_named(name: str) -> tuple[System, Service]:
     return services[name]
 
 
-# A run in code, on whatever host its config names.
+# A run in code, on the host that its config names.
 
 
 async def run(
@@ -600,16 +600,16 @@ async def run(
     """Run a config to its end: `await run("virsci", "topic=Robots that feel", "team.size=3")`.
 
     Args:
-        config: the name of a system or a shipped config, a config file, a config, or the folder of a run to go on with.
-        sets: settings laid on it, each `a.b=c` as the command line takes them.
-        out: where the run's folder is made.
-        listener: hears each event as it happens.
+        config: the name of a system or a shipped config, a config file, a config, or the folder of a run to resume.
+        sets: settings that override it, each `a.b=c` as on the command line.
+        out: parent of the run's folder.
+        listener: receives each event as it happens.
 
     Returns:
-        What `load` gives of the run's folder.
+        The result, as `load` returns it from the run's folder.
 
     Raises:
-        UserError: something is wrong that the user can mend; finished turns are kept in the folder.
+        UserError: a mistake that the user can correct; finished turns stay in the folder.
     """
     folder = Path(config) if not isinstance(config, RunConfig) else None
     if folder and (folder / "config.yaml").is_file():

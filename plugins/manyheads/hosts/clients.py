@@ -1,4 +1,4 @@
-"""What the hosts share in asking models: clients that turns share, behind their governors, and what a turn costs."""
+"""Requests to models, for all hosts: clients shared by turns, behind their governors, and the cost of a turn."""
 
 import asyncio
 import logging
@@ -43,19 +43,19 @@ log = logging.getLogger("manyheads")
 
 @dataclass
 class Ledger:
-    """What the requests of one turn have cost, and how the last one ended."""
+    """What the requests of one turn cost, and how the last one ended."""
 
     usage: Usage = NOTHING
     model: str = ""
     truncated: bool = False
     failure: Exception | None = None
-    """What ends the turn although it happened in a tool or a look-up, after which both frameworks would go on."""
+    """A failure in a tool or a look-up that ends the turn; the frameworks would continue."""
     warn: list[str] | None = None
-    """Where notes for the user go; to the log when None."""
+    """The list for notes to the user; the log when None."""
     left_out: str = ""
-    """The note of what the turn's last long request went without."""
+    """The note on what was left out of the turn's last long request."""
     guests: int = 0
-    """Whom a role's agent has asked in this turn."""
+    """Number of guests that a role's agent has asked in this turn."""
 
     def enter(self, usage: Usage, model: str, truncated: bool) -> None:
         """Count one answer."""
@@ -73,24 +73,23 @@ class Ledger:
             raise failure
 
 
-# What the frameworks' clients leave out: which model answered, and that it stopped at its length limit.
+# What the frameworks' clients drop: which model answered, and whether it stopped at its length limit.
 
 RESPONSES: ContextVar[list[Any]] = ContextVar("responses")
-"""Where the SDK's responses to the request that is under way are left."""
+"""The SDK's responses to the current request."""
 
 
 def tap(sdk: Any, config: ModelConfig) -> None:
-    """Make a provider's SDK, of a client that is ours, read sound answers alone, and leave them in `RESPONSES`.
+    """Make the SDK of one of our clients reject invalid answers, and add valid ones to `RESPONSES`.
 
-    OpenAI's also sends messages and schemas as they are: it walks through all arguments that it knows, key by key,
-    which takes longer than the rest of a request. What stands in `extra_body` takes the place of the argument of
-    that name, unseen.
+    OpenAI's SDK also gets messages and schemas through `extra_body`, which replaces the arguments of the same names.
+    The SDK would walk through the arguments key by key, which takes longer than the rest of a request.
     """
     match config.provider:
         case "openai":
             api, method, large = sdk.chat.completions, "create", ("messages", "tools", "response_format")
         case "anthropic":
-            # Newer SDKs know no temperature, and AutoGen's client sends one that nobody has set.
+            # Newer SDKs have no temperature, and AutoGen's client sends one that is not set.
             api, method, large = sdk.messages, "create", ("temperature",)
         case _:
             api, method, large = sdk, "chat", ()
@@ -115,26 +114,26 @@ def tap(sdk: Any, config: ModelConfig) -> None:
 
 
 class ServedModel(ABC, Generic[C]):
-    """A model of the config: a framework's own client of it, shared by all turns, behind its governor.
+    """A model of the config: a framework's own client, shared by all turns, behind its governor.
 
     Args:
         config: its settings.
         alias: its name in the config, and in messages to the user.
-        ready: a user's client to use instead of one made from the settings; never closed here.
-        loop: the event loop of a run, which shares the client with all runs of the same settings on it.
+        ready: a user's client to use instead of one made from the settings; not closed here.
+        loop: the event loop of a run; runs with the same settings on one loop share a client.
 
     Attributes:
         client: the framework's.
-        local: the model itself, in its client's place, where it answers in this process.
+        local: the model itself instead of a client, if it answers in this process.
         ours: whether it was made from the settings.
-        window: its context, in tokens as we count them; what its server tells of makes it smaller.
+        window: its context, in our estimated tokens; reduced when the server reports a smaller one.
 
     Raises:
         ConfigError: the provider needs a key that the environment does not hold.
     """
 
     client_type: ClassVar[type]
-    """What the framework's clients have in common."""
+    """The base class of the framework's clients."""
 
     def __init__(
         self,
@@ -167,7 +166,7 @@ class ServedModel(ABC, Generic[C]):
 
     @abstractmethod
     def open(self) -> C:
-        """A client with the provider's retries off: the governor is the one layer of retries."""
+        """A client with the provider's retries off: only the governor retries."""
 
     @staticmethod
     @abstractmethod
@@ -177,18 +176,18 @@ class ServedModel(ABC, Generic[C]):
     @staticmethod
     @abstractmethod
     def describe(client: C, base: ModelConfig) -> ModelConfig:
-        """The settings under which a user's client is governed and recorded: `base` with what the client is."""
+        """The settings that govern and record a user's client: `base` with the client's own values."""
 
     def borrow(self, ready: C) -> C:
-        """A user's client as requests are sent by it."""
+        """A user's client, prepared for requests."""
         return ready
 
     @staticmethod
     @abstractmethod
     def said(message: Any) -> Message | None:
-        """What a framework's question or answer says, of which something may be left out.
+        """A framework's question or answer, which may be shortened or left out.
 
-        None for the system's words, tool calls, and what tools say.
+        None for system messages, tool calls and tool results.
         """
 
     @staticmethod
@@ -206,13 +205,13 @@ class ServedModel(ABC, Generic[C]):
         *,
         tools: bool = False,
     ) -> T:
-        """One governed request of a framework's agent: fitted to the context, or refused; sent again where that can help.
+        """One governed request of a framework's agent: fitted to the context, or refused; retried where useful.
 
         Args:
-            messages: of the framework; those of a reply of ours, not of any agent, are shortened where they do not fit.
-            count: about how many tokens messages have, with tools and pictures.
-            send: sends messages of so many tokens, with the arguments that ask for the reply's schema.
-            ledger: whose failure, a user's error in a tool, ends the turn here.
+            messages: of the framework; if too long, our turns' messages are shortened, those of other agents are not.
+            count: estimates the tokens of messages, with tools and pictures.
+            send: sends messages; takes their tokens and the arguments for the reply's schema.
+            ledger: a failure in it, a user's error in a tool, ends the turn here.
             tools: whether the request offers tools.
 
         Raises:
@@ -240,11 +239,11 @@ class ServedModel(ABC, Generic[C]):
         tokens: int,
         spent: Callable[[T], tuple[Any, Any, Any, bool]],
     ) -> T:
-        """What a client's call gives, entered in the ledger; see `answer`.
+        """The result of a client's call, entered in the ledger; see `answer`.
 
         Args:
-            tokens: about how many were sent, where the server does not say.
-            spent: what the answer itself says: tokens read and written, its content, whether it was cut off.
+            tokens: an estimate of the tokens sent, if the server does not count them.
+            spent: the answer's own report: tokens read and written, its content, whether it was cut off.
         """
         answer, model, truncated = await self.answer(call)
         read, written, content, cut = spent(answer)
@@ -252,7 +251,7 @@ class ServedModel(ABC, Generic[C]):
         return answer
 
     def settings(self, tokens: int) -> dict[str, Any]:
-        """What a request of about so many tokens is sent with, in the provider's own words."""
+        """The provider's arguments for a request of about `tokens` tokens."""
         match self.config.provider:
             case "openai":
                 return openai_settings(self.config)
@@ -269,12 +268,12 @@ class ServedModel(ABC, Generic[C]):
         *,
         tools: bool = False,
     ) -> T:
-        """Send one request, again where that can help.
+        """Send one request, with retries where useful.
 
         Args:
-            request: sends it, with the arguments that ask for the reply's schema, and enters it in the ledger.
-            ledger: where notes for the user go.
-            reply_type: the reply that is asked for; None for free text.
+            request: sends it with the arguments for the reply's schema, and enters it in the ledger.
+            ledger: collects notes for the user.
+            reply_type: the type of reply; None for free text.
             tools: whether the request offers tools.
 
         Raises:
@@ -295,22 +294,22 @@ class ServedModel(ABC, Generic[C]):
         tokens: int,
         ledger: Ledger,
     ) -> T:
-        """Send one request without what the model's context has no room for, and again where that is still too long.
+        """Send one request shortened to the model's context; once more, shorter, if the server finds it too long.
 
         Args:
             send: sends it with these messages in place of `thread`.
-            thread: those of the request of which something may be left out.
-            tokens: about how many the whole request has.
+            thread: the messages of the request that may be shortened.
+            tokens: an estimate for the whole request.
 
         Raises:
-            ModelError: as `ask`; `TooLongError` where nothing more can be left out.
+            ModelError: as `ask`; `TooLongError` if nothing more can be left out.
         """
         window = self.window
         shorter = self._fitted(thread, tokens, window, ledger)
         try:
             return await send(shorter)
         except TooLongError as error:
-            # The server counts otherwise, or has less room than it was thought to have.
+            # The server counts differently, or its context is smaller than assumed.
             sent = max(tokens - size_of(thread) + size_of(shorter), 1)
             counted = max((error.asked or sent) / sent, 1)
             self.window = min(self.window, round((error.window or window // 2) / counted))
@@ -322,7 +321,7 @@ class ServedModel(ABC, Generic[C]):
     def _fitted(
         self, thread: Sequence[Message], tokens: int, window: int, ledger: Ledger
     ) -> tuple[Message, ...]:
-        """The thread, with room for an answer if something can be left out for it, which is told once a turn."""
+        """The thread, shortened to make room for an answer, with one note per turn."""
         over = tokens - window + min(self.config.max_tokens or ROOM, window // 4)
         shorter, left_out = fitted(thread, over) if over > 0 else (tuple(thread), "")
         if left_out and ledger.warn is not None:
@@ -333,11 +332,11 @@ class ServedModel(ABC, Generic[C]):
         return shorter
 
     async def answer(self, call: Awaitable[T]) -> tuple[T, str, bool]:
-        """What a client's call gives, which model answered, and whether it stopped at its length limit.
+        """The result of a client's call, the model that answered, and whether it stopped at its length limit.
 
         Raises:
             RefusedError: the server answers with an error.
-            GarbledError: its answer is none.
+            GarbledError: the answer is not valid.
         """
         responses: list[Any] = []
         token = RESPONSES.set(responses)
@@ -358,7 +357,7 @@ class ServedModel(ABC, Generic[C]):
         return answer, response.model or self.config.name, bool(reasons & {"length", "max_tokens"})
 
     async def close(self) -> None:
-        """Close the connections of a client that was made here, unless others use them still."""
+        """Close the connections of a client made here, unless others still use them."""
         pool, self._pool = self._pool, None
         closing = pool.give_back(self._key) if pool else None
         if isinstance(closing, Awaitable):
@@ -371,7 +370,7 @@ def _shut(opened: tuple[Any, Callable[[Any], Awaitable[None]]]) -> Awaitable[Non
 
 
 CLIENTS = Pool(_shut)
-"""Clients that the runs of this process share, each with what closes it."""
+"""Clients shared by the runs of this process, each with its closing function."""
 
 
 class ClientHost(StructuredHost, Generic[C]):
@@ -380,8 +379,8 @@ class ClientHost(StructuredHost, Generic[C]):
     Args:
         models: settings of the models by alias.
         recall: the author knowledge bank behind the retrieval hook.
-        attempts: how often a turn may be asked in all.
-        ready: clients of the framework, by alias, that stand in for those of `models`; who made them closes them.
+        attempts: maximum attempts of a turn.
+        ready: clients of the framework by alias, instead of those of `models`; their owner closes them.
     """
 
     framework: ClassVar[str]
@@ -422,7 +421,7 @@ class ClientHost(StructuredHost, Generic[C]):
             self.model(alias)
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
-        """See `Host.ask`; ends in time whatever a framework, a tool or a server does.
+        """See `Host.ask`; within the time limit, whatever a framework, a tool or a server does.
 
         Raises:
             ModelError: the turn took too long.
@@ -446,7 +445,7 @@ class ClientHost(StructuredHost, Generic[C]):
             CLOCK.reset(token)
 
     async def close(self) -> None:
-        """Close the connections of the clients that were made here."""
+        """Close the connections of clients made here."""
         served, self._served = self._served, {}
         for model in served.values():
             await model.close()

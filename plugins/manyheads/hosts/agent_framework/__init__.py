@@ -2,8 +2,8 @@
 
     from manyheads.hosts.agent_framework import VirSciAgent, role_agent
 
-Each system is an agent class: its name and `Agent`. Importing this package is cheap; the framework itself is imported
-when one of the names is first used.
+Each system is an agent class: its name and `Agent`. Importing this package is cheap; the framework is imported on first
+use of a name.
 """
 
 from typing import TYPE_CHECKING

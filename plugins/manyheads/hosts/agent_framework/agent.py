@@ -33,11 +33,11 @@ from manyheads.roles import Roles
 
 
 class KnowledgeProvider(ContextProvider):
-    """Papers of a knowledge bank that are looked up for each question and shown before it, fenced as data.
+    """Looks up papers of a knowledge bank for each question and shows them before it, fenced as data.
 
     Args:
-        bank: an open one; stays open.
-        k: how many papers are shown.
+        bank: an open bank; stays open.
+        k: number of papers.
     """
 
     def __init__(self, bank: KnowledgeBank, k: int = 5) -> None:
@@ -59,7 +59,7 @@ class RoleAgent(Agent[Any]):
     """An agent that plays a role. A user's mistake in one of its tools, such as a spent budget, ends its turn.
 
     Attributes:
-        chat: a session to go on in; without a session it remembers nothing from run to run, as any agent here.
+        chat: a session to continue; without one it remembers nothing from run to run, as any agent of the framework.
     """
 
     role = ""
@@ -74,7 +74,7 @@ class RoleAgent(Agent[Any]):
         return super().run(messages, **more)
 
     async def close(self) -> None:
-        """Release the connections of a model that was made for it; a client that was given stays open."""
+        """Release the connections of a model made for it; a client that you passed stays open."""
         await super().close()
         client: Any = self.client
         await client.close()
@@ -101,15 +101,15 @@ def role_agent(
         role: name of a role card, such as `reviewer`.
         model: a client of Agent Framework, a config, or `provider/name` such as `openai/gpt-4o-mini`.
         name: the agent's name; the role's when left out.
-        tools: what it may call: ours, Agent Framework's, or functions.
-        library: gives it those of the literature tools that its card lists; stays open.
-        corpus: an open one or its name; gives a `scientist` or `leader`, who may be `scientist="Scientist3"` of it, the
-            tools to find other scientists and to ask one of them a turn, who answers as another agent of the same model. Any role
-            whose card lists `retrieve_inspirations` asks its literature database by it.
-        knowledge: papers that are looked up for each question and shown beside it.
-        paths: your own folders of roles and prompts, before ours.
-        context_providers, middleware: as `Agent` takes them; `compaction_strategy` too, by default the oldest messages of a
-            session are left out once they do not fit the model's context.
+        tools: of manyheads, Agent Framework's, or functions.
+        library: for the literature tools that its card lists; stays open.
+        corpus: an open corpus or its name; gives a `scientist` or `leader` the tools to find other scientists and to ask
+            one of them per turn, who answers as another agent of the same model. `scientist="Scientist3"` names the one
+            who plays. Roles whose card lists `retrieve_inspirations` can search its literature database.
+        knowledge: a bank whose papers are looked up for each question and shown with it.
+        paths: your own folders of roles and prompts, searched first.
+        context_providers, middleware: as `Agent` takes them; `compaction_strategy` too: by default it leaves out the
+            oldest messages of a session that do not fit the model's context.
         variables: of the role's system prompt; the card has defaults.
 
     Raises:

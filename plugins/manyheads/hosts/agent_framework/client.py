@@ -1,4 +1,4 @@
-"""Models as chat clients of Agent Framework: its own client of a provider behind a governor, for a turn or for any agent."""
+"""Models as chat clients of Agent Framework: its own client for a provider, behind a governor, for a turn or any agent."""
 
 import json
 from collections.abc import AsyncIterable, Awaitable, Mapping, Sequence
@@ -35,17 +35,17 @@ from manyheads.replies import ReplyModel
 T = TypeVar("T")
 Client = BaseChatClient[Any]
 PROVIDERS: dict[str, Provider] = {"Ollama": "ollama", "Anthropic": "anthropic"}
-"""Which provider a client of Agent Framework's speaks to, by a part of its class's name."""
+"""The provider of an Agent Framework client, by part of its class's name."""
 
 
 def to_native(message: Message) -> NativeMessage:
-    """A message of a thread with its pictures, as the bytes they are."""
+    """A message of a thread with its pictures in their original bytes."""
     pictures = (Content.from_data(image.data, image.media_type) for image in message.images)
     return NativeMessage(message.sender, [Content.from_text(message.text), *pictures])
 
 
 class NativeModel(ServedModel[Client]):
-    """A model of the config with Agent Framework's client; the provider's package is imported when it is chosen."""
+    """A model of the config with Agent Framework's client; the provider's package is imported on use."""
 
     client_type = BaseChatClient
 
@@ -123,7 +123,7 @@ class NativeModel(ServedModel[Client]):
             "provider": provider,
             "name": vars(client).get("model") or kind,
             "base_url": scrubbed(str(address)) if address else None,
-            # Others than these hand a provider's options to APIs that may not take them.
+            # Other clients pass a provider's options to APIs that may not take them.
             "response_format": base.response_format
             if "Completion" in kind or provider == "ollama"
             else False,
@@ -133,7 +133,7 @@ class NativeModel(ServedModel[Client]):
 
 
 async def _bare(call: Awaitable[T]) -> T:
-    """What a call raises as its SDK raised it: Agent Framework wraps it, and the governor knows the SDKs' errors."""
+    """A call that raises the SDK's own error: Agent Framework wraps it, but the governor knows only the SDKs' errors."""
     try:
         return await call
     except ChatClientException as error:
@@ -144,16 +144,16 @@ async def _bare(call: Awaitable[T]) -> T:
 class GovernedClient(
     FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], ChatTelemetryLayer[Any], BaseChatClient[Any]
 ):
-    """A client over a model that is shared with others; for one turn, or for the life of a role's agent.
+    """A client over a shared model, for one turn or the life of a role's agent.
 
     Args:
         served: the model.
-        ledger: where usage, notes and failures of tools are kept.
-        reply_type: the reply that is asked for in the one turn that it serves; None where it serves any agent.
+        ledger: records usage, notes and failures of tools.
+        reply_type: the reply of its one turn; None if it serves any agent.
 
     Attributes:
-        text: the last answer's, without what Agent Framework puts in its place.
-        wants_tools: whether the last answer asked for tools.
+        text: the last answer's text, without the framework's replacements.
+        wants_tools: whether the last answer calls tools.
     """
 
     OTEL_PROVIDER_NAME = "manyheads"
@@ -169,7 +169,7 @@ class GovernedClient(
             middleware=middleware,
             function_invocation_configuration={
                 "max_iterations": TOOL_ROUNDS,
-                # The model is told each time; a turn ends by its rounds.
+                # The model gets each error; the maximum of rounds ends a turn.
                 "max_consecutive_errors_per_request": TOOL_ROUNDS,
             },
         )
@@ -185,11 +185,11 @@ class GovernedClient(
         options: Mapping[str, Any],
         **kwargs: Any,
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        """One governed request; a stream gives the answer as one chunk: words already shown could not be taken back.
+        """One governed request. A stream gives the answer as one chunk: a retry could not take back streamed text.
 
         Raises:
-            ConfigError: the messages do not fit the model's context, or hold images that it cannot see.
-            ModelError: the server cannot be reached, refuses, or answers nonsense.
+            ConfigError: the messages do not fit the model's context, or contain images that it cannot read.
+            ModelError: the server cannot be reached, refuses, or sends an invalid answer.
         """
         answer = self._answer(messages, dict(options))
         if not stream:
@@ -208,7 +208,7 @@ class GovernedClient(
     async def _answer(self, messages: Sequence[NativeMessage], options: dict[str, Any]) -> ChatResponse[Any]:
         served, config = self.served, self.served.config
         if options.get("tool_choice") == "none" and config.provider != "anthropic":
-            options.pop("tools", None)  # Anthropic wants them in every request of a thread that holds calls
+            options.pop("tools", None)  # Anthropic needs them in every request of a thread with tool calls
         if not (tools := normalize_tools(options.get("tools"))):
             options.pop("tool_choice", None)
         pictures = sum(each.type in ("data", "uri") for message in messages for each in message.contents)
@@ -234,7 +234,7 @@ class GovernedClient(
                 config.provider == "openai" and "max_tokens" in settings
             ):  # it would be sent under another name
                 settings["extra_body"] = {"max_tokens": settings.pop("max_tokens")}
-            if config.provider == "anthropic":  # its client leaves out a temperature, with a warning
+            if config.provider == "anthropic":  # its client drops a temperature with a warning
                 settings = {
                     "extra_body": settings,
                     **({"max_tokens": limit} if (limit := config.max_tokens) else {}),
@@ -253,19 +253,19 @@ class GovernedClient(
         calls = calls_of(response)
         self.text, self.wants_tools = response.text, bool(calls)
         for call in calls:
-            # Results are matched with calls by their ids, which some servers use again.
+            # Results are matched with calls by id, and some servers reuse ids.
             if not call.call_id or call.call_id in self._ids:
                 call.call_id = uuid4().hex[:9]
             self._ids.add(call.call_id)
         return response
 
     async def close(self) -> None:
-        """Release the connections of a model that was made from a config."""
+        """Release the connections of a model made from a config."""
         await self.served.close()
 
 
 def size_of(messages: Sequence[NativeMessage]) -> int:
-    """About how many tokens messages have: one for four bytes of text."""
+    """An estimate of the tokens of messages: one per four bytes of text."""
     texts = (
         f"{each.text or ''}{each.result or ''}{each.arguments or ''}"
         for message in messages
@@ -295,14 +295,14 @@ def _as_text(arguments: object) -> str:
 
 
 def _say(result: Content, text: str) -> None:
-    """Tell the model what is wrong: Agent Framework says that something is."""
+    """Give the model the reason for an error; Agent Framework only says that there is one."""
     result.result, result.items = text, [Content.from_text(text)]
 
 
 async def _answer_here(
     local: LocalModel, system: str, messages: Sequence[NativeMessage], ledger: Ledger
 ) -> ChatResponse[Any]:
-    """The answer of a model in this process; results of tool calls are only counted."""
+    """The answer of a model in this process, which counts the results of tool calls without reading them."""
     thread, answered = list[Message](), 0
     systems = [system, *(message.text for message in messages if message.role == "system")]
     for message in messages:

@@ -33,7 +33,7 @@ class CoreTool(FunctionTool):
 
     Args:
         tool: the tool.
-        ledger: told of an error that must end the turn.
+        ledger: records an error that must end the turn.
     """
 
     def __init__(self, tool: Tool, ledger: Ledger) -> None:
@@ -51,7 +51,7 @@ class CoreTool(FunctionTool):
         )
 
     def _prepare_arguments(self, arguments: Any) -> dict[str, Any]:
-        """Left to the tool, which says in its own words what is wrong; Agent Framework says that something is."""
+        """Validates nothing: the tool reports the error itself; Agent Framework only says that there is one."""
         return dict(arguments or {})
 
 
@@ -61,7 +61,7 @@ def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
 
 
 def calls_in(messages: Sequence[NativeMessage]) -> tuple[ToolCall, ...]:
-    """Every tool call in an agent's messages with its result, in the order they were asked for."""
+    """The tool calls in an agent's messages with their results, in the order of the calls."""
     contents = [each for message in messages for each in message.contents]
     results = {each.call_id: each for each in contents if each.type == "function_result"}
     calls: list[ToolCall] = []
@@ -82,7 +82,7 @@ def calls_in(messages: Sequence[NativeMessage]) -> tuple[ToolCall, ...]:
 
 
 class Recollection(ContextProvider):
-    """Puts what a turn's hook recalls behind the question in its own message, before the form of the reply."""
+    """Adds the retrieved passage to the question's message, before the form of the reply."""
 
     def __init__(self, recall: Recall, turn: Turn[Any]) -> None:
         super().__init__("manyheads")
@@ -105,7 +105,7 @@ class AgentFrameworkHost(ClientHost[Client]):
         """One run of an `Agent`.
 
         Raises:
-            ModelError: the model does nothing but call tools.
+            ModelError: the model only calls tools and does not answer.
         """
         speaker, model = turn.speaker, self.model(turn.speaker.model)
         ledger = Ledger(model=model.config.name, warn=warn)
@@ -128,10 +128,10 @@ class AgentFrameworkHost(ClientHost[Client]):
 
 
 class AgentHost(StructuredHost):
-    """Asks one agent of Agent Framework in one session: of a thread it is told the last message alone.
+    """Asks one agent of Agent Framework in one session: it gets only the last message of a thread.
 
     Args:
-        agent: any agent; its model is counted where it is one of ours, or says what an answer has cost.
+        agent: any agent; usage is counted if its model is one of ours, or reports usage.
     """
 
     def __init__(self, agent: SupportsAgentRun, attempts: int = 3) -> None:
@@ -165,14 +165,14 @@ make_host = AgentFrameworkHost
 def service_tool(
     name: str, model: Client | ModelConfig | str | None = None, config: AnyConfig = None
 ) -> CoreTool:
-    """A part of a system's work as a tool of Agent Framework, for any agent: `service_tool("critique_figure", client)`.
+    """Part of a system as a tool of Agent Framework, for any agent: `service_tool("critique_figure", client)`.
 
-    `manyheads.hosts.bridge.service_tool` says what a tool does with its arguments. A client that is given stays open.
+    See `manyheads.hosts.bridge.service_tool` for the tool's arguments. A client that you pass stays open.
     """
     return CoreTool(tool_of_service(name, AgentFrameworkHost, model, config), Ledger())
 
 
-# Agent Framework's log says twice of each tool that refuses; the model is told, and the record of the turn.
+# Agent Framework logs each tool error twice; the model and the record of the turn have it already.
 logging.getLogger("agent_framework").addFilter(
     lambda record: (
         not str(record.msg).startswith(("Function '%s' raised", "Function %s failed", "Function failed"))

@@ -1,4 +1,4 @@
-"""Each system as an agent of Agent Framework of its own, for workflows: one run of the system is one run of the agent."""
+"""Each system as an agent of Agent Framework, for workflows: one run of the system is one run of the agent."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -43,26 +43,26 @@ Emit = Literal["all", "final"]
 class SystemAgent(BaseAgent):
     """A system of manyheads as an agent of Agent Framework; `agent_of` makes the subclass of a system.
 
-    It stands wherever the framework takes an agent: `WorkflowBuilder`, sequential and group-chat workflows, `as_tool`.
-    Each run has a folder of its own under `out`; one that was cancelled or failed goes on when the same is asked again,
-    or nothing, also in a session that was saved: `session.to_dict()` keeps where it stands.
+    It works wherever the framework takes an agent: `WorkflowBuilder`, sequential and group-chat workflows, `as_tool`.
+    Each run has its own folder under `out`. A run that was cancelled or failed is resumed by the same messages, or by
+    none, also in a saved session: `session.to_dict()` contains its state.
 
         VirSciAgent("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
 
     Args:
-        config: a config, its data, its file, or the name of one that ships; the system's own when left out.
-        sets: settings laid on it, each `a.b=c` as the command line takes them.
-        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of Agent Framework's, which
-            stays yours and keeps its own retries.
-        model_client: the same, by AutoGen's word.
-        out: where run folders are made.
+        config: a config, its data, its file, or the name of a shipped one; the system's own when left out.
+        sets: settings that override it, each `a.b=c` as on the command line.
+        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of Agent Framework, which
+            you close and which keeps its own retries.
+        model_client: the same, under AutoGen's name.
+        out: parent of the run folders.
         emit: `all` messages, or only the `final` one, so that a surrounding chat stays short.
         name: of the agent in workflows; the class's when left out.
-        listens_to: the name of the speaker whose messages count; those of all when left out.
-        changes: keys of the config, laid on it last.
+        listens_to: the speaker whose messages count; all speakers when left out.
+        changes: keys of the config, applied last.
 
     Raises:
-        ConfigError: the config is not valid or is another system's, or the model is none.
+        ConfigError: the config is not valid or of another system, or the model is not one.
     """
 
     system: ClassVar[str]
@@ -98,12 +98,12 @@ class SystemAgent(BaseAgent):
         """Run the system; an `AgentResponse`, or with `stream` the updates as they come.
 
         Args:
-            messages: the last one is the topic or the text to review, whoever said it, and events say so; where the system takes several, each is
-                one: an abstract of a background, or the target of a ranking and its ideas. Never the name of a file.
-            session: keeps where the run stands, so that it goes on in a later one.
+            messages: the last one, of any speaker, is the topic or the text to review; an event notes it. Some systems
+                take several: abstracts of a background, or the target of a ranking and its ideas. Never a file name.
+            session: stores the state of the run, so that a later session can resume it.
 
         Raises:
-            UserError: something is wrong that the user can mend; types are kept.
+            UserError: a mistake that the user can correct; a subclass for each kind.
         """
         updates: ResponseStream[AgentResponseUpdate, AgentResponse[Any]] = ResponseStream(
             self._updates(messages, session), finalizer=AgentResponse.from_updates
@@ -134,9 +134,9 @@ class SystemAgent(BaseAgent):
         return f"manyheads.{self.name}"
 
     def _update(self, event: AnyEvent) -> AgentResponseUpdate | None:
-        """An event as a message of its own; None where there is nothing to show.
+        """An event as a separate message; None if there is nothing to show.
 
-        Its properties are for programs, see `about`. The usage of a reply stands on its message.
+        Its properties are for programs, see `about`. The usage of a reply is on its message.
         """
         last = isinstance(event, Result)
         text = outcome(event) if last else sentence(event)
@@ -172,23 +172,23 @@ class SystemAgent(BaseAgent):
         return self._runs.folder
 
     def pause(self) -> None:
-        """Let turns under way finish and begin no other, until `resume`."""
+        """Finish running turns and begin no others until `resume`."""
         self._runs.pause()
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue after `pause`."""
         self._runs.resume()
 
     def save_state(self) -> dict[str, Any]:
-        """What a new agent needs to go on with this one's run, as JSON data."""
+        """What a new agent needs to resume this one's run, as JSON data."""
         return self._runs.state.model_dump(mode="json")
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take over another agent's run; the next run goes on with it if it is not finished.
+        """Load another agent's run; the next run resumes it if it is unfinished.
 
         Raises:
-            ConfigError: it is no state of this system's agent, or of another version.
-            JournalError: the folder of the unfinished run is gone, or holds another system's run.
+            ConfigError: it is not a state of this system's agent, or of another version.
+            JournalError: the folder of the unfinished run is missing, or holds another system's run.
         """
         self._runs.load(state)
 

@@ -2,8 +2,8 @@
 
     from manyheads.hosts.agentscope import VirSciPipeline, role_agent
 
-Each system is a pipeline class: its name and `Pipeline`. Importing this package is cheap; AgentScope itself is
-imported when one of the names is first used.
+Each system is a pipeline class: its name and `Pipeline`. Importing this package is cheap; AgentScope is
+imported on first use of a name.
 """
 
 from typing import TYPE_CHECKING

@@ -56,24 +56,24 @@ def role_agent(
 ) -> RoleAgent:
     """A real `agentscope.agent.Agent` that plays a role.
 
-    A question is sent whole or refused; what was said before it is summed up by AgentScope, or left out, once it does not
-    fit the model's context. Our tools are allowed, no clock is put into the context, and a cancelled reply raises instead
-    of looking like an answer.
+    A question is sent whole or refused; earlier messages that do not fit the model's context are summarised by AgentScope,
+    or left out. Our tools need no permission, the context contains no clock, and a cancelled reply raises instead of
+    looking like an answer.
 
     Args:
         role: name of a role card, such as `reviewer`.
         model: a model of AgentScope, a config, or `provider/name` such as `openai/gpt-4o-mini`.
         name: the agent's name; the role's when left out.
-        tools: what it may call: ours, AgentScope's, or functions.
-        library: gives it those of the literature tools that its card lists; stays open.
-        corpus: an open one or its name; gives a `scientist` or `leader`, who may be `scientist="Scientist3"` of it, the
-            tools to find other scientists and to ask one of them a turn, who answers as another agent of the same model. Any role
-            whose card lists `retrieve_inspirations` asks its literature database by it.
-        knowledge: papers that are looked up for each question and shown beside it.
-        paths: your own folders of roles and prompts, before ours.
+        tools: of manyheads, AgentScope's, or functions.
+        library: for the literature tools that its card lists; stays open.
+        corpus: an open corpus or its name; gives a `scientist` or `leader` the tools to find other scientists and to ask
+            one of them per turn, who answers as another agent of the same model. `scientist="Scientist3"` names the one
+            who plays. Roles whose card lists `retrieve_inspirations` can search its literature database.
+        knowledge: a bank whose papers are looked up for each question and shown with it.
+        paths: your own folders of roles and prompts, searched first.
         middlewares: of AgentScope, inside ours.
         toolkit: of AgentScope, to which the role's tools are added in a copy.
-        state: of an earlier agent, to go on with.
+        state: of an earlier agent, to continue from.
         context_config: how the chat is kept within the model's context.
         variables: of the role's system prompt; the card has defaults.
 
@@ -118,7 +118,7 @@ def role_agent(
 
 
 def _with_tools(toolkit: Toolkit, tools: Sequence[ToolBase]) -> Toolkit:
-    """A user's toolkit with further tools; itself where there are none."""
+    """A copy of a user's toolkit with further tools; the toolkit itself if there are none."""
     if not tools:
         return toolkit
     both, basic = copy(toolkit), next(group for group in toolkit.tool_groups if group.name == "basic")
@@ -129,7 +129,7 @@ def _with_tools(toolkit: Toolkit, tools: Sequence[ToolBase]) -> Toolkit:
 
 
 class Chat(Whole):
-    """Lets AgentScope sum up, or leave out, what was said before the question, and never the question itself."""
+    """Lets AgentScope summarise or leave out the messages before the question, never the question itself."""
 
     async def on_compress_context(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[None]]
@@ -141,22 +141,20 @@ class Chat(Whole):
             return
         config: ContextConfig = input_kwargs["context_config"] or agent.context_config
         share = await agent.model.count_tokens(now, []) / agent.model.context_size
-        # It is to look at what was said before alone, in the room that the question leaves.
+        # Only earlier messages are compressed, to the space that the question leaves.
         trigger = max(config.trigger_ratio - share, 0.01)
         changes = {"trigger_ratio": trigger, "reserve_ratio": min(config.reserve_ratio, trigger / 2)}
         agent.state.context = earlier
         try:
             await next_handler(context_config=config.model_copy(update=changes))
-        except (
-            RuntimeError
-        ):  # nothing is left that could be summed up: the question is sent, or refused, as it is
+        except RuntimeError:  # nothing is left to summarise: the question alone is sent or refused
             agent.state.context = []
         finally:
             agent.state.context = [*agent.state.context, *now]
 
 
 class GuestsAnew(MiddlewareBase):
-    """Lets guests be asked in each reply anew."""
+    """Resets the count of guests in each reply."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -173,11 +171,11 @@ class GuestsAnew(MiddlewareBase):
 class BankKnowledge(KnowledgeBase):
     """A knowledge bank as a knowledge base of AgentScope, for reading.
 
-    AgentScope's RAG middleware logs a failed search and goes on without; by the ledger the failure ends the reply.
+    AgentScope's RAG middleware logs a failed search and continues; here the ledger ends the reply.
     """
 
     def __init__(self, bank: KnowledgeBank, ledger: Ledger) -> None:
-        unused: Any = None  # the bank embeds and searches by itself
+        unused: Any = None  # the bank does the embedding and search
         super().__init__("papers", DESCRIPTION, unused, unused, PAPERS)
         self._bank, self._ledger = bank, ledger
 

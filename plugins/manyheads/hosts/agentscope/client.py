@@ -1,4 +1,4 @@
-"""Models of AgentScope: its own class of a provider behind its governor, for a turn or for a role's agent."""
+"""Models of AgentScope: its own class for a provider, behind a governor, for a turn or a role's agent."""
 
 import base64
 import json
@@ -48,7 +48,7 @@ Known = OpenAIChatModel | OllamaChatModel | AnthropicChatModel
 
 
 def to_msg(message: Message, speaker: str) -> Msg:
-    """A message of a thread; what the speaker said itself bears its name."""
+    """A message of a thread; the speaker's own messages have its name."""
     if message.sender == "assistant":
         return AssistantMsg(name=speaker, content=message.text)
     images = (
@@ -61,7 +61,7 @@ def to_msg(message: Message, speaker: str) -> Msg:
 
 
 class PlainFormatter(OpenAIChatFormatter):
-    """Sends a message that is text alone as a text; llama.cpp's Python server, among others, takes no list of parts."""
+    """Sends a message without pictures as a string; llama.cpp's Python server, among others, takes no list of parts."""
 
     async def format(self, msgs: list[Msg]) -> list[dict[str, Any]]:
         messages = await super().format(msgs)
@@ -112,7 +112,7 @@ class NativeModel(ServedModel[ChatModelBase]):
         await (sdk._client.aclose() if isinstance(client, OllamaChatModel) else sdk.close())
 
     def borrow(self, ready: ChatModelBase) -> ChatModelBase:
-        """A copy that answers in one piece and with its retries off; it shares the user's connections."""
+        """A copy without streaming and retries; it shares the user's connections."""
         ours = copy(ready)
         ours.stream, ours.max_retries = False, 0
         if isinstance(ready, OpenAIChatModel) and type(ready.formatter) is OpenAIChatFormatter:
@@ -145,7 +145,7 @@ class NativeModel(ServedModel[ChatModelBase]):
             "provider": next((name for name, kind in kinds.items() if isinstance(client, kind)), "openai"),
             "name": client.model,
             "context": client.context_size,
-            # Other classes than these two hand a provider's options to APIs that may not take them.
+            # Other classes than these two pass a provider's options to APIs that may not take them.
             "response_format": base.response_format
             if isinstance(client, OpenAIChatModel | OllamaChatModel)
             else False,
@@ -154,15 +154,15 @@ class NativeModel(ServedModel[ChatModelBase]):
 
 
 class GovernedModel(ChatModelBase):
-    """A thin model around one that is shared with others; for one turn, or for the life of a role's agent.
+    """A thin wrapper of a shared model, for one turn or the life of a role's agent.
 
     Args:
         served: the model of the config.
-        ledger: where usage, notes and failures of tools are kept.
-        reply_type: sent as the provider's response format where it takes one.
+        ledger: records usage, notes and failures of tools.
+        reply_type: sent as the provider's response format if it takes one.
 
     Attributes:
-        wants_tools: whether the last answer asked for tools.
+        wants_tools: whether the last answer calls tools.
     """
 
     def __init__(
@@ -190,10 +190,10 @@ class GovernedModel(ChatModelBase):
     ) -> ChatResponse:
         """One governed request.
 
-        The base class turns a cancelled call into an ordinary response; here cancellation surfaces.
+        The base class turns a cancelled call into an ordinary response; here the cancellation is raised.
 
         Raises:
-            ModelError: the server cannot be reached, refuses, or fails for good.
+            ModelError: the server cannot be reached, refuses, or still fails after retries.
         """
         return await self._call_api(self.model, messages, tools, tool_choice, **kwargs)
 
@@ -232,21 +232,21 @@ class GovernedModel(ChatModelBase):
         calls = calls_of(response)
         self.wants_tools = bool(calls)
         for call in calls:
-            # Some servers use an id again: AgentScope would take the call for one that is done, and not make it.
+            # Some servers reuse ids: AgentScope would mistake the call for a finished one and skip it.
             if not call.id or call.id in self._ids:
                 call.id = uuid4().hex[:9]  # Mistral's servers take ids of nine letters and digits only
             self._ids.add(call.id)
-        if not calls:  # an answer of nothing but thoughts would be asked for over and over
+        if not calls:  # AgentScope would repeat the request without end after an answer with only thoughts
             response.content = [part for part in response.content if not isinstance(part, ThinkingBlock)]
         return response
 
     async def close(self) -> None:
-        """Release the connections of a model that was made from a config; for roles' agents, when done."""
+        """Release the connections of a model made from a config; for roles' agents, after use."""
         await self.served.close()
 
 
 def _text_of(msg: Msg) -> TextBlock | None:
-    """What a question or an answer says, of which something may be left out: not the system's words, nor what tools say."""
+    """The text of a question or an answer, which may be shortened; None for system messages and tool results."""
     kept = msg.role == "system" or any(
         isinstance(part, ToolCallBlock | ToolResultBlock) for part in msg.content
     )
@@ -263,9 +263,9 @@ def calls_of(response: ChatResponse) -> list[ToolCallBlock]:
 
 
 async def _answer_here(local: LocalModel, messages: Sequence[Msg], ledger: Ledger) -> ChatResponse:
-    """The answer of a model in this process; results of tool calls are only counted.
+    """The answer of a model in this process, which counts the results of tool calls without reading them.
 
-    Hints, which hooks put into a message, are told to it as messages of their own.
+    Hints, which hooks put into a message, become separate messages.
     """
     system, thread, answered = list[str](), list[Message](), 0
     for msg in messages:

@@ -1,4 +1,4 @@
-"""AgentScope as a host: each turn is a reply of an emptied `Agent`, the speaker, over a shared model client."""
+"""AgentScope as a host: each turn is a reply of the speaker's `Agent`, with empty memory, over a shared model client."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=Tr
 NO_CLOCK = InjectionConfig(inject_runtime_state=False)
 # The limits on images and tool results are lifted, as `Whole` lifts the one on the context.
 UNCUT = ContextConfig(trigger_ratio=0.9, max_image_num=10_000, tool_result_limit=sys.maxsize)
-# Without it a tool waits for a person's permission, and the sentence that says so looks like the reply.
+# Without it a tool waits for a person's permission, and the notice about it looks like the reply.
 ALLOWED = PermissionDecision(behavior=PermissionBehavior.ALLOW, message="a tool of manyheads")
 
 
@@ -55,15 +55,15 @@ def function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
 
 @cache
 def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
-    """The schema of a tool's arguments as AgentScope makes it, which it would do anew for each agent."""
+    """AgentScope's schema of a tool's arguments, cached: AgentScope would make it again for each agent."""
     return FunctionTool(lambda: ToolChunk(content=[]), "tool", "-", arguments).input_schema
 
 
 class OwnWords(Toolkit):
-    """A toolkit whose tools say themselves what is wrong with arguments: AgentScope would say it in words of its own."""
+    """A toolkit whose tools report wrong arguments themselves, in place of AgentScope's own message."""
 
     async def check_tool_available(self, tool_name: str, activated_groups: list[str]) -> ToolBase:
-        """See `Toolkit.check_tool_available`; the agent checks a call against the schema of what this gives."""
+        """See `Toolkit.check_tool_available`; the agent checks a call against the schema of the returned tool."""
         tool = copy(await super().check_tool_available(tool_name, activated_groups))
         tool.input_schema = {}
         return tool
@@ -71,12 +71,12 @@ class OwnWords(Toolkit):
 
 @cache
 def _no_tools() -> Toolkit:
-    """The empty toolkit, costly to make; it is never written to."""
+    """The empty toolkit: slow to make, and never changed."""
     return OwnWords()
 
 
 def order_results(context: Sequence[Msg]) -> None:
-    """Put tool results into the order of their calls; tools run at once, and results come as each is done."""
+    """Sort tool results into the order of their calls: tools run in parallel, and results arrive as each finishes."""
     for msg in context:
         calls = [block.id for block in msg.content if isinstance(block, ToolCallBlock)]
         order = {call: calls.index(call) for call in calls}
@@ -87,7 +87,7 @@ def order_results(context: Sequence[Msg]) -> None:
 
 
 def calls_in(context: Sequence[Msg], reply_id: str) -> tuple[ToolCall, ...]:
-    """The tool calls of a reply, in the model's order, also those that never reached a tool."""
+    """The tool calls of a reply, in the model's order, including those that never reached a tool."""
     blocks = [block for msg in context if msg.id == reply_id for block in msg.content]
     results = {block.id: block for block in blocks if isinstance(block, ToolResultBlock)}
     calls: list[ToolCall] = []
@@ -111,11 +111,11 @@ def calls_in(context: Sequence[Msg], reply_id: str) -> tuple[ToolCall, ...]:
 class Whole(MiddlewareBase):
     """Sends a prompt whole or refuses it.
 
-    AgentScope would have the model summarise a long context, the fresh question included, or drop it; and it
-    takes out all but the newest five images. Both happen in the step that this hook replaces with nothing.
+    AgentScope would have the model summarise a long context, including the new question, or drop it; and it would remove
+    all but the newest five images. This hook skips the step that does both.
 
     Args:
-        ledger: of the agent's tools; a failure in it ends the reply before the next request. The model's when left out.
+        ledger: of the agent's tools; a failure in it ends the reply before the next request. The model's by default.
     """
 
     def __init__(self, ledger: Ledger | None = None) -> None:
@@ -129,7 +129,7 @@ class Whole(MiddlewareBase):
     async def on_model_call(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[Any]]
     ) -> Any:
-        """Raises `ConfigError` when the prompt cannot fit a user's model; ours leaves out what it can, and sees itself."""
+        """Raises `ConfigError` if the prompt does not fit a user's model; our models shorten and check it themselves."""
         model: ChatModelBase = input_kwargs["current_model"]
         ours = model if isinstance(model, GovernedModel) else None
         if ledger := self._ledger or (ours and ours.ledger):
@@ -142,13 +142,13 @@ class Whole(MiddlewareBase):
 
 
 class Recollection(MiddlewareBase):
-    """Puts a passage from the author knowledge bank behind the question, in its own message, for the whole reply.
+    """Adds a passage from the author knowledge bank to the question's message, for the whole reply.
 
-    AgentScope's RAG middleware would number and label the passage in its own words, take it away after the
-    first tool call, and go on without it when the search fails. A failure here ends the turn.
+    AgentScope's RAG middleware would number and label the passage itself, remove it after the first tool call, and
+    continue without it if the search fails. A failure here ends the turn.
 
     Attributes:
-        recall: puts the passage of the turn behind a text; None where nothing is to be looked up.
+        recall: adds the passage of the turn to a text; None without a look-up.
     """
 
     recall: Callable[[str], Awaitable[str]] | None = None
@@ -165,14 +165,14 @@ class Recollection(MiddlewareBase):
 
 
 class SpeakerAgent(Agent):
-    """A speaker's agent: asked for one turn at a time, and nothing is left of a turn when the next begins.
+    """A speaker's agent for one turn at a time; each turn begins with nothing left of the last one.
 
-    Making one takes AgentScope longer than asking it, so that it is another speaker's next.
+    Creating an agent takes longer than asking it, so the agent is reused for other speakers.
 
     Args:
-        speaker: whose name and system prompt it has.
+        speaker: for its name and system prompt.
         model: of its first turn.
-        middlewares: of the user's.
+        middlewares: the user's.
     """
 
     def __init__(
@@ -191,18 +191,18 @@ class SpeakerAgent(Agent):
         )
 
     def play(self, speaker: Speaker) -> None:
-        """Be another speaker."""
+        """Become another speaker."""
         self.name, self._system_prompt = speaker.name, speaker.system
 
     def begin(
         self, model: GovernedModel, tools: Sequence[Tool], recall: Callable[[str], Awaitable[str]] | None
     ) -> None:
-        """Forget the last turn and take up another: its model, its tools, what it recalls."""
+        """Forget the last turn and set up the next: model, tools, retrieval."""
         self.model, self.recollection.recall = model, recall
         self.toolkit, self.state = _no_tools(), AgentState()
         if (
             tools
-        ):  # agents that share a toolkit write into each other's, and a new one takes most of a turn's time
+        ):  # agents that share a toolkit change each other's, and a new one takes most of a turn's time
             self.toolkit = copy(self.toolkit)
             group = ToolGroup(name="basic", tools=[function_tool(tool, model.ledger) for tool in tools])
             self.toolkit.tool_groups = [group]
@@ -212,7 +212,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
     """A `core.Host` on AgentScope; see `ClientHost`.
 
     Args:
-        middlewares: of the agents that speak, shared by all of them.
+        middlewares: of the speakers' agents, shared by all.
     """
 
     framework, serves = "agentscope", NativeModel
@@ -223,7 +223,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
 
     @cached_property
     def _idle(self) -> list[SpeakerAgent]:
-        """Agents whose turn is over; one is lent to one turn at a time."""
+        """Agents without a turn; each serves one turn at a time."""
         return []
 
     async def _with_passage(self, turn: Turn[Any], text: str) -> str:
@@ -231,10 +231,10 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         return with_passage(turn, text, passage) if passage else text
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One reply of the speaker's agent, which knows nothing but the thread.
+        """One reply of the speaker's agent, which knows only the thread.
 
         Raises:
-            ModelError: the model does nothing but call tools.
+            ModelError: the model only calls tools and does not answer.
         """
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
@@ -247,7 +247,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         agent.state.context = [to_msg(message, speaker.name) for message in thread[:-1]]
         reply = await agent.reply(to_msg(thread[-1], speaker.name))
         ledger.stop_if_failed()
-        # AgentScope ends a reply that is not the model's own with words of its own.
+        # If the model does not finish a reply, AgentScope ends it with its own text.
         if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
             raise asyncio.CancelledError
         finished = (ReplyFinishedReason.COMPLETED, ReplyFinishedReason.EXCEED_MAX_ITERS)
@@ -262,7 +262,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
 
 
 class AgentHost(StructuredHost):
-    """Asks one agent of AgentScope, which remembers what it was asked: of a thread it is told the last message alone."""
+    """Asks one agent of AgentScope, which remembers the chat: it gets only the last message of a thread."""
 
     def __init__(self, agent: Agent, attempts: int = 3) -> None:
         super().__init__(attempts)
@@ -288,12 +288,12 @@ make_host = AgentScopeHost
 def service_tool(
     name: str, model: ChatModelBase | ModelConfig | str | None = None, config: AnyConfig = None
 ) -> FunctionTool:
-    """A part of a system's work as a tool of AgentScope, for any agent: `service_tool("critique_figure", model)`.
+    """Part of a system as a tool of AgentScope, for any agent: `service_tool("critique_figure", model)`.
 
-    `manyheads.hosts.bridge.service_tool` says what a tool does with its arguments. A model that is given stays open.
+    See `manyheads.hosts.bridge.service_tool` for the tool's arguments. A model that you pass stays open.
     """
     return function_tool(tool_of_service(name, AgentScopeHost, model, config), Ledger())
 
 
-# AgentScope's log says of each failed call that its one attempt is exhausted; we say more, once.
+# AgentScope logs for each failed call that its one attempt is exhausted; our message has more details, once.
 logging.getLogger("as").addFilter(lambda record: asked_at.get() is None)

@@ -1,4 +1,4 @@
-"""Each system as a pipeline of AgentScope of its own: one run is one reply."""
+"""Each system as a pipeline of AgentScope: one run is one reply."""
 
 import asyncio
 import re
@@ -57,20 +57,20 @@ PARTS = {"leader": " (leader)", "guest": " (invited)", "candidate": " (candidate
 OF_AGENTS = frozenset(
     {"toolkit", "offloader", "model_config", "context_config", "react_config", "injection_config"}
 )
-"""What agents are made with, and pipelines have no use for."""
+"""Arguments of agents that pipelines do not use."""
 Inputs = Msg | list[Msg] | UserConfirmResultEvent | UserInterruptEvent | ExternalExecutionResultEvent | None
 
 
 @dataclass
 class Story:
-    """A run's events as one reply of AgentScope's, with a text block for each thing that a reader wants to see."""
+    """A run's events as one reply of AgentScope, with a text block for each event worth reading."""
 
     session_id: str
     reply_id: str = field(default_factory=lambda: uuid4().hex)
     counted: Usage = NOTHING
 
     def tell(self, event: AnyEvent) -> Iterator[AgentEvent]:
-        """What a reader sees of an event, and what it cost; metadata says the same to programs, see `about`."""
+        """An event as text, and its usage; the metadata is for programs, see `about`."""
         for part in self._parts(event):
             part.metadata = about(event)
             yield part
@@ -90,7 +90,7 @@ class Story:
         if isinstance(event, Said):
             yield self.count(event.usage)
         if isinstance(event, Result):
-            # What the run cost beyond what was said, so that the reply's usage is the run's.
+            # The run's usage that no message has, so that the reply's usage is the run's.
             rest = Usage.model_validate(event.data.get("usage", {})).beyond(self.counted)
             if rest.tokens:
                 yield self.count(rest)
@@ -98,7 +98,7 @@ class Story:
                 yield from self.say(paragraph)
 
     def say(self, text: str) -> Iterator[AgentEvent]:
-        """A text block of its own."""
+        """A separate text block."""
         reply, block = self.reply_id, uuid4().hex
         yield TextBlockStartEvent(reply_id=reply, block_id=block)
         yield TextBlockDeltaEvent(reply_id=reply, block_id=block, delta=text)
@@ -137,47 +137,46 @@ class PipelineState(RunState):
 
 
 REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
-"""What AgentScope's compositions say to an agent of theirs beside the task."""
+"""What AgentScope's compositions add to the task for their agents."""
 KEPT = "manyheads"
-"""Under which the state of AgentScope's keeps that of the run."""
+"""The key of the run's state in AgentScope's state."""
 
 
 class SystemPipeline(Agent):
-    """Base of the pipelines; `pipeline_of` makes the subclass of a system. An agent of AgentScope's, and a pipeline.
+    """Base of the pipelines, which are AgentScope agents; `pipeline_of` makes the subclass of a system.
 
-    A message's text is the fixed topic of a run, or the text that it reviews, never the name of a file; of several
-    messages, whoever says them, the last one counts, which is told, but where each is a text of its own: an abstract
-    of a background, the target of a ranking and its ideas. An empty one leaves the topic to the config or the team.
-    Each run is one reply: its text is what was said, with what came of it at the end, its usage that of all model
-    calls. A run that was interrupted goes on when the same is asked again, or nothing.
+    A message is the fixed topic of a run, or the text to review, never a file name. Of several messages, of any speaker,
+    only the last one counts, with a note. Some systems take several: abstracts of a background, or the target of a
+    ranking and its ideas. An empty message leaves the topic to the config or the team. Each run is one reply: its text
+    is the discussion and, at the end, the result; its usage is that of all model calls. An interrupted run is resumed
+    by the same message, or by none.
 
         VirSciPipeline("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
 
-    It goes where AgentScope takes an agent: as a `TeamMember`, in a `GoalPipeline` or `SOP`, as a service's
-    `custom_agent_cls`. It has its own models, tools and limits: those that a service makes its agents with are left
-    alone.
+    It works wherever AgentScope takes an agent: as a `TeamMember`, in a `GoalPipeline` or `SOP`, as a service's
+    `custom_agent_cls`. It has its own models, tools and limits, and ignores those that a service passes to its agents.
 
     Args:
-        config: a config, its data, its file, or the name of one that ships; the system's own when left out.
-        sets: settings laid on it, each `a.b=c` as the command line takes them.
-        model: in place of the config's default model: `provider/name`, a `ModelConfig`, or a model of AgentScope's.
-        model_client: the same, by AutoGen's word.
-        out: folder that gets a run folder for each run.
-        listens_to: the name of the speaker whose messages count; those of all when left out.
-        middlewares: of the agents that speak, shared by all of them, such as `TracingMiddleware()`.
-        state: of a session, which keeps the run that goes on.
-        system_prompt: what others read about it; its system's own words when left out.
-        ignored: what a service makes its agents with: `toolkit`, `offloader` and the configs of an agent.
-        changes: keys of the config, laid on it last.
+        config: a config, its data, its file, or the name of a shipped one; the system's own when left out.
+        sets: settings that override it, each `a.b=c` as on the command line.
+        model: in place of the config's default model: `provider/name`, a `ModelConfig`, or a model of AgentScope.
+        model_client: the same, under AutoGen's name.
+        out: parent of the run folders.
+        listens_to: the speaker whose messages count; all speakers when left out.
+        middlewares: of the speakers' agents, shared by all, such as `TracingMiddleware()`.
+        state: of a session, with the run to resume.
+        system_prompt: its description for others; the system's own when left out.
+        ignored: a service's arguments for its agents: `toolkit`, `offloader` and the configs of an agent.
+        changes: keys of the config, applied last.
 
     Raises:
-        ConfigError: the config is not valid or is another system's, or the state is of another system's run.
-        JournalError: the folder of the unfinished run is gone.
+        ConfigError: the config or the state is not valid, or of another system.
+        JournalError: the folder of the unfinished run is missing.
     """
 
     system: ClassVar[str]
     about: ClassVar[str]
-    """What others read about the pipeline."""
+    """The description of the pipeline for others."""
 
     def __init__(
         self,
@@ -201,7 +200,7 @@ class SystemPipeline(Agent):
             self, config, sets, changes, AgentScopeHost, chosen, out, remembered, listens_to, settings
         )
         self.config = self._runs.config
-        none: Any = None  # it answers with no model of its own
+        none: Any = None  # it has no model of its own to answer with
         super().__init__(
             self.config.name or self.system,
             self.about if system_prompt is None else system_prompt,
@@ -239,24 +238,24 @@ class SystemPipeline(Agent):
     ) -> AsyncGenerator[AgentEvent | Msg, None]:
         """One run as one reply.
 
-        A `UserInterruptEvent` ends the run that is under way. When this generator's consumer is cancelled, the
-        reply ends as interrupted and the cancellation surfaces. Either way nothing that was said is lost.
+        A `UserInterruptEvent` ends the current run. If the consumer of this generator is cancelled, the reply ends as
+        interrupted and the cancellation is raised. Finished turns are kept in both cases.
 
         Args:
-            inputs: messages; those that were observed since the last reply come before them.
-            structured_schema: what the reply comes to in data: fields of the run's result, one text for all of it, or
-                else what the run's default model fills in by AgentScope's own means.
-            yield_final_msg: whether the whole message comes last.
+            inputs: messages; those observed since the last reply come before them.
+            structured_schema: the form of the reply as data: fields of the run's result, one text for all of it, or
+                else fields that the run's default model fills in, in AgentScope's way.
+            yield_final_msg: whether the last item is the whole message.
 
         Raises:
-            UserError: something is wrong that the user can mend; the reply ends with it.
+            UserError: a mistake that the user can correct; it ends the reply.
         """
         if isinstance(inputs, UserInterruptEvent):
             self._interrupted = True
             if self._step:
                 self._step.cancel()
         if isinstance(inputs, UserInterruptEvent | UserConfirmResultEvent | ExternalExecutionResultEvent):
-            return  # nothing of ours ever waits for a confirmation or an outside result
+            return  # a run never waits for a confirmation or an outside result
         if self._running:
             raise ConfigError(f"{self.name} is running", hint="make another pipeline for another run")
         messages = inputs if isinstance(inputs, list) else [inputs] if inputs else []
@@ -291,7 +290,7 @@ class SystemPipeline(Agent):
         except asyncio.CancelledError:
             yield told(story.end(ReplyFinishedReason.INTERRUPTED))
             consumer = asyncio.current_task()
-            if consumer and consumer.cancelling():  # it is not only the run that is cancelled
+            if consumer and consumer.cancelling():  # the consumer is cancelled too
                 raise
             if yield_final_msg:
                 yield whole
@@ -307,7 +306,7 @@ class SystemPipeline(Agent):
     async def _filled(
         self, schema: type[BaseModel], result: Mapping[str, Any]
     ) -> tuple[dict[str, Any], Spent | None]:
-        """A run's result in the form that a composition of AgentScope's asks for, and what it cost to fill it in."""
+        """A run's result in the form that a composition of AgentScope requires, and the usage for filling it in."""
         fields, work = schema.model_fields, "\n\n".join(in_full(typed(result)))
         needed = [name for name, each in fields.items() if each.is_required()] or list(fields)
         values: Mapping[str, Any] = {name: result[name] for name in fields if name in result}
@@ -335,23 +334,23 @@ class SystemPipeline(Agent):
             step.cancel()
 
     def pause(self) -> None:
-        """Let turns under way finish and begin no other, until `resume`."""
+        """Finish running turns and begin no others until `resume`."""
         self._runs.pause()
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue after `pause`."""
         self._runs.resume()
 
     def save_state(self) -> dict[str, Any]:
-        """What a new pipeline needs to go on with this one's run, as JSON data."""
+        """What a new pipeline needs to resume this one's run, as JSON data."""
         return self._runs.state.model_dump(mode="json")
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take over another pipeline's run; the next reply goes on with it if it is not finished.
+        """Load another pipeline's run; the next reply resumes it if it is unfinished.
 
         Raises:
-            ConfigError: it is no state of this system's pipeline, or of another version.
-            JournalError: the folder of the unfinished run is gone, or holds another system's run.
+            ConfigError: it is not a state of this system's pipeline, or of another version.
+            JournalError: the folder of the unfinished run is missing, or holds another system's run.
         """
         self._runs.load(state)
         self.state.session_id = self._runs.state.session_id
@@ -359,7 +358,7 @@ class SystemPipeline(Agent):
 
 
 def _given(messages: Sequence[Msg]) -> list[Given]:
-    """What messages say, whoever says it; what AgentScope reminds of beside it is left out, where there is something."""
+    """The texts of messages of any speaker, without AgentScope's reminders, unless there is nothing else."""
     given = [Given(each.name, each.get_text_content() or "") for each in messages]
     bare = [Given(name, REMINDER.sub("", text).strip()) for name, text in given]
     return bare if any(text for _, text in bare) else given

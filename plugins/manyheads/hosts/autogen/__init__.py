@@ -2,8 +2,8 @@
 
     from manyheads.hosts.autogen import VirSciTeam, role_agent
 
-Each system is a team class: its name and `Team`. Importing this package is cheap; AutoGen itself is imported when one
-of the names is first used.
+Each system is a team class: its name and `Team`. Importing this package is cheap; AutoGen is imported on first use
+of a name.
 """
 
 from typing import TYPE_CHECKING

@@ -42,18 +42,18 @@ from manyheads.roles import Roles
 from manyheads.tools import literature_tools
 
 _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
-"""Of each kind of tool: AutoGen asks a tool for its schema with every request."""
+"""Schemas by kind of tool: AutoGen asks for a tool's schema with every request."""
 
 
 class CoreTool(BaseTool[BaseModel, Any]):
     """A tool function of the core for AutoGen's agents.
 
-    What the model did wrong, and what a tool refuses, goes back to the model as AutoGen does it. AutoGen would
-    do the same with a user's mistake, a spent budget or a full disk: these end the turn.
+    As usual in AutoGen, the model's mistakes and a tool's refusals go back to the model. A user's mistake, a spent budget
+    or a full disk end the turn instead.
 
     Args:
         tool: the tool.
-        ledger: told of an error that must end the turn.
+        ledger: records an error that must end the turn.
     """
 
     def __init__(self, tool: Tool, ledger: Ledger) -> None:
@@ -73,7 +73,7 @@ class CoreTool(BaseTool[BaseModel, Any]):
         """See `BaseTool.run_json`.
 
         Raises:
-            ValueError: the arguments do not fit, in a line for the model.
+            ValueError: the arguments are not valid; the message is a line for the model.
         """
         try:
             return await super().run_json(args, cancellation_token, call_id)
@@ -90,9 +90,9 @@ class CoreTool(BaseTool[BaseModel, Any]):
 
 
 def calls_made(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> Iterator[ToolCall]:
-    """Every tool call in an agent's messages with its result, in the order they were asked for.
+    """The tool calls in an agent's messages with their results, in the order of the calls.
 
-    Calls and results are matched by place, as some servers give all calls the same id.
+    Calls and results are matched by position: some servers give all calls the same id.
     """
     calls: list[FunctionCall] = []
     for message in messages:
@@ -132,9 +132,9 @@ class RoleAgentConfig(AssistantAgentConfig):
 
 
 class RoleAgent(AssistantAgent):
-    """An `AssistantAgent` whose `close` also closes what was made for it: its model client, its memory, its library.
+    """An `AssistantAgent` whose `close` also closes the model client, memory and library made for it.
 
-    A user's mistake in one of its tools, such as a spent budget, ends its turn. It takes tools beside workbenches.
+    A user's mistake in one of its tools, such as a spent budget, ends its turn. It takes tools and workbenches together.
     """
 
     component_config_schema = RoleAgentConfig  # pyright: ignore[reportAssignmentType] - it has a field more
@@ -173,7 +173,7 @@ class RoleAgent(AssistantAgent):
                 if self.ledger:
                     self.ledger.stop_if_failed()
                 if isinstance(item, ToolCallRequestEvent):
-                    try:  # AutoGen would wait for ever for a tool whose arguments it cannot read
+                    try:  # AutoGen would wait forever for a tool whose arguments it cannot read
                         for call in item.content:
                             sound_arguments(call.name, call.arguments)
                     except GarbledError as error:
@@ -181,7 +181,7 @@ class RoleAgent(AssistantAgent):
                 yield item
 
     async def close(self) -> None:
-        """Release connections; a ready client, bank or library that was given stays open."""
+        """Release connections; a client, bank or library that you passed stays open."""
         if self.owns_client:
             await NativeModel.shut(self._model_client)
         for memory in self._memory or ():
@@ -191,7 +191,7 @@ class RoleAgent(AssistantAgent):
         await super().close()
 
     def _to_config(self) -> RoleAgentConfig:
-        """The agent as JSON keeps it, without keys."""
+        """The agent's config for JSON, without keys."""
         own = [tool for tool in self._tools if isinstance(tool, CoreTool)]
         if lost := [tool.name for tool in own if tool.name not in self.cast_tools or self.casting is None]:
             raise ConfigError(
@@ -227,7 +227,7 @@ class RoleAgent(AssistantAgent):
         return agent
 
     def play(self, casting: Casting, roles: Roles, ledger: Ledger, tools: Sequence[Tool]) -> None:
-        """Take up a role with the tools that its card lists."""
+        """Play a role with the tools that its card lists."""
         self.role, self.roles, self.ledger, self.casting = casting.role, roles, ledger, casting
         self.cast_tools = frozenset(tool.name for tool in tools)
         if tools:
@@ -275,24 +275,24 @@ def role_agent(
 ) -> RoleAgent:
     """A real `autogen_agentchat.agents.AssistantAgent` that plays a role.
 
-    It answers with text after its tool calls, and no keyword of AutoGen's stands in its prompt.
+    It answers with text after its tool calls; its prompt contains no keyword of AutoGen.
 
     Args:
         role: name of a role card, such as `reviewer`.
         model: a client of AutoGen, a config, or `provider/name` such as `openai/gpt-4o-mini`.
         name: the agent's name; the role's when left out.
-        tools: what it may call: ours, AutoGen's, or functions.
-        library: gives it those of the literature tools that its card lists; stays open.
-        corpus: an open one or its name; gives a `scientist` or `leader`, who may be `scientist="Scientist3"` of it, the
-            tools to find other scientists and to ask one of them a turn, who answers as another agent of the same model. Any role
-            whose card lists `retrieve_inspirations` asks its literature database by it.
-        knowledge: papers that are looked up for each question and shown beside it: an open bank, or its folder
-            or URL, with which the agent can be dumped as JSON.
-        paths: your own folders of roles and prompts, before ours.
-        handoffs, workbench, model_client_stream: as `AssistantAgent` takes them. A model that is named answers in one
-            chunk; for words as they come, give a client of AutoGen's.
-        memory: further ones, beside `knowledge`.
-        model_context: what is kept of the chat; by default what fits the context of a model that is named, whole rounds.
+        tools: of manyheads, AutoGen's, or functions.
+        library: for the literature tools that its card lists; stays open.
+        corpus: an open corpus or its name; gives a `scientist` or `leader` the tools to find other scientists and to ask
+            one of them per turn, who answers as another agent of the same model. `scientist="Scientist3"` names the one
+            who plays. Roles whose card lists `retrieve_inspirations` can search its literature database.
+        knowledge: a bank whose papers are looked up for each question and shown with it: an open bank, or its folder
+            or URL; with a folder or URL the agent can be dumped as JSON.
+        paths: your own folders of roles and prompts, searched first.
+        handoffs, workbench, model_client_stream: as `AssistantAgent` takes them. A named model answers in one
+            chunk; for streaming, pass a client of AutoGen.
+        memory: in addition to `knowledge`.
+        model_context: limits the chat; by default to the latest whole rounds that fit the context of a named model.
         variables: of the role's system prompt; the card has defaults.
 
     Raises:
@@ -333,7 +333,7 @@ def role_agent(
         scientist=me.name if isinstance(me, Scientist) else me or "",
     )
     agent.play(casting, roles, ledger, own)
-    if corpus is not None and casting.corpus is None:  # an open one has no name that a file could hold
+    if corpus is not None and casting.corpus is None:  # an open bank has no name that a file could store
         agent.cast_tools = frozenset(tool.name for tool in literature_tools(library, card.tools))
     agent.owns_client = client is not model
     if context := model_context or context_for(client, system, agent._tools):

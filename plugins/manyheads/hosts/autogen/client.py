@@ -1,4 +1,4 @@
-"""Models as AutoGen clients: AutoGen's own client of a provider behind its governor, for a turn or for any agent."""
+"""Models as AutoGen clients: AutoGen's own client for a provider, behind a governor, for a turn or for any agent."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -35,7 +35,7 @@ from manyheads.models.requests import (
 from manyheads.replies import ReplyModel
 
 PROVIDERS = {"OpenAI": "openai", "Ollama": "ollama", "Anthropic": "anthropic"}
-"""Which provider a client of AutoGen's speaks to, by a part of its class's name."""
+"""The provider of an AutoGen client, by part of its class's name."""
 SECRETS = frozenset({
     "api_key", "x_api_key", "authorization", "azure_ad_token", "auth_token", "access_token", "password",
     "aws_access_key", "aws_secret_key", "aws_session_token",
@@ -43,10 +43,10 @@ SECRETS = frozenset({
 
 
 def model_info(config: ModelConfig) -> ModelInfo:
-    """A model's abilities, in AutoGen's words.
+    """A model's abilities, in AutoGen's terms.
 
-    Vision is always claimed: AutoGen's agents put the text `<image>` in an image's place otherwise, without a
-    word. `GovernedClient` refuses images for a model that cannot see them.
+    Vision is always claimed: otherwise AutoGen's agents silently replace an image with the text `<image>`.
+    `GovernedClient` refuses images for a model that cannot read them.
     """
     return ModelInfo(
         vision=True,
@@ -59,7 +59,7 @@ def model_info(config: ModelConfig) -> ModelInfo:
 
 
 class NativeModel(ServedModel[ChatCompletionClient]):
-    """A model of the config with AutoGen's client; the provider's SDK is imported when it is chosen."""
+    """A model of the config with AutoGen's client; the provider's SDK is imported on use."""
 
     client_type = ChatCompletionClient
 
@@ -89,7 +89,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
                 from autogen_ext.models.ollama import OllamaChatCompletionClient
 
                 client = OllamaChatCompletionClient(**shared, **options(host=config.address))
-        # It warns on every call when a server answers with a longer name than it was asked for, as most do.
+        # It warns on every call if the server's answer has a longer model name than the request, as with most servers.
         vars(client)["_resolved_model"] = None
         tap(client._client, config)
         return client
@@ -122,7 +122,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
 
     @staticmethod
     def describe(client: ChatCompletionClient, base: ModelConfig) -> ModelConfig:
-        """A client of AutoGen's keeps its own retries, so the governor makes none."""
+        """A client of AutoGen keeps its own retries, so the governor makes none."""
         if isinstance(client, GovernedClient):
             return client.config
         kind, info = type(client).__name__, client.model_info
@@ -144,12 +144,12 @@ Tools = Sequence[Tool | ToolSchema]
 
 
 class GovernedClient(ChatCompletionClient):
-    """A client over a model that is shared with others: back-off, Retry-After, time-out, a cap on requests at once.
+    """A client over a shared model: back-off, Retry-After, time-out, a maximum of parallel requests.
 
     Args:
         served: the model.
-        ledger: where usage, notes and failures of tools are kept.
-        reply_type: the reply that is asked for in the one turn that it serves; None where it serves any agent.
+        ledger: records usage, notes and failures of tools.
+        reply_type: the reply of its one turn; None if it serves any agent.
     """
 
     def __init__(
@@ -172,15 +172,15 @@ class GovernedClient(ChatCompletionClient):
         """See `ChatCompletionClient.create`.
 
         Raises:
-            ConfigError: the messages do not fit the model's window, or hold images that it cannot see.
-            ModelError: the server cannot be reached, refuses, or answers nonsense.
+            ConfigError: the messages do not fit the model's context, or contain images that it cannot read.
+            ModelError: the server cannot be reached, refuses, or sends an invalid answer.
         """
         served, config = self.served, self.config
         if self._reply_type and config.provider == "anthropic":
-            # It wants the tools in every request of a thread that holds calls, the last one too.
+            # It needs the tools in every request of a thread with tool calls, also in the last one.
             tools = self._tools = tools or self._tools
         contents = (message.content for message in messages)
-        # A text is not looked through letter by letter.
+        # A string is not searched letter by letter.
         parts = (part for content in contents if not isinstance(content, str) for part in content)
         pictures = sum(isinstance(part, Image) for part in parts)
         refuse_unseen(served.alias, config, images=bool(pictures))
@@ -223,7 +223,7 @@ class GovernedClient(ChatCompletionClient):
     async def create_stream(
         self, messages: Sequence[LLMMessage], **options: Any
     ) -> AsyncGenerator[str | CreateResult, None]:
-        """The answer as one chunk, then the result: words already shown could not be taken back by a retry."""
+        """The answer as one chunk, then the result: a retry could not take back streamed text."""
         result = await self.create(messages, **options)
         if isinstance(result.content, str) and result.content:
             yield result.content
@@ -236,7 +236,7 @@ class GovernedClient(ChatCompletionClient):
         return as_usage(self.ledger.usage)
 
     def count_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
-        """An estimate, a token for four bytes of text: exact counts would need a download of the tokenizer."""
+        """An estimate, one token per four bytes of text: exact counts would need a download of the tokenizer."""
         schemas = [tool.schema if isinstance(tool, Tool) else tool for tool in tools]
         return size_of(messages) + len(str(schemas)) // 4
 
@@ -252,7 +252,7 @@ class GovernedClient(ChatCompletionClient):
         return self.model_info
 
     async def close(self) -> None:
-        """The model is closed by whoever made it."""
+        """Does nothing: the owner closes the model."""
 
 
 def as_usage(usage: Usage) -> RequestUsage:
@@ -260,12 +260,12 @@ def as_usage(usage: Usage) -> RequestUsage:
 
 
 def size_of(messages: Sequence[LLMMessage]) -> int:
-    """About how many tokens messages have: one for four bytes of text."""
+    """An estimate of the tokens of messages: one per four bytes of text."""
     return sum(len(_text(message).encode()) for message in messages) // 4
 
 
 def _text(message: LLMMessage) -> str:
-    """What is written in a message, without its pictures."""
+    """The text of a message, without pictures."""
     if isinstance(message.content, str):
         return message.content
     return "\n".join(str(part) for part in message.content if not isinstance(part, Image))
@@ -277,7 +277,7 @@ def _spent(result: CreateResult) -> tuple[int, int, object, bool]:
 
 
 async def _answer_here(local: LocalModel, messages: Sequence[LLMMessage], ledger: Ledger) -> CreateResult:
-    """The answer of a model in this process; results of tool calls are only counted."""
+    """The answer of a model in this process, which counts the results of tool calls without reading them."""
     system, thread, answered = list[str](), list[Message](), 0
     for message in messages:
         match message:
@@ -316,17 +316,17 @@ class ModelClientConfig(BaseModel):
 
 
 class ModelClient(GovernedClient, Component[ModelClientConfig]):
-    """A model of a config as an AutoGen client: back-off, Retry-After, time-out and a cap on requests at once.
+    """A model of a config as an AutoGen client: back-off, Retry-After, time-out, a maximum of parallel requests.
 
-    Usable wherever AutoGen takes a `ChatCompletionClient`. Whoever makes it closes it.
+    Usable wherever AutoGen takes a `ChatCompletionClient`. Its owner closes it.
 
     Args:
         config: the model's settings.
         alias: its name in messages to the user.
-        inner: a ready native client to guard instead of one made from `config`.
+        inner: a native client to govern instead of one made from `config`.
 
     Raises:
-        ConfigError: the provider needs a key that the environment does not hold.
+        ConfigError: the provider needs a key that is not in the environment.
     """
 
     component_type = "model"
@@ -338,7 +338,7 @@ class ModelClient(GovernedClient, Component[ModelClientConfig]):
         super().__init__(NativeModel(config, alias, inner), Ledger(), None)
 
     async def close(self) -> None:
-        """Close the connections of a client that was made here; a ready one is its owner's."""
+        """Close the connections of a client made here; `inner` is closed by its owner."""
         await self.served.close()
 
     def _to_config(self) -> ModelClientConfig:
@@ -350,7 +350,7 @@ class ModelClient(GovernedClient, Component[ModelClientConfig]):
 
 
 def without_keys(data: Any) -> Any:
-    """A component's config without its secrets, however deep: AutoGen would write them as asterisks or as they are."""
+    """A component's config without its secrets at any depth: AutoGen would write them as asterisks or in clear text."""
     if isinstance(data, ComponentModel):
         return data.model_copy(update={"config": without_keys(data.config)})
     if isinstance(data, Mapping):

@@ -26,14 +26,14 @@ class RecentContextConfig(BaseModel):
 
 
 class RecentContext(ChatCompletionContext, Component[RecentContextConfig]):
-    """A model context without what was said longest ago, as far as the rest does not fit.
+    """A model context that leaves out the oldest messages if the chat is too long.
 
-    Whole rounds are left out, a question with its answer and tool calls, and never the last question. AutoGen's
-    `TokenLimitedChatCompletionContext` leaves out messages in the middle, in the end the question itself.
+    It leaves out whole rounds, a question with its answer and tool calls, but never the last question. AutoGen's
+    `TokenLimitedChatCompletionContext` leaves out messages from the middle, and finally the question itself.
 
     Args:
-        tokens: how many the messages may have, one for four bytes.
-        initial_messages: those that it begins with.
+        tokens: maximum tokens of the messages, one per four bytes.
+        initial_messages: the first messages.
     """
 
     component_config_schema = RecentContextConfig
@@ -66,9 +66,9 @@ class RecentContext(ChatCompletionContext, Component[RecentContextConfig]):
 def context_for(
     client: ChatCompletionClient, system: str, tools: list[BaseTool[Any, Any]]
 ) -> RecentContext | None:
-    """What fits a model of ours beside its system prompt and tools, with room for an answer.
+    """A context for one of our models, with room for its system prompt, its tools and an answer.
 
-    None for a client of AutoGen's own, which does not say how long its model's context is.
+    None for AutoGen's own clients, which do not report the length of the model's context.
     """
     if not isinstance(client, GovernedClient):
         return None

@@ -30,9 +30,9 @@ USER = "user"
 
 
 class Untouched(Image):
-    """A picture sent as the bytes it came in; AutoGen would make a PNG of it, eight times a JPEG's size.
+    """A picture sent in its original bytes; AutoGen would convert it to PNG, eight times the size of a JPEG.
 
-    Its pixels are read only for whoever looks at them, while no other turn goes on.
+    Its pixels are decoded only on access, which blocks other turns.
     """
 
     def __init__(self, picture: Picture) -> None:
@@ -47,14 +47,14 @@ class Untouched(Image):
 
 
 def chat_message(message: Message) -> BaseChatMessage:
-    """What a user says, with its pictures."""
+    """A user's message with its pictures."""
     if not message.images:
         return TextMessage(content=message.text, source=USER)
     return MultiModalMessage(content=[message.text, *map(Untouched, message.images)], source=USER)
 
 
 def as_context(message: Message, speaker: str) -> LLMMessage:
-    """An earlier message, as the agent's model context holds it."""
+    """An earlier message for the agent's model context."""
     if message.sender == "assistant":
         return AssistantMessage(content=message.text, source=speaker)
     return chat_message(message).to_model_message()
@@ -92,7 +92,7 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
                 task=[chat_message(last)], cancellation_token=token, output_task_messages=False
             )
         finally:
-            token.cancel()  # ends tool calls that AutoGen would leave running when a turn is cancelled
+            token.cancel()  # ends tool calls that AutoGen would leave running after a cancelled turn
         said = result.messages[-1]
         assert isinstance(said, TextMessage)
         calls = tuple(calls_made(result.messages))
@@ -100,10 +100,10 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
 
 
 class AgentHost(StructuredHost):
-    """Asks one agent of AutoGen, which remembers what it was asked: of a thread it is told the last message alone.
+    """Asks one agent of AutoGen, which remembers the chat: it gets only the last message of a thread.
 
     Args:
-        agent: any agent; its model is counted where it is one of ours, or says what an answer has cost.
+        agent: any agent; usage is counted if its model is one of ours, or reports usage.
     """
 
     def __init__(self, agent: ChatAgent, attempts: int = 3) -> None:
@@ -134,8 +134,8 @@ make_host = AutoGenHost
 def service_tool(
     name: str, model: ChatCompletionClient | ModelConfig | str | None = None, config: AnyConfig = None
 ) -> CoreTool:
-    """A part of a system's work as a tool of AutoGen, for any agent: `service_tool("critique_figure", client)`.
+    """Part of a system as a tool of AutoGen, for any agent: `service_tool("critique_figure", client)`.
 
-    `manyheads.hosts.bridge.service_tool` says what a tool does with its arguments. A client that is given stays open.
+    See `manyheads.hosts.bridge.service_tool` for the tool's arguments. A client that you pass stays open.
     """
     return CoreTool(tool_of_service(name, AutoGenHost, model, config), Ledger())

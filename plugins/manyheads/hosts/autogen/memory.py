@@ -1,4 +1,4 @@
-"""What is recalled for a question, through AutoGen's own retrieval hook, `Memory`."""
+"""Retrieval for a question, through AutoGen's own hook, `Memory`."""
 
 import asyncio
 from typing import Any, Self
@@ -22,7 +22,7 @@ PASSAGE = "partials/knowledge.md.j2"
 
 
 class ReadOnlyMemory(Memory):
-    """A memory that conversations do not write."""
+    """A memory that conversations cannot write to."""
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
         """Raises `UserError`."""
@@ -37,25 +37,25 @@ class ReadOnlyMemory(Memory):
 
 
 class RecallMemory(ReadOnlyMemory):
-    """The memory of one turn: looks up what the turn says.
+    """The memory of one turn: its query is the text of the turn.
 
     Args:
         recall: the author knowledge bank.
-        turn: what is asked of whom.
+        turn: the question and its speaker.
     """
 
     def __init__(self, recall: Recall, turn: Turn[Any]) -> None:
         self._recall, self._turn = recall, turn
 
     async def query(self, query: str | MemoryContent = "", *args: Any, **kwargs: Any) -> MemoryQueryResult:
-        """The passage of the turn, whatever is asked."""
+        """The passage of the turn, whatever the query."""
         text = await self._recall(self._turn)
         return MemoryQueryResult(results=[as_content(text)] if text else [])
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """Puts the passage behind the question in its own message: the last words are those of the reply's form.
+        """Adds the passage to the question's message, which ends with the form of the reply.
 
-        Two user messages in a row would be refused by chat templates that want turns to alternate.
+        Chat templates with strictly alternating turns would refuse two user messages in a row.
         """
         memories = await self.query()
         messages = await model_context.get_messages()
@@ -75,7 +75,7 @@ class RecallMemory(ReadOnlyMemory):
 
 
 def as_content(text: str, **metadata: object) -> MemoryContent:
-    """A text as AutoGen's memories give it."""
+    """A text in the form of AutoGen's memories."""
     return MemoryContent(content=text, mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
@@ -95,18 +95,18 @@ class KnowledgeMemoryConfig(BaseModel):
 
 
 class KnowledgeMemory(ReadOnlyMemory, Component[KnowledgeMemoryConfig]):
-    """Shows an agent the papers nearest to each question that it is asked.
+    """Shows an agent the papers nearest to each question.
 
         agent = AssistantAgent("critic", client, memory=[KnowledgeMemory(bank, k=3)])
 
-    They stand behind the question, as a user message: AutoGen's own memories add a system message there, which
-    several providers refuse.
+    They follow the question as a user message. AutoGen's own memories add a system message there, which several
+    providers refuse.
 
     Args:
-        bank: an open bank, which stays yours; or its place, opened on first use for reading and closed by `close`.
-        k: papers shown for a question.
+        bank: an open bank, which stays open; or its place, opened for reading on first use and closed by `close`.
+        k: papers per question.
         years: half open, `(2010, 2015)` is 2010 to 2014.
-        embedding: for a place, the model that the bank was built with.
+        embedding: with a place, the model that the bank was built with.
     """
 
     component_config_schema = KnowledgeMemoryConfig
@@ -120,7 +120,7 @@ class KnowledgeMemory(ReadOnlyMemory, Component[KnowledgeMemoryConfig]):
         self._prompts = Prompts(Resources.of())
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """See `Memory.update_context`; a passage that stands in the context already is not added again."""
+        """See `Memory.update_context`; a passage already in the context is not added again."""
         messages = await model_context.get_messages()
         questions = (m for m in reversed(messages) if isinstance(m, UserMessage) and m.source != SOURCE)
         content = last.content if (last := next(questions, None)) else ""
@@ -144,7 +144,7 @@ class KnowledgeMemory(ReadOnlyMemory, Component[KnowledgeMemoryConfig]):
         return (await self._recollect(query if isinstance(query, str) else str(query.content)))[1]
 
     async def _recollect(self, question: str) -> tuple[str, MemoryQueryResult]:
-        """The passage that the model reads, fenced and labelled, and its parts."""
+        """The passage for the model, fenced and labelled, and its parts."""
         if not question.strip():
             return "", MemoryQueryResult(results=[])
         async with self._opening:
@@ -166,7 +166,7 @@ class KnowledgeMemory(ReadOnlyMemory, Component[KnowledgeMemoryConfig]):
         return self._prompts.render(PASSAGE, {"hits": hits}) if hits else "", MemoryQueryResult(results=parts)
 
     async def close(self) -> None:
-        """Close a bank that was opened here."""
+        """Close a bank opened here."""
         if self._place is not None and self._bank is not None:
             self._bank.close()
             self._bank = None

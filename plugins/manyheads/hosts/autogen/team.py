@@ -1,4 +1,4 @@
-"""Each system as an AutoGen team of its own, by the names that component JSON calls them."""
+"""Each system as an AutoGen team, under its name in component JSON."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -40,10 +40,10 @@ Item = BaseAgentEvent | BaseChatMessage
 
 
 def as_message(event: AnyEvent, team: str) -> TextMessage | None:
-    """A run's event as text that a console or a Studio shows, None where there is nothing to show.
+    """A run's event as text for a console or AutoGen Studio; None if there is nothing to show.
 
-    `team` is the source of what no speaker says; the metadata is for programs, see `about`. Usage stands on the
-    message of the reply that cost it, and nowhere else.
+    `team` is the source of messages without a speaker; the metadata is for programs, see `about`. Usage is only on the
+    message of the reply that caused it.
     """
     content, metadata = sentence(event), about(event)
     match event:
@@ -95,32 +95,32 @@ class TeamState(RunState):
 class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
     """A system of manyheads as an AutoGen team; `team_of` makes the subclass of a system.
 
-    The members of a team are chosen while it runs. Each run has a folder of its own under `out`; a run that was
-    cancelled or failed goes on when the same is asked again, or nothing.
+    The members of a team are chosen while it runs. Each run has its own folder under `out`. A run that was
+    cancelled or failed is resumed by the same task, or by none.
 
         VirSciTeam("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
 
     Args:
-        config: a config, its data, its file, or the name of one that ships; the system's own when left out.
-        sets: settings laid on it, each `a.b=c` as the command line takes them.
-        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of AutoGen's, which stays
-            yours and keeps its own retries.
-        model_client: the same, by AutoGen's own word.
-        out: where run folders are made.
+        config: a config, its data, its file, or the name of a shipped one; the system's own when left out.
+        sets: settings that override it, each `a.b=c` as on the command line.
+        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of AutoGen, which you
+            close and which keeps its own retries.
+        model_client: the same, under AutoGen's name.
+        out: parent of the run folders.
         emit: `all` messages, or only the `final` one.
         name: of the team in other teams; the class's when left out.
         listens_to: the name of the speaker in a chat whose messages count; those of all when left out.
-        changes: keys of the config, laid on it last.
+        changes: keys of the config, applied last.
 
     Raises:
-        ConfigError: the config is not valid or is another system's, or the model is none.
+        ConfigError: the config is not valid or of another system, or the model is not one.
     """
 
     component_config_schema = ResearchTeamConfig
     component_type = "team"
     system: ClassVar[str]
     about: ClassVar[str]
-    """What others read about the team, a model that may call it as a tool among them."""
+    """The description of the team for others, such as a model that calls it as a tool."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         self._model_client: ChatCompletionClient | None = self._runs.model
         self._owns_client = False
         self._emit: Emit = emit
-        # Its members are not known before it runs. A group chat needs participants, and Studio closes them.
+        # Its members are unknown before a run. A group chat needs participants, and Studio closes them.
         self._name = safe_name(name or type(self).__name__)
         manager: Any = RoutedAgent
         super().__init__(self._name, self.about, [self], "none", manager)
@@ -155,16 +155,15 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         """Run the system; messages as they come, then the `TaskResult`.
 
         Args:
-            task: the topic or the text to review, the last of several messages, which is told; abstracts of a
-                background, a message each; or the target of a ranking, and after it ideas, a message each. Never
-                the name of a file.
-                Without one it is the config's, or a topic is discussed. An unfinished run goes on when it is given
-                its own task, or none.
-            cancellation_token: ends the run; it can be taken up again.
-            output_task_messages: whether the task comes first in the stream and in the result.
+            task: the topic or the text to review: of several messages the last, with a note. Or abstracts of a
+                background, one per message; or the target of a ranking, then ideas, one per message. Never a file name.
+                Without a task, the config's counts, or the team discusses a topic. An unfinished run is resumed by its
+                own task, or by none.
+            cancellation_token: stops the run, which can be resumed.
+            output_task_messages: whether the stream and the result begin with the task.
 
         Raises:
-            UserError: something is wrong that the user can mend; types are kept.
+            UserError: a mistake that the user can correct; a subclass for each kind.
             CancelledError: the token was cancelled.
         """
         if self._is_running:
@@ -173,7 +172,7 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         try:
             said: list[Item] = []
             messages = [TextMessage(content=task, source="user")] if isinstance(task, str) else task
-            # In a list of our own: a surrounding chat passes the one that it goes on to change.
+            # A copy: a surrounding chat changes the list that it passes.
             messages = [messages] if isinstance(messages, BaseChatMessage) else list(messages or ())
             for message in messages if output_task_messages else ():
                 said.append(message)
@@ -205,28 +204,28 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         self._runs.forget()
 
     async def pause(self) -> None:
-        """Let turns under way finish and begin no other, until `resume`."""
+        """Finish running turns and begin no others until `resume`."""
         self._runs.pause()
 
     async def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue after `pause`."""
         self._runs.resume()
 
     async def save_state(self) -> Mapping[str, Any]:
-        """The last run and whether it is finished; what was said is in its folder."""
+        """The last run and whether it is finished; its messages are in its folder."""
         return self._runs.state.model_dump(mode="json")
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take up the run of a saved state: `run()` without a task goes on with it if it is not finished.
+        """Load the run of a saved state: `run()` without a task resumes it if it is unfinished.
 
         Raises:
-            ConfigError: it is no state of this system's team, or of another version.
-            JournalError: the folder of the unfinished run is gone, or holds another system's run.
+            ConfigError: it is not a state of this system's team, or of another version.
+            JournalError: the folder of the unfinished run is missing, or holds another system's run.
         """
         self._runs.load(state)
 
     async def close(self) -> None:
-        """Release the connections of a client that was loaded with the team."""
+        """Release the connections of a client loaded with the team."""
         if self._owns_client and self._model_client:
             await NativeModel.shut(self._model_client)
 
@@ -270,7 +269,7 @@ def __getattr__(name: str) -> type[ResearchTeam]:
 
 
 def export(config: RunConfig) -> str:
-    """A run's config as the JSON of a team component, which AutoGen's own loader takes. It holds no keys.
+    """A run's config as the JSON of a team component for AutoGen's loader, without keys.
 
     Raises:
         ConfigError: there is no such system.

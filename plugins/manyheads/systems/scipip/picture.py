@@ -1,4 +1,4 @@
-"""Which papers led to which idea, as a picture: where boxes and lines stand, in the units of an SVG."""
+"""The picture of papers and the ideas they led to: positions of boxes and lines, in SVG units."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,16 +8,16 @@ from itertools import accumulate, takewhile
 LINE, PAD, GAP = 15.0, 7.0, 8.0
 """Height of a line of text, space in a box around it, space between boxes."""
 LETTER = 6.8
-"""Width of a letter at the size of the labels, taken amply: no fonts are known here."""
+"""Width of a letter at the size of the labels: a generous estimate, without fonts."""
 BROAD, LATIN = frozenset("MWm@%—"), "ɏ"
 """The broadest letters, and the last one of the Latin script: most others are broader."""
 EDGE = 1.0
-"""Space around the whole, so that no frame is cut."""
+"""Margin of the picture, so that no frame is cut."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a box is about: its mark, such as a number, the title, a note below, and how it looks."""
+    """The content of a box: its mark, such as a number, its title, a note below, and its style."""
 
     key: str
     mark: str
@@ -29,7 +29,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Box:
-    """An entry in its place; `title` and `note` are its lines, each with the height at which it stands."""
+    """An entry with its position; `title` and `note` are lines of text, each with its height."""
 
     entry: Entry
     x: float
@@ -45,13 +45,13 @@ class Box:
 
     @property
     def whole(self) -> str:
-        """All of it, where the title is cut."""
+        """The full title if it is cut."""
         return f"{self.entry.mark} {self.entry.title}" + f" ({self.entry.note})" * bool(self.entry.note)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line from a paper to an idea: the path of a curve, and the idea, whose looks it has."""
+    """A line from a paper to an idea: the path of a curve, and the idea, whose style it takes."""
 
     path: str
     entry: Entry
@@ -75,14 +75,14 @@ def draw(
     width: float,
     lines: int,
 ) -> Picture:
-    """Two columns with lines between them; papers stand near the ideas that build on them, so that few lines cross.
+    """Two columns with lines between them. Papers are placed near the ideas that build on them, so that few lines cross.
 
-    Ideas without papers, and papers without ideas, stand at the bottom.
+    Ideas without papers, and papers without ideas, are at the bottom.
 
     Args:
         links: by the key of an idea, the keys of its papers.
-        width: of the whole.
-        lines: of a title, at most.
+        width: of the picture.
+        lines: maximum lines of a title.
     """
     ideas = sorted(ideas, key=lambda idea: not links.get(idea.key))
     at = {idea.key: place for place, idea in enumerate(ideas)}
@@ -133,7 +133,7 @@ def _text(entry: Entry, width: float, lines: int) -> Words:
 def _stacked(
     entries: Sequence[Entry], texts: Sequence[Words], x: float, width: float, spare: float
 ) -> list[Box]:
-    """A column of boxes; the height that it has to spare is shared out between them."""
+    """A column of boxes; spare height is divided between them."""
     boxes, y = list[Box](), GAP / 2
     for entry, (title, note) in zip(entries, texts, strict=True):
         y += spare / len(entries) / 2
@@ -146,8 +146,8 @@ def _stacked(
 
 
 def breadth(text: str) -> float:
-    """How broad a text is, in small letters: those of East Asian scripts count as two, capitals and the broad ones as more
-    than one, so that a title in capitals stays in its box."""
+    """Width of a text, in small letters. East Asian letters count as two, capitals and broad letters as more than one,
+    so that a title in capitals stays in its box."""
     return sum(map(_breadth, text))
 
 

@@ -81,7 +81,7 @@ async def find_problem(desk: Desk, papers: Sequence[Excerpt]) -> None:
 
 
 async def propose(desk: Desk, papers: Sequence[Excerpt]) -> list[Candidate]:
-    """Ideas for the problem from the papers (Table 11), numbered on from those that there are."""
+    """Ideas for the problem from the papers (Table 11); numbers continue from earlier ideas."""
     desk.begin(IDEAS)
     run, result = desk.run, desk.run.result
     count, spare = run.settings.ideas, run.settings.ideas // 5
@@ -119,7 +119,7 @@ def _known(
     named: Sequence[int],
     shown: Sequence[int],
 ) -> list[int]:
-    """The numbers that were shown, each once; others are left out, with a warning."""
+    """The valid numbers, each once; others are left out, with a warning."""
     if unknown := [str(each) for each in dict.fromkeys(named) if each not in shown]:
         what = "papers" if isinstance(one, InspiredIdea) else "ideas"
         run.warn(
@@ -130,10 +130,10 @@ def _known(
 
 
 async def filter_ideas(desk: Desk) -> list[Candidate]:
-    """Merge ideas that are one, judge each by itself and all at once, and keep the best; `selection` has the rules.
+    """Merge equal ideas, judge each by itself, all in parallel, and keep the best; `selection` has the rules.
 
     Returns:
-        Those that are kept, the best first.
+        The ideas kept, the best first.
     """
     desk.begin(FILTER)
     run, result, settings = desk.run, desk.run.result, desk.run.settings
@@ -173,7 +173,7 @@ async def _screen(desk: Desk, idea: Candidate) -> Screening:
 
 
 async def refine(desk: Desk, selection: Sequence[Candidate]) -> None:
-    """A few final ideas of those that are kept, all in one question so that they fit each other (Table 13)."""
+    """Refine the kept ideas to a few final ones, in one question so that they fit together (Table 13)."""
     desk.begin(REFINEMENT)
     run, result = desk.run, desk.run.result
     least, most = (min(each, len(selection)) for each in run.settings.final)

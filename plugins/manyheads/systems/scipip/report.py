@@ -12,7 +12,7 @@ from manyheads.systems.scipip.picture import Entry, Picture, draw
 from manyheads.systems.scipip.result import Candidate, Cluster, FinalIdea, ScipipResult, Twin
 
 PICTURES = {"broad": (704.0, 2), "slim": (350.0, 3)}
-"""Width of the picture and lines of its titles: in the report's column, and in a telephone's window."""
+"""Width of the picture and lines of its titles: in the report's column, and on a telephone."""
 
 
 def essence(result: ScipipResult) -> Iterator[tuple[str, str]]:
@@ -34,7 +34,7 @@ def essence(result: ScipipResult) -> Iterator[tuple[str, str]]:
 
 
 def details(result: ScipipResult) -> Iterator[str]:
-    """The reasons for the problem, and how the final ideas fit together."""
+    """Reasons for the problem, and how the final ideas fit together."""
     if result.rationale:
         yield f"**Rationale.** {result.rationale}"
     if result.coherence:
@@ -59,19 +59,19 @@ def report(record: Record) -> View:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper that was found: its evidence, and the number under which the model was shown it."""
+    """A retrieved paper: its evidence, and its number in the prompt."""
 
     evidence: Evidence
     number: int | None = None
 
     @property
     def channels(self) -> list[str]:
-        """Each channel that found it, once."""
+        """The channels that found it, each once."""
         return list(dict.fromkeys(each.channel for each in self.evidence.retrievals if each.channel))
 
     @property
     def reasons(self) -> list[str]:
-        """What each channel has found it by."""
+        """What each channel found it by."""
         return [each.reason for each in self.evidence.retrievals if each.reason]
 
 
@@ -85,14 +85,14 @@ class IdeasPage(Page):
 
     @cached_property
     def papers(self) -> dict[str, Paper]:
-        """The papers that were found, by their ids in the evidence."""
+        """The retrieved papers by id of their evidence."""
         numbers = {cluster.members[0]: cluster.number for cluster in self.result.clusters if cluster.shown}
         ids = [member for cluster in self.result.clusters for member in cluster.members]
         return {each.id: Paper(each, numbers.get(each.id)) for each in self.cited(ids)}
 
     @property
     def excerpts(self) -> list[Paper]:
-        """Those that the model was shown."""
+        """The papers shown to the model."""
         return [paper for paper in self.papers.values() if paper.number is not None]
 
     @cached_property
@@ -104,7 +104,7 @@ class IdeasPage(Page):
 
     @cached_property
     def fate(self) -> list[Candidate]:
-        """The ideas as the filter placed them, those without a judgement last."""
+        """The ideas in the filter's order, those without a judgement last."""
         last = len(self.result.ideas)
         return sorted(
             self.result.ideas,
@@ -113,7 +113,7 @@ class IdeasPage(Page):
 
     @property
     def rows(self) -> list[tuple[Candidate | Twin, Candidate | None]]:
-        """All ideas by their numbers, each with the one that stands for it, where another does."""
+        """All ideas by number, each with the idea it was merged into, if any."""
         rows: list[tuple[Candidate | Twin, Candidate | None]] = [(idea, None) for idea in self.result.ideas]
         rows += [(twin, idea) for idea in self.result.ideas for twin in idea.merged]
         return sorted(rows, key=lambda row: row[0].number)
@@ -123,13 +123,13 @@ class IdeasPage(Page):
         return [final for final in self.result.final if idea.number in final.sources]
 
     def numbers(self, references: Sequence[str]) -> list[int]:
-        """The numbers under which papers were shown."""
+        """The numbers of papers in the prompt."""
         papers = (self.papers.get(each) for each in references)
         return sorted(paper.number for paper in papers if paper and paper.number is not None)
 
     @cached_property
     def pictures(self) -> list[tuple[str, Picture]]:
-        """The picture as wide as the column, and as a telephone shows it."""
+        """The picture for the report's column, and for a telephone."""
         papers = [Entry(p.evidence.id, f"[{p.number}]", p.evidence.title) for p in self.excerpts]
         ideas = [self._entry(idea) for idea in self.result.ideas]
         links = {str(idea.number): idea.references for idea in self.result.ideas}

@@ -1,4 +1,4 @@
-"""From the background to the papers that ideas are drawn from: entities, look-ups, clusters (SciPIP, §3.2)."""
+"""Retrieval of papers for a background: entities, look-ups, clusters (SciPIP, §3.2)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from manyheads.systems.scipip.desk import RETRIEVAL, Desk
 from manyheads.systems.scipip.result import Candidate, Cluster, EntitySet, ScipipRun
 
 MOST, MOST_BRAINSTORMED = 5, 10
-"""Entities of a background (Table 7), and of all brainstormed ideas together."""
+"""Maximum entities of a background (Table 7), and of all brainstormed ideas together."""
 LONGEST = 8
-"""Words of an entity; what is longer is a sentence, which no paper has as a key term."""
+"""Maximum words of an entity; anything longer is a sentence, which is no key term of a paper."""
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A paper as the model is shown it (Tables 10 and 11), with its id in the evidence."""
+    """A paper as shown to the model (Tables 10 and 11), with the id of its evidence."""
 
     evidence: str
     title: str
@@ -36,17 +36,17 @@ class Excerpt:
 
 
 def ecosystem_of(run: ScipipRun) -> Ecosystem:
-    """The corpus of a run, open; raises `ConfigError` where there is none."""
+    """The open corpus of a run; raises `ConfigError` if there is none."""
     if not isinstance(run.literature, Ecosystem):
         raise ConfigError(f"{run.config.system}: its papers come from a corpus", hint="--set corpus=…")
     return run.literature
 
 
 async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerpt]:
-    """The papers that ideas are drawn from: one of each of the first `scipip.papers` clusters.
+    """The papers for the ideas: one from each of the first `scipip.papers` clusters.
 
     Args:
-        brainstormed: ideas whose entities join those of the background (path C).
+        brainstormed: ideas whose entities are added to those of the background (path C).
     """
     desk.begin(RETRIEVAL)
     run, result, background = desk.run, desk.run.result, desk.run.material.text
@@ -91,7 +91,7 @@ async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
     """Entities of the background and of brainstormed ideas, and their synonyms.
 
     The paper also has a model read the abstracts of the semantic hits again, and name synonyms of their entities (§3.2.1).
-    Here these come from the database, which knows them already, in the papers' own words.
+    Here the database supplies them, in the papers' own words.
     """
     run = desk.run
     texts = [(run.material.text, MOST)]
@@ -117,7 +117,7 @@ async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
 
 
 def _terms(run: ScipipRun, names: Sequence[str]) -> list[str]:
-    """Terms, each once; what is no term but a sentence is left out, with a warning."""
+    """Terms, each once; sentences are left out, with a warning."""
     terms = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
     short = [term for term in terms if word_count(term) <= LONGEST]
     if over := len(terms) - len(short):
@@ -128,7 +128,7 @@ def _terms(run: ScipipRun, names: Sequence[str]) -> list[str]:
 
 
 def _cite(run: ScipipRun, inspiration: Inspiration) -> str:
-    """The id of a paper in the evidence, with each way in which it was found."""
+    """Add a paper to the evidence, with each channel that found it; returns its id."""
     paper = inspiration.paper
     ids = [
         run.evidence.cite(

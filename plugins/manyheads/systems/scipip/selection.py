@@ -1,4 +1,4 @@
-"""Which ideas are one, and which are kept: the rules that turn similarities and judgements into decisions (SciPIP, §3.3)."""
+"""The rules for merging and keeping ideas, from similarities and judgements (SciPIP, §3.3)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 
 def merge(ideas: Sequence[Candidate], vectors: "Vectors", same: float) -> list[Candidate]:
-    """Let one idea stand for all that say nearly the same.
+    """Merge ideas that say nearly the same.
 
-    Ideas from the literature come first, as they are worked out and name their papers; then they go by their numbers. Each
-    joins the most similar of those before it that stand for themselves, if their cosine similarity is at least `same`;
-    that one keeps its text and takes over the papers.
+    Ideas from the literature come first, because they are worked out and name their papers; then numbers decide. Each
+    idea is merged into the most similar earlier idea that is not merged itself, if their cosine similarity is at least
+    `same`. That idea keeps its text and takes over the papers.
 
     Args:
-        vectors: (n, dim) float32 of length one, a row an idea.
+        vectors: (n, dim) float32 of length one, one row per idea.
 
     Returns:
-        Those that stand for themselves, in the order of their numbers.
+        The ideas that were not merged, in the order of their numbers.
     """
     similarities = vectors @ vectors.T
     order = sorted(range(len(ideas)), key=lambda at: (ideas[at].origin == "brainstorm", ideas[at].number))
@@ -41,14 +41,13 @@ def merge(ideas: Sequence[Candidate], vectors: "Vectors", same: float) -> list[C
 
 
 def keep_best(ideas: Sequence[Candidate], share: float, least: int) -> list[Candidate]:
-    """Keep about a share of the ideas that have a screening, and say of each why it was kept, or not.
+    """Keep about a share of the screened ideas, and record the reason for each.
 
-    The order is that of the fit to the problem, which comes first (§3.3.1, Table 12); among equals that of novelty and
-    feasibility together; among equals again that of the numbers. The first of that order are kept: the share rounded to
-    the nearest whole number, halves up, but at least `least`.
+    Ideas are sorted by fit to the problem (§3.3.1, Table 12), then by novelty plus feasibility, then by number. The
+    first ones are kept: the share rounded to the nearest whole number, halves up, but at least `least`.
 
     Returns:
-        Those that are kept, the best first.
+        The ideas kept, the best first.
     """
 
     def rank(idea: Candidate, screening: Screening) -> tuple[int, int, int]:

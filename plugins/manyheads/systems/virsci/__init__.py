@@ -25,9 +25,9 @@ async def virsci(run: VirSciRun) -> None:
     A fixed `topic` skips the topic discussion. With `novelty.enabled` off the last idea is taken (App. D.2.2). With
     `self_review.enabled` a sixth stage follows, which may send the team back to the abstract or to new ideas.
 
-    Inference cost is members × turns, without selection and guests (2025, App. D.3.2, Table 9). What self-review
-    has caused, its revisions and further rounds, is not counted in it: how much that is, no config can say
-    beforehand, so that the papers leave it out of every comparison at equal cost (App. B.1).
+    Inference cost is members × turns, without selection and guests (2025, App. D.3.2, Table 9). It leaves
+    out what self-review causes, revisions and further rounds: no config can predict their number, and the papers leave
+    them out of comparisons at equal cost (App. B.1).
     """
     team = await select_team(run)
     result, joined = run.result, len(team.members)
@@ -43,7 +43,7 @@ async def virsci(run: VirSciRun) -> None:
 
 @dataclass
 class Round:
-    """One way from ideas to an abstract: what was proposed, voted for and written, and its last self-review."""
+    """One pass from ideas to an abstract: ideas, votes, drafts, and the last self-review."""
 
     ideas: list[ScoredIdea]
     chosen: ScoredIdea
@@ -95,7 +95,7 @@ async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[Round]:
 
 
 async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[Round]) -> Round:
-    """Ideas, a vote and an abstract; turns and ideas are numbered on from those of the rounds before.
+    """Ideas, a vote and an abstract; numbers of turns and ideas continue from earlier rounds.
 
     Without novelty assessment the last idea is taken (App. D.2.2).
     """

@@ -13,7 +13,7 @@ from manyheads.systems.virsci.result import VirSciResult, VirSciRun
 
 STAGE = "abstract"
 Opening = Callable[[int], Awaitable[Abstract]]
-"""The leader's contribution with which a round of writing begins, given its turn."""
+"""The leader's contribution that begins a round of writing; takes the turn."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Manuscript:
     idea: ScoredIdea
     drafts: list[Draft] = field(default_factory=list[Draft])
     written: int = 0
-    """The turn in which the team first held it finished; later ones are revisions after self-review."""
+    """The turn in which the team first finished it; later turns are revisions after self-review."""
 
     @property
     def current(self) -> Draft:
@@ -42,9 +42,9 @@ class Manuscript:
 async def write_abstract(
     run: VirSciRun, team: Team, topic: str, idea: ScoredIdea, *, before: int = 0
 ) -> Manuscript:
-    """The leader drafts, then each next member rates, proposes changes and rewrites, for the stage's turns.
+    """The leader drafts; then each member in order rates, proposes changes and rewrites, for the stage's turns.
 
-    Turns are counted on from those `before`.
+    Turn numbers continue from `before`.
     """
     run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
     manuscript, leader = Manuscript(run.result, topic, idea), team.leader.speaker
@@ -63,16 +63,16 @@ async def write_abstract(
 async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
     """A round of writing: the leader's opening, then revisions.
 
-    Eq. 4: Q_k,i = ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history; Q_abstract holds the topic and the chosen idea, to
-    which the abstract is held.
+    Eq. 4: Q_k,i = ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history; Q_abstract holds the topic and the chosen idea,
+    which the abstract must match.
     """
     speaker, turns = team.leader, run.settings.turns.of(STAGE)
     async for turn in another_turns(run, team, STAGE, manuscript.text, before=before):
         order = speaking_order(team.members, run.settings.topology, run.rng, speaker)
         if turn == before + 1:
             manuscript.add(await opening(turn), team.leader.name, turn)
-            # The opening is one of the turn's contributions: the round table goes on after the leader; a random order
-            # was drawn to follow the leader and is a speaker shorter.
+            # The opening is one of the turn's contributions. A round table continues after the leader; a random order
+            # is drawn to follow the leader, and its last speaker is dropped.
             order = order[1:] if order[0] is team.leader else order[:-1]
         for speaker in order:
             variables = {

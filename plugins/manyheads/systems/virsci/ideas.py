@@ -18,7 +18,7 @@ STAGE = "idea"
 def scored(
     reply: Idea, number: int, by: str, turn: int, references: Sequence[Cited], weight: float, **more: Any
 ) -> ScoredIdea:
-    """An idea as it was put forward; its confidence is clarity + feasibility + `weight` × novelty."""
+    """An idea as proposed; its confidence is clarity + feasibility + `weight` × novelty."""
     own = reply.model_dump(include=set(ScoredIdea.model_fields))
     confidence = reply.clarity + reply.feasibility + weight * reply.novelty
     cited = [each.evidence for each in references]
@@ -28,8 +28,8 @@ def scored(
 def most_confident(ideas: Sequence[ScoredIdea], keep: int) -> list[ScoredIdea]:
     """The `keep` ideas of highest confidence, best first.
 
-    Of equals, one whose lineage is not among them yet goes first, so that the vote is not among versions of one idea;
-    then the later one, which had more to build on.
+    Among equals, an idea of a new lineage comes first, so that the vote is not between versions of one idea; then the
+    later one, which had more to build on.
     """
     kept: list[ScoredIdea] = []
     left, origins = list(ideas), origins_of(ideas)
@@ -42,7 +42,7 @@ def most_confident(ideas: Sequence[ScoredIdea], keep: int) -> list[ScoredIdea]:
 
 
 def origins_of(ideas: Sequence[ScoredIdea]) -> dict[int, int]:
-    """Of each idea, by number, the number of the first idea of its lineage."""
+    """The number of the first idea of each idea's lineage, by number."""
     origins: dict[int, int] = {}
     for idea in ideas:  # each builds on an earlier one
         origins[idea.number] = origins.get(idea.builds_on or 0, idea.number)
@@ -51,7 +51,7 @@ def origins_of(ideas: Sequence[ScoredIdea]) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class Likeness:
-    """What the leader finds between the abstract and one published paper; `similarity` is 0 to 100."""
+    """The leader's comparison of the abstract with one published paper; `similarity` is 0 to 100."""
 
     hit: Cited
     similarity: int
@@ -60,7 +60,7 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Discarded:
-    """An idea that was given up after self-review, with the papers that its abstract came too close to."""
+    """An idea discarded after self-review, with the papers that its abstract is too close to."""
 
     idea: ScoredIdea
     overlaps: Sequence[Likeness]
@@ -91,8 +91,8 @@ async def propose_ideas(
     Eq. 2: Q_k,i = ⟨Q_idea, R_topic, B_past(R_k,i-1), summaries of turns 1…k-1, replies of this turn⟩. The very first
     prompt has B_past(R_topic) and no history. R_k,i-1 is shown whole, with its thought and ratings (2024, Fig. 12).
 
-    Where the stage is held again after a discard (App. B.1), the team is told what was given up and why; turns and
-    ideas are counted on from those `before` and already `numbered`.
+    If the stage is repeated after a discard (App. B.1), the prompt says what was discarded and why. Numbers of turns and
+    ideas continue from `before` and `numbered`.
     """
     run.begin(
         STAGE,
@@ -105,7 +105,7 @@ async def propose_ideas(
         previous = archive.ideas[-1] if archive.ideas else None
         query = previous.query(config.whole) if previous else topic
         [references] = await run.references(STAGE, archive.turn, [query], config.references)
-        # R_k,i-1 stands on the table already; showing it twice would double its weight and its cost.
+        # The prompt contains R_k,i-1 already; showing it twice would double its weight and cost.
         table = previous and run.wording(previous)
         variables = {
             "topic": topic,

@@ -23,7 +23,7 @@ STAGE = "novelty"
 
 @dataclass(frozen=True)
 class Candidate:
-    """An idea as it is judged: its text, without its author's ratings, and the papers of B_past closest to it."""
+    """An idea as shown to judges: its text, without its author's ratings, and the closest papers of B_past."""
 
     text: str
     references: Sequence[Hit]
@@ -34,9 +34,9 @@ async def most_novel(
 ) -> tuple[ScoredIdea, list[Ballot], str | None]:
     """The idea with the most votes (R_idea), all ballots, and the rule that broke a tie, if one did.
 
-    `ideas` are in order of confidence; of the ideas with most votes the one of highest confidence wins.
-    Turns are counted on from those `before`. Votes are blind: with fixed turns all of them are cast at once. Each voter
-    sees the ideas in an order of their own, so that no idea gains by its place.
+    `ideas` are in order of confidence; among ideas with equal votes the one of highest confidence wins.
+    Turn numbers continue from `before`. Votes are blind: with fixed turns all are cast at once. Each voter sees the ideas
+    in a different order, against position bias.
     """
     run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
     titles, turns = [idea.title for idea in ideas], run.settings.turns
@@ -109,7 +109,7 @@ async def most_novel(
 
 
 def orders_of(rng: random.Random, voters: int, ideas: int) -> list[list[int]]:
-    """For each voter the ideas, counted from 0, in another order: a drawn one, turned on by one place for each."""
+    """An order of the ideas, counted from 0, for each voter: a random order, rotated by one place per voter."""
     first = rng.sample(range(ideas), ideas)
     return [first[turned:] + first[:turned] for voter in range(voters) for turned in [voter % ideas]]
 
@@ -117,7 +117,7 @@ def orders_of(rng: random.Random, voters: int, ideas: int) -> list[list[int]]:
 def ballot_of(
     vote: Vote, voter: str, turn: int, ideas: Sequence[ScoredIdea], order: Sequence[int] | None = None
 ) -> Ballot:
-    """A vote as the result keeps it; `order` is that in which the ideas were shown, if it is not their own."""
+    """A vote as stored in the result; `order` is the order in which the ideas were shown, if it differs from the list's."""
     shown = order or range(len(ideas))
     chosen, notes = shown[vote.choice - 1], vote.notes if isinstance(vote, IdeaNotes) else ()
     return Ballot(

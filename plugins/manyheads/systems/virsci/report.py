@@ -1,4 +1,4 @@
-"""What the report of a team shows, and of what one is compared with: talk, ideas, votes, versions, self-reviews."""
+"""The report of a team or a baseline: discussion, ideas, votes, versions, self-reviews."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from manyheads.systems.virsci.result import SelfReviews, TeamResult, VirSciResul
 
 
 def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
-    """Topic, idea and abstract, and how that came through self-review."""
+    """Topic, idea and abstract, and the outcome of self-review."""
     yield from results.work(result.topic, result.idea, result.abstract)
     if not (review := result.self_review) or not review.reviews:
         return
@@ -41,7 +41,7 @@ def work(result: TeamResult) -> Iterator[str]:
 
 
 def report(record: Record, *, alone: bool = False) -> View:
-    """The report of a team, or of one `alone` that a team is compared with."""
+    """The report of a team, or of a baseline of one (`alone`)."""
     people = tuple(person.name for person in record.result.result.team)
     return View("manyheads.systems.virsci", TeamPage(record, people, alone))
 
@@ -54,9 +54,9 @@ class Version:
     draft: Draft
     sections: list[tuple[str, list[Piece]]]
     guests: list[Line]
-    """Advice that its author heard before writing it."""
+    """Advice that its author received before writing it."""
     alone: bool
-    """Whether it is the first on its idea, with no version before it."""
+    """Whether it is the first version on its idea."""
     came: int
     went: int
 
@@ -66,7 +66,7 @@ class TeamPage(Page):
     """The whole report."""
 
     alone: bool = False
-    """Whether this is no team but what one is compared with."""
+    """Whether this is a baseline, not a team."""
 
     @property
     def result(self) -> TeamResult:
@@ -90,9 +90,9 @@ class TeamPage(Page):
 
     @cached_property
     def versions(self) -> list[Version]:
-        """Each draft beside the one before it; the first of a round stands alone.
+        """Each draft with the previous one; the first of a round has none.
 
-        Guests stand at their asker's first draft of the turn.
+        Guests are listed with the first draft of the turn by the member who asked them.
         """
         versions: list[Version] = []
         drafts, heard = self.result.drafts, dict[tuple[str, int], list[Line]]()
@@ -129,13 +129,13 @@ class TeamPage(Page):
 
     @property
     def given_up(self) -> frozenset[int]:
-        """The numbers of the ideas that self-review has discarded."""
+        """The numbers of ideas that self-review discarded."""
         reviews = self.self_reviews
         return frozenset(one.idea.number for one in reviews.discarded) if reviews else frozenset()
 
     @property
     def rounds(self) -> int:
-        """How often the team has gone from ideas to an abstract."""
+        """Number of rounds from ideas to an abstract."""
         return max((idea.round or 1 for idea in self.result.ideas), default=1)
 
     @property
@@ -151,7 +151,7 @@ class TeamPage(Page):
 
     @cached_property
     def votes(self) -> dict[int, int]:
-        """How many votes each idea got that was voted on, by its number."""
+        """Votes of each idea in the vote, by number."""
         ideas = [idea for idea in self.result.ideas if idea.kept]
         votes = Counter((vote.round or 1, vote.idea) for vote in self.result.votes)
         return {idea.number: votes[idea.round or 1, idea.title] for idea in ideas}
@@ -178,18 +178,18 @@ class TeamPage(Page):
 
     @cached_property
     def references(self) -> list[Evidence]:
-        """The papers behind the winning idea; of a run that has none yet, all that were found."""
+        """The papers of the winning idea; all evidence while there is none."""
         cited = self.cited(self.chosen.references) if self.chosen else []
         return cited or self.record.result.evidence
 
     @property
     def lineage(self) -> bool:
-        """Whether ideas tell what they build on."""
+        """Whether ideas name what they build on."""
         return any(idea.builds_on is not None for idea in self.result.ideas)
 
     @property
     def untold(self) -> list[ScoredIdea]:
-        """Ideas of the result that no turn of the discussion shows; the winning one has a place of its own."""
+        """Ideas that no turn of the discussion shows; the winning one is shown elsewhere."""
         shown = {line.idea for held in self.ideation for line in held.lines}
         shown |= {self.chosen.number} if self.chosen else set()
         return [idea for idea in self.result.ideas if idea.number not in shown]
@@ -202,7 +202,7 @@ class TeamPage(Page):
 def tallies(
     votes: Sequence[Vote], ideas: Sequence[ScoredIdea] = ()
 ) -> list[tuple[int, list[tuple[str, int]]]]:
-    """How many votes each idea got that was voted on, most first, round by round: the numbers stand for other ideas in each."""
+    """Votes of each idea in the vote, most first, by round: the same number is another idea in each round."""
     tallies: list[tuple[int, list[tuple[str, int]]]] = []
     for number in sorted({vote.round or 1 for vote in votes}):
         cast = [vote for vote in votes if (vote.round or 1) == number]

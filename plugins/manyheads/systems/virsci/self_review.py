@@ -20,7 +20,7 @@ STAGE = "review"
 
 @dataclass(frozen=True)
 class Comparison:
-    """R_review: the abstract beside each of the closest papers, closest first as they were listed.
+    """R_review: the abstract compared with each of the closest papers, in the order of the list.
 
     Attributes:
         number: of the review in its run, from 1; also its turn in the review stage.
@@ -34,21 +34,21 @@ class Comparison:
 
     @property
     def closest(self) -> int | None:
-        """The highest similarity; None where there was no paper to compare with."""
+        """The highest similarity; None if there was no paper to compare with."""
         return max((each.similarity for each in self.overlaps), default=None)
 
     @property
     def too_close(self) -> list[Likeness]:
-        """What the abstract is too close to."""
+        """The papers that the abstract is too close to."""
         return [each for each in self.overlaps if each.similarity >= self.threshold]
 
 
 async def review_and_revise(
     run: VirSciRun, team: Team, manuscript: Manuscript, reviews: SelfReviews
 ) -> Comparison:
-    """The leader's review of one abstract; the second one, where it had to be revised after the first.
+    """The leader's review of one abstract; if it had to be revised, the second review.
 
-    `reviews` are those held so far in the run. An abstract that is still too close at the second one does not pass.
+    `reviews` are the earlier ones of the run. An abstract that is still too close in the second review does not pass.
     """
     first = await _review(run, team, manuscript, reviews)
     if not first.too_close:
@@ -59,9 +59,9 @@ async def review_and_revise(
 
 
 async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Comparison) -> None:
-    """Another round of writing, which the leader opens with the self-review in the prompt (2025, Eq. 6; 2024, Eq. 8).
+    """Another round of writing; the leader begins, with the self-review in the prompt (2025, Eq. 6; 2024, Eq. 8).
 
-    The members after the leader are asked as ever (Eq. 4).
+    The other members get the usual prompt (Eq. 4).
     """
     run.begin(ABSTRACT, stages(run.config), "Abstract revision", turns=run.settings.turns.of(ABSTRACT))
     current, leader, recall = manuscript.current, team.leader.speaker, manuscript.idea.title
@@ -82,7 +82,7 @@ async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Co
 
 
 async def _review(run: VirSciRun, team: Team, manuscript: Manuscript, reviews: SelfReviews) -> Comparison:
-    """The next review, taken down in the result."""
+    """The next review, recorded in the result."""
     run.begin(STAGE, stages(run.config))
     review = await _compare(run, team, manuscript.current, len(reviews.reviews) + 1)
     reviews.reviews.append(
@@ -112,7 +112,7 @@ async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> 
         return Comparison(number, abstract, (), config.threshold)
 
     def each_once(reply: SelfReview) -> str | None:
-        """Every paper that is listed is compared, and none twice."""
+        """Each listed paper is compared exactly once."""
         papers = sorted(each.paper for each in reply.overlaps)
         if papers == list(range(1, len(hits) + 1)):
             return None
@@ -132,7 +132,7 @@ async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> 
 
 
 def judge(run: VirSciRun, review: Comparison, outcome: str, reviews: SelfReviews) -> None:
-    """Take down, and tell the listeners, what came of the last review."""
+    """Record the outcome of the last review and report it as an event."""
     reviews.reviews[-1].outcome = outcome
     nearest = max(review.overlaps, key=lambda each: each.similarity)
     reasoning = (

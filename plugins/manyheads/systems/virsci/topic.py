@@ -27,8 +27,8 @@ class View:
 async def find_topic(run: VirSciRun, team: Team) -> str:
     """The team's topic (R_topic).
 
-    Without a majority for a shared direction the discussion starts over, `topics.max_restarts` times; the members are
-    then shown what each of them found in dispute. After that the leader decides, and a warning says so.
+    Without a majority for a shared direction the discussion starts over, up to `topics.max_restarts` times, with what each
+    member found in dispute in the prompt. After that the leader decides, with a warning.
     """
     run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
     thread, views, config = Thread(), list[View](), run.settings.topics
@@ -60,8 +60,8 @@ def _history(thread: Thread) -> dict[str, object]:
 async def _discuss(run: VirSciRun, team: Team, before: int, views: Sequence[View]) -> Thread:
     """K turns of Eq. 1: Q_k,i = ⟨Q_team, Q_topic, summaries of turns 1…k-1, replies of this turn⟩.
 
-    Q_topic holds the starting topic, if one is given (App. C.3). The last turn is not summed up: its own words settle
-    the topic (after Eq. 1). `views` are those of the discussion before, which found no majority.
+    Q_topic holds the starting topic, if one is given (App. C.3). The last turn has no summary: its replies settle
+    the topic (after Eq. 1). `views` are from the previous discussion, which found no majority.
     """
     thread, turns = Thread(), run.settings.turns.of(STAGE)
     async for member in speakers(run, team, thread, STAGE, before=before):
@@ -83,7 +83,7 @@ async def _discuss(run: VirSciRun, team: Team, before: int, views: Sequence[View
 
 
 async def _views(run: VirSciRun, team: Team, thread: Thread) -> list[View]:
-    """Whether each member sees a direction that the team shares."""
+    """For each member, whether the team shares a direction."""
 
     async def ask(member: Member) -> View:
         question = Question(STAGE, thread.turn, member.speaker, "scientist", "consensus", _history(thread))

@@ -147,8 +147,7 @@ async def test_a_review_that_fails_ends_in_no_mean_and_keeps_the_others(
         ModelError, match=r"1 of 3 reviews failed \(Reviewer2\), the others are kept"
     ) as stopped:
         await review()
-    assert not (tmp_path / "run").exists()
-    assert "manyheads resume" not in str(stopped.value), "there is nothing to resume"
+    assert str(stopped.value).count(f"manyheads resume {tmp_path / 'run'}") == 1
     assert unfinished(tmp_path / "run")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "There is no mean score yet" in page

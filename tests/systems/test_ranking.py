@@ -508,7 +508,7 @@ async def test_a_quality_that_an_idea_was_not_improved_for_is_told_unless_asked_
     run = result(tmp_path / "owls", system="rebuttal", idea=idea, rebuttal=course)
     told = (await rank("ranking.orders=3", ideas=(run, BATS))).result["warnings"]
     assert told == [
-        "idea 1 was improved for feasibility and is ranked by novelty; --set ranking.indicator=… says by what"
+        "idea 1 was improved for feasibility and is ranked by novelty; --set ranking.indicator=… chooses the quality"
     ]
     for number, sets in enumerate(("ranking.indicator=novelty", "rebuttal.indicator=feasibility")):
         other = await rank("ranking.orders=3", sets, ideas=(run, BATS), folder=f"other{number}")

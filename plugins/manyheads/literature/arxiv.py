@@ -21,9 +21,10 @@ _PAGE = 100
 _MOST_WORDS = 32
 _FIRST, _LAST = dt.date(1990, 1, 1), dt.date(2199, 12, 31)
 _NO_LETTERS = re.compile(
-    rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#x0*(?:d[89a-f]..|[0-8bcef]|1[0-9a-f]|fff[ef]);", re.IGNORECASE
+    rb"[\x01-\x08\x0b\x0c\x0e-\x1f]|&#x0*(?:d[89a-f]..|[0-8bcef]|1[0-9a-f]|fff[ef]);", re.IGNORECASE
 )
-"""Control characters and halves of letters, which XML does not take: one of them would cost the whole page."""
+"""Control characters and halves of surrogate pairs, which are not valid in XML: one would cost the whole page. Null bytes
+stay: they mean another encoding."""
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _OPENSEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"

@@ -205,7 +205,7 @@ def test_what_could_not_be_read_of_a_document_is_told(tmp_path: Path) -> None:
     assert ("read in part", "1, listed in rejects.jsonl") in meta.rows()
     [told] = (tmp_path / "corpus" / "rejects.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(told)["file"] == "2016-b.pdf"
-    assert "page 2 is a picture without text: nothing of it was read" in json.loads(told)["faults"]
+    assert "page 2 is a picture without text: it was not read" in json.loads(told)["faults"]
 
 
 @pytest.mark.slow

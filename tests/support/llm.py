@@ -11,6 +11,7 @@ As a process of its own, for tests that kill or count (with `tests` on PYTHONPAT
 import argparse
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from typing import Any, Self
 from support.faults import OF_TEXT, Fault, spoil
 from support.fill import fill
 from support.http import Connection, Incoming
+from support.ports import bound_socket
 from support.requests import WIRES, Request
 from support.wires import STREAMED, Answer, Call, error_body, streamed, whole
 
@@ -52,7 +54,7 @@ class LLM:
         delay: seconds before each answer.
         seed: what an answer's hash is taken of, `Request.seed` when left out.
         calls_file: a file that gets one JSON line for each request to a model, when it arrives.
-        port: any free one when 0.
+        port: one of the session's own when None; one of the system's when 0.
 
     Attributes:
         requests: the requests to a model, in the order of their arrival.
@@ -72,7 +74,7 @@ class LLM:
         delay: float = 0.0,
         seed: Callable[[Request], str] = lambda request: request.seed,
         calls_file: Path | None = None,
-        port: int = 0,
+        port: int | None = None,
     ) -> None:
         self.answers, self.faults = dict(answers or {}), list(faults)
         self.tool_calls, self.reply = tool_calls, reply
@@ -113,7 +115,9 @@ class LLM:
 
     async def _serve(self) -> None:
         """Serve until stopped; answers still under way are cancelled then."""
-        server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, backlog=512)
+        own = self._port is None
+        listening = bound_socket() if own else socket.create_server(("127.0.0.1", self._port or 0))
+        server = await asyncio.start_server(self._connected, sock=listening, backlog=512)
         stop = asyncio.Event()
         self._started.put((server.sockets[0].getsockname()[1], asyncio.get_running_loop(), stop))
         await stop.wait()

@@ -10,6 +10,8 @@ from typing import Any, Self
 from pydantic import TypeAdapter
 from qdrant_client import QdrantClient, models
 
+from support.ports import on_own_port
+
 VECTORS = TypeAdapter[models.VectorParams | dict[str, models.VectorParams]](
     models.VectorParams | dict[str, models.VectorParams]
 )
@@ -42,7 +44,7 @@ class QdrantServer:
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 pass
 
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http = on_own_port(ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False))
         self.url = f"http://127.0.0.1:{self.http.server_port}"
 
     def __enter__(self) -> Self:

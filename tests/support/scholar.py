@@ -19,6 +19,8 @@ from types import TracebackType
 from typing import Any, Literal, Self, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from support.ports import on_own_port
+
 Record = dict[str, Any]
 
 PAPER = {
@@ -116,7 +118,7 @@ class Scholar:
         return len({asked.port for asked in self.requests})
 
     def __enter__(self) -> Self:
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = on_own_port(_Server(("127.0.0.1", 0), _Handler, bind_and_activate=False))
         self._server.scholar = self
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()

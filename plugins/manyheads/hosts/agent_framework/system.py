@@ -23,19 +23,9 @@ from manyheads.core.events import AnyEvent, Result, Said
 from manyheads.errors import ConfigError
 from manyheads.hosts.agent_framework.client import Client
 from manyheads.hosts.agent_framework.host import AgentFrameworkHost
-from manyheads.hosts.bridge import (
-    AnyConfig,
-    Given,
-    Runs,
-    RunState,
-    about,
-    native_class,
-    next_event,
-    one_model,
-    outcome,
-    sentence,
-    system_called,
-)
+from manyheads.hosts.events import about, outcome, sentence
+from manyheads.hosts.teams import Given, Runs, RunState, native_class, next_event, one_model, system_called
+from manyheads.systems.loading import AnyConfig
 
 Emit = Literal["all", "final"]
 

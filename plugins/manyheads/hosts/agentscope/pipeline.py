@@ -37,20 +37,11 @@ from manyheads.core.events import AnyEvent, Result, Said, Stage
 from manyheads.errors import ConfigError, ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost
-from manyheads.hosts.bridge import (
-    AnyConfig,
-    Given,
-    Runs,
-    RunState,
-    about,
-    native_class,
-    next_event,
-    one_model,
-    sentence,
-    system_called,
-)
 from manyheads.hosts.clients import Ledger
+from manyheads.hosts.events import about, sentence
+from manyheads.hosts.teams import Given, Runs, RunState, native_class, next_event, one_model, system_called
 from manyheads.models.offline import LABEL
+from manyheads.systems.loading import AnyConfig
 from manyheads.systems.results import ABSTRACT, details, essence, in_full, typed
 
 PARTS = {"leader": " (leader)", "guest": " (invited)", "candidate": " (candidate)", "member": ""}

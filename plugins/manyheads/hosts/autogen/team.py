@@ -19,20 +19,18 @@ from manyheads.core import Usage, safe_name
 from manyheads.core.events import AnyEvent, Asked, Began, Result, Said, Stage
 from manyheads.hosts.autogen.client import NativeModel, as_usage, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
-from manyheads.hosts.bridge import (
-    AnyConfig,
+from manyheads.hosts.events import about, outcome, sentence
+from manyheads.hosts.teams import (
     AnyRunConfig,
     Given,
     Runs,
     RunState,
-    about,
     native_class,
     next_event,
     one_model,
-    outcome,
-    sentence,
     system_called,
 )
+from manyheads.systems.loading import AnyConfig
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
 Emit = Literal["all", "final"]

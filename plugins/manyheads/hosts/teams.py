@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny, ValidationError
 
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import ManagedHost, Recall, recall_nothing
+from manyheads.core import ManagedHost, Recall, recall_nothing, safe_name
 from manyheads.core.events import AnyEvent, Judged, Result
 from manyheads.engine.folder import CONFIG, JOURNAL
 from manyheads.engine.readiness import prepare
@@ -24,6 +25,9 @@ from manyheads.systems import system_of as system_by
 from manyheads.systems import systems
 from manyheads.systems.loading import AnyConfig, load_for, reopen, validate
 
+Client = TypeVar("Client")
+Emit = Literal["all", "final"]
+"""What a team says: everything, or only its result, so that a surrounding chat stays short."""
 PLACES = {
     "all": "the task or last message", "last": "the task or last message", "each": "a message each",
     "first": "the first message", "rest": "each further message",
@@ -39,27 +43,31 @@ AnyRunConfig = Annotated[
 N = TypeVar("N")
 
 
-def system_called(name: str, ending: str) -> str:
-    """The system whose class has this name.
-
-    Raises:
-        AttributeError: there is none.
-    """
-    for system in systems().values():
-        if system.prefix + ending == name:
-            return system.name
-    raise AttributeError(f"no system has a class {name!r}")
+T = TypeVar("T", bound="SystemTeam[Any]")
 
 
-def native_class(base: type[N], system: str, ending: str) -> type[N]:
-    """A subclass of a host's base that runs a system; its module is that of the base.
+@cache
+def native_class(base: type[T], system: str) -> type[T]:
+    """The subclass of a host's base that runs a system; its module is that of the base.
 
     Raises:
         ConfigError: there is no such system.
     """
     about = system_by(system).about
     body = {"system": system, "about": about, "__doc__": about, "__module__": base.__module__}
-    return cast(type[N], type(system_by(system).prefix + ending, (base,), body))
+    return cast(type[T], type(system_by(system).prefix + base.ending, (base,), body))
+
+
+def native_classes(base: type[T]) -> Callable[[str], type[T]]:
+    """The `__getattr__` of a host's module: the class of each system by its name, such as `VirSciTeam`."""
+
+    def by_name(name: str) -> type[T]:
+        for system in systems().values():
+            if system.prefix + base.ending == name:
+                return native_class(base, system.name)
+        raise AttributeError(f"no system has a class {name!r}")
+
+    return by_name
 
 
 class Given(NamedTuple):
@@ -100,35 +108,35 @@ class Runs(Generic[S]):
         config: of each run: a config, its data, its file, or the name of a shipped one; the system's own when None.
         sets: `a.b=c` settings that override it.
         changes: keys applied after that.
-        host: the class of host for the runs' turns.
-        model: in place of the config's default model, see `model_of`; the owner of a client closes it.
+        models: one, or none, in place of the config's default model, see `model_of`; the owner of a client closes it.
         out: parent of the run folders.
         state: of the last run.
         listens_to: the speaker whose messages count; all speakers when None.
         settings: further arguments of the host.
 
     Raises:
-        ConfigError: the config is not valid, or of another system.
+        ConfigError: the config is not valid, or of another system, or there are two models.
     """
 
     def __init__(
         self,
-        team: Any,
+        team: "SystemTeam[Any]",
         config: AnyConfig,
         sets: Iterable[str],
         changes: Mapping[str, Any],
-        host: type[ClientHost[Any]],
-        model: Any,
+        models: Sequence[Any],
         out: str | Path,
         state: S,
         listens_to: str | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self._name, self._system = type(team).__name__, str(team.system)
+        self._name, self._system, host = type(team).__name__, team.system, team.serves
         config = load_for(f"{self._name} runs {team.system}", team.system, config, sets, changes)
-        chosen, self.model = model_of(self._name, host, model)
-        models = {**config.models, "default": chosen} if chosen else config.models
-        self.config = config.model_copy(update={"host": host.framework, "models": models})
+        if len(own := [model for model in models if model is not None]) > 1:
+            raise ConfigError(f"{self._name}: both model and model_client are given", hint="give one of them")
+        settings_of_model, self.model = model_of(self._name, host, own[0] if own else None)
+        aliases = {**config.models, "default": settings_of_model} if settings_of_model else config.models
+        self.config = config.model_copy(update={"host": host.framework, "models": aliases})
         self.out, self.listens_to = Path(out), listens_to
         self.state = state.model_copy(update={"system": team.system})
         self._kind, self._settings, self._paused = host, settings or {}, False
@@ -287,13 +295,6 @@ class Runs(Generic[S]):
             self._host.resume()
 
 
-def one_model(what: str, model: Any, model_client: Any) -> Any:
-    """The model from `model` or `model_client`; raises `ConfigError` if both are set."""
-    if model is not None and model_client is not None:
-        raise ConfigError(f"{what}: both model and model_client are given", hint="give one of them")
-    return model_client if model is None else model
-
-
 async def next_event(
     events: AsyncGenerator[AnyEvent, None], link: Callable[[asyncio.Future[Any]], object] | None
 ) -> AnyEvent | None:
@@ -302,6 +303,93 @@ async def next_event(
     if link:
         link(step)
     return await step
+
+
+class SystemTeam(Generic[Client]):
+    """Base of the classes that run a system on a host, before the framework's own base class.
+
+    Args:
+        config: a config, its data, its file, or the name of a shipped one; the system's own when left out.
+        sets: settings that override it, each `a.b=c` as on the command line.
+        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of the framework.
+        model_client: the same, under AutoGen's name.
+        out: parent of the run folders.
+        emit: `all` messages, or only the `final` one.
+        name: of the team in other teams; the class's when left out.
+        listens_to: the name of the speaker whose messages count; those of all when left out.
+        changes: keys of the config, applied last.
+
+    Raises:
+        ConfigError: the config is not valid or of another system, or the model is not one.
+    """
+
+    system: ClassVar[str]
+    about: ClassVar[str]
+    """The description of the team for others, such as a model that calls it as a tool."""
+    ending: ClassVar[str]
+    """How the names of its subclasses end."""
+    serves: ClassVar[type[ClientHost[Any]]]
+    """The host for the turns of its runs."""
+    _runs: Runs[Any]
+
+    def __init__(
+        self,
+        config: AnyConfig = None,
+        *sets: str,
+        model: Client | ModelConfig | str | None = None,
+        model_client: Client | ModelConfig | str | None = None,
+        out: str | Path = "runs",
+        emit: Emit = "all",
+        name: str | None = None,
+        listens_to: str | None = None,
+        **changes: Any,
+    ) -> None:
+        models = (model, model_client)
+        self._runs = Runs(self, config, sets, changes, models, out, self._new_state(), listens_to)
+        self._emit: Emit = emit
+        self._join(safe_name(name or type(self).__name__))
+
+    def _new_state(self) -> RunState:
+        return RunState()
+
+    def _join(self, name: str) -> None:
+        """Initialise the framework's base class."""
+        raise NotImplementedError
+
+    @property
+    def config(self) -> RunConfig:
+        """Of its runs."""
+        return self._runs.config
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the last run."""
+        return self._runs.folder
+
+
+class SyncTeam(SystemTeam[Client]):
+    """A `SystemTeam` of a framework whose own methods for this are not coroutines."""
+
+    def pause(self) -> None:
+        """Finish running turns and begin no others until `resume`."""
+        self._runs.pause()
+
+    def resume(self) -> None:
+        """Continue after `pause`."""
+        self._runs.resume()
+
+    def save_state(self) -> dict[str, Any]:
+        """What a new instance needs to resume this one's run, as JSON data."""
+        return self._runs.state.model_dump(mode="json")
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Load another instance's run; the next run resumes it if it is unfinished.
+
+        Raises:
+            ConfigError: it is not a state of this system, or of another version.
+            JournalError: the folder of the unfinished run is missing, or holds another system's run.
+        """
+        self._runs.load(state)
 
 
 def _need(system: System, config: RunConfig, asked: Sequence[str]) -> None:

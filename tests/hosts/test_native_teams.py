@@ -28,7 +28,7 @@ Made = Callable[..., Native]
 
 
 def question(request: Request) -> str:
-    """What both hosts show alike."""
+    """What all hosts show alike."""
     return f"{request.system.strip()}\0{request.asking.strip()}"
 
 
@@ -78,7 +78,7 @@ async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
 
 
 IN_TURN = {"virsci": "agentscope", "rebuttal": "autogen"}
-"""Where the quick suite stops a system; the slow one stops all on either host."""
+"""Where the quick suite stops a system; the slow one stops all on any host."""
 STOPS = [
     pytest.param(host, name, marks=[] if IN_TURN.get(name) == host else [pytest.mark.slow])
     for name in ASKED

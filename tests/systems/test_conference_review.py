@@ -1,4 +1,4 @@
-"""Reviews of one text on the conference's form, read off what reaches a model server, on either host."""
+"""Reviews of one text on the conference's form, read off what reaches a model server, on any host."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

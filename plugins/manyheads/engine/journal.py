@@ -18,10 +18,10 @@ from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from manyheads.core import NOTHING, Place, Usage
-from manyheads.disk import Database, reading
 from manyheads.errors import ChangedError, JournalError
 from manyheads.objects import printable
 from manyheads.retry import in_short
+from manyheads.sqlite import Database, reading
 
 _Turn: TypeAlias = tuple[Place, str, dict[str, Any], dict[str, Any]]
 

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import RawPaper, Reader, Record, lines
+from manyheads.bank.corpus import RawPaper, Reader, Record
+from manyheads.bank.files import lines
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper, terms
 

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from manyheads.bank.corpus import RawPaper, at_fault, crowded, lines
+from manyheads.bank.corpus import RawPaper, at_fault
+from manyheads.bank.files import crowded, lines
 
 YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 SHOWN = 60

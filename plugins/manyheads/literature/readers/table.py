@@ -10,7 +10,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from manyheads.bank.corpus import RawPaper, Reader, Record, lines, open_file
+from manyheads.bank.corpus import RawPaper, Reader, Record
+from manyheads.bank.files import lines, open_file
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper, terms
 from manyheads.papers import fold

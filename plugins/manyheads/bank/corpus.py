@@ -10,6 +10,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated, ClassVar, cast
 
@@ -30,6 +31,7 @@ from pydantic import (
 from manyheads.bank.files import crowded, lines
 from manyheads.bank.sections import Core, Section, core_of
 from manyheads.errors import CorpusError
+from manyheads.markup import has_markup, plain
 
 FIRST_YEAR, LAST_YEAR = 1500, 2100
 REFERENCE = ("id", "paperId", "corpusid", "doi", "title", "raw", "text")
@@ -277,13 +279,13 @@ class Reader:
         """`name` is the source named in the corpus."""
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """Each paper with its record's number in its file; other records go to `rejects`. Raises `CorpusError` if there is no
+        """Each paper with its record's number in its file, its texts without markup; other records go to `rejects`. Raises `CorpusError` if there is no
         record, too many are not UTF-8 (field `encoding`), or most are broken."""
         rejects.unit, good = self.unit, 0
         for number, record in self.records(rejects):
             if isinstance(record, RawPaper):
                 good += 1
-                yield number, record
+                yield number, _plain(record)
                 continue
             rejects.note(number, *record)
             if not good and rejects.total >= GIVE_UP_AFTER:
@@ -317,6 +319,18 @@ class Reader:
             if file != self.path:
                 rejects.file = str(file.relative_to(self.path))
             yield file
+
+
+def _plain(paper: RawPaper) -> RawPaper:
+    """The paper without the markup of publishers in its title, abstract, venue, names and keywords."""
+    texts = {name: getattr(paper, name) for name in ("title", "abstract", "venue") if getattr(paper, name)}
+    lists = {"byline": paper.byline, "keywords": paper.keywords}
+    if not any(map(has_markup, chain(texts.values(), *lists.values()))):
+        return paper
+    found = {name: plain(text) or (text if name == "title" else "") for name, text in texts.items()}
+    return paper.model_copy(
+        update=found | {name: tuple(plain(one) or one for one in some) for name, some in lists.items()}
+    )
 
 
 def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:

@@ -1,6 +1,7 @@
 """Shared by the readers: JSON objects, and fields in datasets' notations."""
 
 import datetime as dt
+import html
 import re
 from collections.abc import Generator, Mapping
 from contextlib import closing
@@ -98,5 +99,6 @@ def year_of(value: object) -> int | None:
 
 def terms(text: str) -> list[str]:
     """The terms of a list in one text: separated by semicolons if there are any, else by commas."""
+    text = html.unescape(text)  # an entity ends in a semicolon
     parts = text.split(";" if ";" in text else ",")
     return [term for part in parts if (term := " ".join(part.split()))]

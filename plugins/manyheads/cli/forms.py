@@ -129,17 +129,15 @@ def rating_agreement(
 
     Prints correlations with confidence intervals.
     """
+    from manyheads.measures.agreement import as_lines, compare, read_scores
     from manyheads.measures.forms import Key, columns_named, scale_named
-    from manyheads.measures.ratings import (
+    from manyheads.measures.ratings import (  # fmt: skip
         COLUMNS,
         LAYOUT,
-        as_lines,
-        compare,
         identities,
         read_ratings,
         read_reviews,
-        read_scores,
-    )  # fmt: skip
+    )
     from manyheads.report.plots import needs_plots, scatter_plot
 
     folders = [path for path in ratings if path.is_dir()]
@@ -212,8 +210,8 @@ def rating_calibration(
 
     The baseline is how well one person agrees with the others.
     """
+    from manyheads.measures.agreement import pair, read_scores
     from manyheads.measures.calibration import as_data, as_lines, calibrate, read_people
-    from manyheads.measures.ratings import pair, read_scores
 
     given = read_people(people, on)
     pairs = pair(given.means(), read_scores(scores, by), {})

@@ -16,6 +16,7 @@ from manyheads.cli.options import (
     Changes,
     Corpus,
     Embedding,
+    Services,
     Sets,
     building,
     configured,
@@ -101,14 +102,7 @@ def targets(
     format: Format = "auto",  # noqa: A002
     columns: Columns = None,
     embedding: Embedding = "auto",
-    config: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FILE",
-            autocompletion=completion.configs,
-            help="Config whose `literature` section sets up the services.",
-        ),
-    ] = "virsci",
+    config: Services = "virsci",
     source: Annotated[
         list[str] | None,
         typer.Option(

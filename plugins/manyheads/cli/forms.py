@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from manyheads.cli import completion, review
-from manyheads.cli.options import Json, without_index
+from manyheads.cli.options import BootstrapSeed, Json, without_index
 from manyheads.cli.printing import say, say_json, warn_of_skipped
 
 if TYPE_CHECKING:
@@ -120,9 +120,7 @@ def rating_agreement(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw a scatter plot (.png, .svg or .pdf).")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
-    ] = 0,
+    seed: BootstrapSeed = 0,
     json: Json = False,
 ) -> None:
     """Report how well raters agree with each other, and a measure with the raters.
@@ -201,9 +199,7 @@ def rating_calibration(
             help="Minimum score of a good paper. [default: --threshold]",
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
-    ] = 0,
+    seed: BootstrapSeed = 0,
     json: Json = False,
 ) -> None:
     """Compare review scores with people's ratings of the papers.

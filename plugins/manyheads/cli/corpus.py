@@ -322,16 +322,12 @@ def _librarian(
         )
     if interests == "keywords":
         return None
-    from manyheads.disk import cache_folder
     from manyheads.engine.interests import Librarian
     from manyheads.hosts import host_factory
-    from manyheads.literature.cache import LookupCache
-    from manyheads.resources import Resources
-    from manyheads.roles import Roles
 
-    make_host, roles = host_factory(config.host), Roles(Resources.of(config.paths))
-    cache = held.enter_context(LookupCache(cache_folder() / "interests.sqlite"))
-    return Librarian(config, roles, make_host, cache, progress)
+    librarian = Librarian.of(config, host_factory(config.host), progress)
+    held.enter_context(librarian.cache)
+    return librarian
 
 
 @app.command()

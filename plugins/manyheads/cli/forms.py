@@ -152,19 +152,19 @@ def rating_agreement(
     if plot:
         needs_plots(plot)
     if folders:
-        given, known = read_reviews(folders)
+        table, texts = read_reviews(folders)
     else:
-        named = columns_named(columns, COLUMNS, others=True) if columns else None
+        names = columns_named(columns, COLUMNS, others=True) if columns else None
         ids, ends = Key.read(key, LAYOUT) if key else None, scale_named(scale) if scale else None
-        given = read_ratings(ratings, exclude or (), ids, named, ends)
-        known = identities(ids) if ids else {}
-    found = compare(given, read_scores(scores, by) if scores else None, by, on, known, seed=seed)
+        table = read_ratings(ratings, exclude or (), ids, names, ends)
+        texts = identities(ids) if ids else {}
+    comparison = compare(table, read_scores(scores, by) if scores else None, by, on, texts, seed=seed)
     if plot:
-        scatter_plot(found, plot)
+        scatter_plot(comparison, plot)
     if json:
-        say_json(dumps(asdict(found), indent=2, ensure_ascii=False))
+        say_json(dumps(asdict(comparison), indent=2, ensure_ascii=False))
     else:
-        say("\n".join(as_lines(found)))
+        say("\n".join(as_lines(comparison)))
     if plot and not json:
         say(f"Plot        {plot}")
 
@@ -209,19 +209,19 @@ def rating_calibration(
     from manyheads.measures.agreement import pair, read_scores
     from manyheads.measures.calibration import as_data, as_lines, calibrate, read_people
 
-    given = read_people(people, on)
-    pairs = pair(given.means(), read_scores(scores, by), {})
-    found = calibrate(
+    ratings = read_people(people, on)
+    pairs = pair(ratings.means(), read_scores(scores, by), {})
+    calibration = calibrate(
         dict(zip(pairs.items, pairs.scores, strict=True)),
-        given,
+        ratings,
         threshold=threshold,
         score_threshold=score_threshold,
         seed=seed,
     )
     if json:
-        say_json(dumps(as_data(found), indent=2, ensure_ascii=False))
+        say_json(dumps(as_data(calibration), indent=2, ensure_ascii=False))
     else:
-        say("\n".join(as_lines(found)))
+        say("\n".join(as_lines(calibration)))
 
 
 rankings = typer.Typer(
@@ -296,12 +296,12 @@ def ranking_agreement(
             "name the form's key by --key, or the columns of a table of your own by --columns, with --judge and --target"
         )
     if key:
-        given = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
+        orders = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
     else:
-        named = columns_named(columns or "", COLUMNS)
-        given = own_rankings(forms, named, judge or (), target, exclude or ())
-    found = alignments(given)
+        names = columns_named(columns or "", COLUMNS)
+        orders = own_rankings(forms, names, judge or (), target, exclude or ())
+    agreement = alignments(orders)
     if json:
-        say_json(dumps(as_data(given, found), indent=2, ensure_ascii=False))
+        say_json(dumps(as_data(orders, agreement), indent=2, ensure_ascii=False))
     else:
-        say("\n".join(as_lines(given, found)))
+        say("\n".join(as_lines(orders, agreement)))

@@ -231,5 +231,10 @@ def _line(item: Any) -> str:
     if not item["loc"]:
         return problem
     key, given = ".".join(map(str, item["loc"]))[:80], SHORT.repr(item["input"])
-    shown = "" if is_secret(key) else f" (given: {given if len(given) <= 60 else given[:57] + '...'})"
+    # Of a missing key, the input is all that stands around it.
+    shown = (
+        ""
+        if item["type"] == "missing" or is_secret(key)
+        else f" (given: {given if len(given) <= 60 else given[:57] + '...'})"
+    )
     return scrubbed(f"{key}: {problem[:200]}{shown}")

@@ -128,21 +128,33 @@ def fill_papers(
     index: bool = False,
 ) -> int:
     """Write the knowledge bank of papers in batches, with an index on request; returns the number of imported vectors. Raises `EmbeddingError`."""
+    from manyheads.bank.matrix import MATRIX_FROM, MatrixFile
+
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
     if file is not None:
         _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
     step = "embedding papers" if file is None else "storing papers"
     count = _counter(tell, step, sum(years.total() for years in spool.years.values()))
-    imported = 0
-    with KnowledgeBank.create(folder, model) as bank:
+    imported, total = 0, sum(years.total() for years in spool.years.values())
+    with KnowledgeBank.create(folder, model) as bank, ExitStack() as held:
+        large = total >= MATRIX_FROM
+        matrix = held.enter_context(MatrixFile(folder / PAPERS, model.dim)) if large else None
+
+        def add(papers: list[Paper], vectors: "Vectors", period: Period) -> None:
+            bank.add(papers, vectors, count, period=period)
+            if matrix is not None:
+                years = [one.year or 0 for one in papers]
+                matrix.add([one.id for one in papers], years, period, vectors)
+
         for period in spool.years:
             for some in _portions(spool.masked(period), CHUNK if file else BATCH):
                 given = [one for one in some if file and one.id in file]
                 if file and given:
-                    bank.add(given, file.of([one.id for one in given]), count, period=period)
+                    add(given, file.of([one.id for one in given]), period)
                     imported += len(given)
                 rest = [one for one in some if not file or one.id not in file]
-                bank.add(rest, None, count, period=period)
+                if rest:
+                    add(rest, model.embed([*map(paper_text, rest)]), period)
         if index and isinstance(bank.store, EdgeStore):
             tell("indexing papers", 0, None)
             bank.store.build_index()

@@ -73,8 +73,8 @@ def test_the_same_papers_in_the_same_order_as_the_engine(bank: Path, where: Filt
         slow = store.query(vectors[:20], 8, where)
     assert [[one.id for one in some] for some in quick] == [[one.id for one in some] for some in slow]
     assert [one.payload for some in quick for one in some] == [one.payload for some in slow for one in some]
-    scores = ([one.score for some in found for one in some] for found in (quick, slow))
-    np.testing.assert_allclose(*map(np.array, scores), atol=1e-6)
+    one, other = (np.array([one.score for some in found for one in some]) for found in (quick, slow))
+    np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 def test_other_filters_and_approximate_searches_go_to_the_engine(bank: Path) -> None:

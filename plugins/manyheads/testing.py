@@ -269,7 +269,7 @@ async def _tools(bench: Bench) -> None:
         (name, {"subject": on}, f"3 papers on {on}", False)
         for name, on in (("look_up", "owls"), ("other", "bats"))
     ]
-    _must(made == due, f"the reply tells of the calls {made!r}")
+    _must(made == due, f"the reply records the calls {made!r}")
     told = [text for role, text in bench.server.said() if role == "tool"]
     _must(told == [f"3 papers on {on}" for on in ("owls", "bats")], f"the model was told {told!r}")
 

@@ -81,7 +81,7 @@ class ResearchTeamConfig(BaseModel):
 
 
 class TeamState(RunState):
-    """What `save_state` gives: enough to go on with a run that was stopped."""
+    """What `save_state` gives: enough to resume a stopped run."""
 
     type: Literal["ManyheadsTeamState"] = "ManyheadsTeamState"
 

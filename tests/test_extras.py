@@ -96,7 +96,7 @@ class Blocked(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Blocked())
 from manyheads import ask_sync
-for host in ("autogen", "agentscope"):
+for host in ("autogen", "agentscope", "agent_framework"):
     print(type(ask_sync("reviewer", "review", idea="We plan with owls.", host=host)).__name__)
 import asyncio, tempfile
 from manyheads.hosts.autogen import RebuttalTeam

@@ -93,7 +93,7 @@ class Recollection(ContextProvider):
         if passage := await self._recall(self._turn):
             asked = context.input_messages[-1]
             text = with_passage(self._turn, asked.contents[0].text or "", passage)
-            context.input_messages[-1] = NativeModel.saying(asked, text)
+            context.input_messages[-1] = NativeModel.with_text(asked, text)
 
 
 class AgentFrameworkHost(ClientHost[Client]):
@@ -139,10 +139,10 @@ class AgentHost(StructuredHost):
         client: Any = getattr(agent, "client", None)
         self._agent, self._session = agent, getattr(agent, "chat", None) or AgentSession()
         self._client = client if isinstance(client, GovernedClient) else None
-        known = isinstance(client, NativeModel.client_type)
+        readable = isinstance(client, NativeModel.client_type)
         name = agent.name or type(agent).__name__
         self.config = (
-            NativeModel.describe(client, ModelConfig()) if known else ModelConfig(name=safe_name(name))
+            NativeModel.describe(client, ModelConfig()) if readable else ModelConfig(name=safe_name(name))
         )
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:

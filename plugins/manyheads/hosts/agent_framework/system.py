@@ -21,7 +21,7 @@ from manyheads.errors import ConfigError
 from manyheads.hosts.agent_framework.client import Client
 from manyheads.hosts.agent_framework.host import AgentFrameworkHost
 from manyheads.hosts.events import about, outcome, sentence
-from manyheads.hosts.teams import Given, SyncTeam, native_class, native_classes, next_event
+from manyheads.hosts.teams import SyncTeam, TeamMessage, native_class, native_classes, next_event
 
 
 class SystemAgent(SyncTeam[Client], BaseAgent):
@@ -85,7 +85,9 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
             raise ConfigError(f"{self.name} is running", hint="make another agent for another run")
         if session and (state := session.state.get(self._key)):
             self.load_state(state)
-        given = [Given(each.author_name or each.role, each.text) for each in normalize_messages(messages)]
+        given = [
+            TeamMessage(each.author_name or each.role, each.text) for each in normalize_messages(messages)
+        ]
         run, self._running = self._runs.begin(given), True
         try:
             async with aclosing(run) as events:

@@ -21,9 +21,9 @@ from manyheads.hosts.events import about, outcome, sentence
 from manyheads.hosts.teams import (
     AnyRunConfig,
     Emit,
-    Given,
     RunState,
     SystemTeam,
+    TeamMessage,
     native_class,
     native_classes,
     next_event,
@@ -149,14 +149,14 @@ class ResearchTeam(SystemTeam[ChatCompletionClient], BaseGroupChat, Component[Re
             raise ValueError("the team is running already; wait for it, or make another")
         self._is_running = True
         try:
-            said: list[Item] = []
+            shown: list[Item] = []
             messages = [TextMessage(content=task, source="user")] if isinstance(task, str) else task
             # A copy: a surrounding chat changes the list that it passes.
             messages = [messages] if isinstance(messages, BaseChatMessage) else list(messages or ())
             for message in messages if output_task_messages else ():
-                said.append(message)
+                shown.append(message)
                 yield message
-            given = [Given(message.source, message.to_model_text()) for message in messages]
+            given = [TeamMessage(message.source, message.to_model_text()) for message in messages]
             link = cancellation_token.link_future if cancellation_token else None
             async with aclosing(self._runs.begin(given)) as events:
                 while event := await next_event(events, link):
@@ -165,9 +165,9 @@ class ResearchTeam(SystemTeam[ChatCompletionClient], BaseGroupChat, Component[Re
                         continue
                     if self._emit == "final" and isinstance(event, Result):
                         message.models_usage = as_usage(Usage.model_validate(event.data.get("usage", {})))
-                    said.append(message)
+                    shown.append(message)
                     yield message
-            yield TaskResult(messages=said, stop_reason=f"{self.system} finished: {self.folder}")
+            yield TaskResult(messages=shown, stop_reason=f"{self.system} finished: {self.folder}")
         finally:
             self._is_running = False
 

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 
 from manyheads.core import Usage
 from manyheads.core.events import Asked, Event, Said, Stage, Warned
-from manyheads.disk import Database
+from manyheads.sqlite import Database
 from manyheads.web.live import WINDOW, Log
 from manyheads.web.pages import LONGEST, markdown
 from support.web import owner

@@ -154,7 +154,7 @@ def _ring(count: int, width: float, row: float) -> tuple[list[Point], float]:
 
     A side has rows of equal height, so that no label covers another, however many there are.
     """
-    across = width * (0.24 if width >= NARROW else 0.2)
+    across = width * (0.24 if width >= NARROW else 0.18)
     rows = ceil((count - 1) / 2)
     tall, top = max(rows * row, 1.6 * across), RADIUS + 2.6 * LINE
     places: list[Point] = [(width / 2, top)]
@@ -171,7 +171,7 @@ def _label(person: Person, node: Node, width: float) -> list[Text]:
     x = node.x + side * (node.radius + 6)
     room = width if not side else width - x if side > 0 else x
     cut = partial(wrapped, most=int((room - 4) / LETTER))
-    name, note = cut(person.name, count=1), cut(person.note, count=2)
+    name, note = cut(person.name, count=1 if width >= NARROW else 2), cut(person.note, count=1)
     anchor = {0: "middle", 1: "start", -1: "end"}[side]
     y = node.y if side else node.y - node.radius - LINE * len(name + note) / 2 - 2
     rows = lines([*name, *note], x, y, "", anchor)

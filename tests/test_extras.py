@@ -13,7 +13,7 @@ import pytest
 from manyheads import errors
 from manyheads.engine.readiness import findings
 from manyheads.errors import EXTRAS, ConfigError, missing_extra, need_extra
-from manyheads.hosts.bridge import run
+from manyheads.hosts.run import run
 from manyheads.systems.loading import load
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"

@@ -30,10 +30,10 @@ from manyheads.arena.items import (
     StoredText,
     Text,
 )  # fmt: skip
-from manyheads.disk import Database
 from manyheads.errors import ArenaError
 from manyheads.escaping import plain
 from manyheads.measures.votes import RaterKind, Vote, style_of
+from manyheads.sqlite import Database
 
 FILE, PAPERS = "arena.sqlite", "papers"
 VERSION = 1

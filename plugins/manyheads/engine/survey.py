@@ -22,7 +22,7 @@ from manyheads.core import (
     together,
 )
 from manyheads.engine.budget import Budgeted, Ledger
-from manyheads.engine.journal import request_of
+from manyheads.engine.replay import request_of
 from manyheads.errors import ReplyError, UserError
 from manyheads.literature.cache import LookupCache
 from manyheads.models.abilities import settled

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Message, Recall, Reply, Turn, Usage, recall_nothing
-from manyheads.engine.journal import ReplayModel
+from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import StructuredHost, asked_at
 from manyheads.errors import ConfigError, ModelError
 from manyheads.models.abilities import forms_for, openai_settings
@@ -449,3 +449,27 @@ class ClientHost(StructuredHost, Generic[C]):
         served, self._served = self._served, {}
         for model in served.values():
             await model.close()
+
+
+def model_of(what: str, host: type[ClientHost[Any]], model: Any) -> tuple[ModelConfig | None, Any]:
+    """Settings of a model, or a client of the host; one of them is None, both if `model` is.
+
+    Args:
+        what: the name of what takes the model, for messages.
+        model: `provider/name`, a `ModelConfig`, or a client.
+
+    Raises:
+        ConfigError: it is none of these.
+    """
+    match model:
+        case None | ModelConfig():
+            return model, None
+        case str():
+            return ModelConfig.parse(model), None
+        case _ if isinstance(model, host.serves.client_type):
+            return None, model
+        case _:
+            raise ConfigError(
+                f"{what}: {type(model).__module__}.{type(model).__name__} is not a model of {host.framework}",
+                hint=f"give 'openai/gpt-4o-mini', a ModelConfig, or a client of {host.framework} ({host.serves.client_type.__name__})",
+            )

@@ -23,9 +23,9 @@ from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, Usage, sa
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, with_passage
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel, to_native
-from manyheads.hosts.bridge import AnyConfig
-from manyheads.hosts.bridge import service_tool as tool_of_service
 from manyheads.hosts.clients import ClientHost, Ledger
+from manyheads.hosts.services import service_tool as tool_of_service
+from manyheads.systems.loading import AnyConfig
 
 
 class CoreTool(FunctionTool):
@@ -167,7 +167,7 @@ def service_tool(
 ) -> CoreTool:
     """Part of a system as a tool of Agent Framework, for any agent: `service_tool("critique_figure", client)`.
 
-    See `manyheads.hosts.bridge.service_tool` for the tool's arguments. A client that you pass stays open.
+    See `manyheads.hosts.services.service_tool` for the tool's arguments. A client that you pass stays open.
     """
     return CoreTool(tool_of_service(name, AgentFrameworkHost, model, config), Ledger())
 

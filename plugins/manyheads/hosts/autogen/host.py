@@ -22,9 +22,9 @@ from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost
 from manyheads.hosts.autogen.agent import CoreTool, calls_made
 from manyheads.hosts.autogen.client import GovernedClient, NativeModel
 from manyheads.hosts.autogen.memory import RecallMemory
-from manyheads.hosts.bridge import AnyConfig
-from manyheads.hosts.bridge import service_tool as tool_of_service
 from manyheads.hosts.clients import ClientHost, Ledger
+from manyheads.hosts.services import service_tool as tool_of_service
+from manyheads.systems.loading import AnyConfig
 
 USER = "user"
 
@@ -136,6 +136,6 @@ def service_tool(
 ) -> CoreTool:
     """Part of a system as a tool of AutoGen, for any agent: `service_tool("critique_figure", client)`.
 
-    See `manyheads.hosts.bridge.service_tool` for the tool's arguments. A client that you pass stays open.
+    See `manyheads.hosts.services.service_tool` for the tool's arguments. A client that you pass stays open.
     """
     return CoreTool(tool_of_service(name, AutoGenHost, model, config), Ledger())

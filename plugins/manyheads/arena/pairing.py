@@ -25,6 +25,8 @@ NEAR = 0.95
 """Pairs of makers that would teach this share of the best are equally good."""
 ODDS = 0.75
 """Probability of the side that balances."""
+REFIT = 0.05
+"""New answers, as a share of the pairs that were shown, after which strengths are fitted again."""
 SCORES: Mapping[Answer, float] = {"left": 1.0, "right": 0.0, "tie": 0.5}
 
 
@@ -70,6 +72,8 @@ class Pairs:
         self._shown = np.zeros((size, size))
         self._wins = np.zeros((size, size))
         self._strength = np.zeros(size)
+        self._covariance = np.eye(size) / PRIOR
+        self._new = 0
         self._seen = defaultdict[int, set[frozenset[str]]](set)
         self._left, self._right, self._times = Counter[int](), Counter[int](), Counter[str]()
         self._of_case = Counter[int]()
@@ -92,6 +96,7 @@ class Pairs:
         self._right[j] += 1
         self._of_case[case] += 1
         self._times.update((left, right))
+        self._learn(i, j)
 
     def skip(self, left: str, right: str) -> None:
         """A rater has not answered a pair that was shown."""
@@ -108,6 +113,7 @@ class Pairs:
             self._count(*before, -1)
         if answer is not None and (score := SCORES.get(answer)) is not None:
             by_rater[rater] = (i, j, score)
+            self._new += 1
             self._count(i, j, score, 1)
 
     def left_for(self, rater: int) -> int:
@@ -152,21 +158,41 @@ class Pairs:
         """What a vote on each pair of makers would teach."""
         import numpy as np
 
-        size, wins = len(self._makers), self._wins
-        votes = wins + wins.T
-        strength = self._strength
+        if self._new > REFIT * self._of_case.total():
+            self._fit()
+        expected, variance = self._expected(), np.diag(self._covariance)
+        spread = variance[:, None] + variance[None, :] - 2 * self._covariance
+        return np.log1p(expected * (1 - expected) * spread)
+
+    def _expected(self) -> "Matrix":
+        """Expected win rates, of the row against the column."""
+        import numpy as np
+
+        return 1 / (1 + np.exp(self._strength[None, :] - self._strength[:, None]))
+
+    def _learn(self, i: int, j: int) -> None:
+        """The covariance after one more comparison (Sherman–Morrison)."""
+        import numpy as np
+
+        rate = 1 / (1 + np.exp(self._strength[j] - self._strength[i]))
+        change = self._covariance[:, i] - self._covariance[:, j]
+        weight = rate * (1 - rate) / (1 + rate * (1 - rate) * (change[i] - change[j]))
+        self._covariance -= np.outer(weight * change, change)
+
+    def _fit(self) -> None:
+        """Fit strengths and their covariance to all answers, by Newton's method from the last fit."""
+        import numpy as np
+
+        votes, prior = self._wins + self._wins.T, PRIOR * np.eye(len(self._makers))
         for _ in range(25):
-            expected = 1 / (1 + np.exp(strength[None, :] - strength[:, None]))
-            slope = (wins - votes * expected).sum(1) - PRIOR * strength
-            step = np.linalg.solve(_information(votes, expected) + PRIOR * np.eye(size), slope)
-            strength = strength + np.clip(step, -2, 2)
-            if np.abs(step).max() < 1e-4:
+            expected = self._expected()
+            slope = (self._wins - votes * expected).sum(1) - PRIOR * self._strength
+            step = np.linalg.solve(_information(votes, expected) + prior, slope)
+            self._strength = self._strength + np.clip(step, -2, 2)
+            if np.abs(step).max() < 1e-3:
                 break
-        self._strength = strength
-        expected = 1 / (1 + np.exp(strength[None, :] - strength[:, None]))
-        covariance = np.linalg.inv(_information(self._shown, expected) + PRIOR * np.eye(size))
-        variance = np.diag(covariance)
-        return np.log1p(expected * expected.T * (variance[:, None] + variance[None, :] - 2 * covariance))
+        self._covariance = np.linalg.inv(_information(self._shown, self._expected()) + prior)
+        self._new = 0
 
     def _count(self, i: int, j: int, score: float, sign: int) -> None:
         self._wins[i, j] += sign * score

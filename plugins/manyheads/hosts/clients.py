@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Message, Recall, Reply, Turn, Usage, recall_nothing
-from manyheads.engine.journal import ReplayModel
+from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import StructuredHost, asked_at
 from manyheads.errors import ConfigError, ModelError
 from manyheads.models.abilities import forms_for, openai_settings

@@ -80,7 +80,7 @@ class ResearchTeamConfig(ComponentConfig):
 
 
 class TeamState(RunState):
-    """What `save_state` gives: enough to go on with a run that was stopped."""
+    """What `save_state` gives: enough to resume a stopped run."""
 
     type: Literal["ManyheadsTeamState"] = "ManyheadsTeamState"
 

@@ -59,7 +59,7 @@ def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool
         connect: whether to test the connection to a model's address.
     """
     if not (host := host_entry(config.host)).installed:
-        yield _wrong("host", f"{config.host} is not installed: pip install {host.install}")
+        yield _wrong("host", f"{config.host} is not installed: {host.install}")
     else:
         yield Finding("host", config.host)
     try:

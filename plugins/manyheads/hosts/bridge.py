@@ -20,12 +20,14 @@ from manyheads.core.events import (
     Asked,
     Invited,
     Judged,
+    Person,
     Recruited,
     Result,
     Retrieved,
     Said,
     Stage,
     Voted,
+    Waiting,
     Warned,
     words,
 )
@@ -433,7 +435,7 @@ def about(event: AnyEvent) -> dict[str, str]:
     match event:
         case Said():
             more = {"speaker": event.speaker, "task": event.task, "part": event.part, "model": event.model}
-        case Asked():
+        case Asked() | Waiting():
             more = {"speaker": event.speaker, "task": event.task}
         case Recruited():
             more = {"speaker": event.candidate}
@@ -596,6 +598,7 @@ async def run(
     *sets: str,
     out: str | Path = "runs",
     listener: Callable[[AnyEvent], object] | None = None,
+    person: Person | None = None,
 ) -> RunResult[Any]:
     """Run a config to its end: `await run("virsci", "topic=Robots that feel", "team.size=3")`.
 
@@ -604,6 +607,7 @@ async def run(
         sets: settings that override it, each `a.b=c` as on the command line.
         out: parent of the run's folder.
         listener: receives each event as it happens.
+        person: plays the roles of models with the provider `human`, and steers after the stages of `steer`.
 
     Returns:
         The result, as `load` returns it from the run's folder.
@@ -613,10 +617,10 @@ async def run(
     """
     folder = Path(config) if not isinstance(config, RunConfig) else None
     if folder and (folder / "config.yaml").is_file():
-        session = Session(reopen(folder, sets), folder)
+        session = Session(reopen(folder, sets), folder, person=person)
     else:
         chosen = config if isinstance(config, RunConfig) else load([str(config)], sets)
-        session = Session(chosen, new_folder(chosen, Path(out)))
+        session = Session(chosen, new_folder(chosen, Path(out)), person=person)
     async with aclosing(session.events(host_factory(session.config.host))) as events:
         async for event in events:
             if listener:

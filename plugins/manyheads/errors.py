@@ -67,6 +67,7 @@ EXTRAS = {
     "papers": ("pypdfium2", "PIL", "numpy"),
     "plots": ("matplotlib",),
     "parquet": ("pyarrow",),
+    "web": ("starlette", "uvicorn", "sse_starlette", "python_multipart", "nh3"),
 }  # fmt: skip
 """The modules of optional extras: `pip install 'manyheads[corpus]'`."""
 

@@ -11,7 +11,8 @@ import pytest
 from manyheads.errors import ConfigError, RatingError
 from manyheads.resources import Resources
 from manyheads.suites.arena import nameless, style_of
-from manyheads.suites.spec import ArenaConfig, SuiteSpec, read_suite
+from manyheads.suites.files import read_suite
+from manyheads.suites.spec import ArenaConfig, SuiteSpec
 from suites.test_evaluate import run
 from support.suites import SPEC, write_suite
 

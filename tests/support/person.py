@@ -1,6 +1,5 @@
 """A person of tests: answers what is asked, by the task or in order."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from manyheads.core.events import Waiting
@@ -16,7 +15,7 @@ class Scripted:
     def __init__(self, **answers: list[Answer]) -> None:
         self.answers, self.requests = answers, list[Waiting]()
 
-    async def answer(self, request: Waiting) -> Mapping[str, Any]:
+    async def answer(self, request: Waiting) -> Any:
         self.requests.append(request)
         if not (answers := self.answers.get(request.task)):
             return {"action": "accept"} if request.task == "steer" else fill(request.form, request.request)

@@ -15,8 +15,8 @@ from manyheads.config.hosts import host_entry
 from manyheads.core import money
 from manyheads.discussion.steering import NEEDS
 from manyheads.discussion.team import need_members
-from manyheads.engine.journal import ReplayModel
 from manyheads.engine.person import nobody_there
+from manyheads.engine.replay import ReplayModel
 from manyheads.engine.system import Needs, system_of
 from manyheads.errors import ConfigError, ModelError, UserError, closest, need_extra
 from manyheads.literature.library import Library

@@ -35,7 +35,8 @@ from manyheads.errors import ChangedError, JournalError
 from manyheads.resources import Resources, parse_json
 from manyheads.roles import Roles
 from manyheads.suites.cells import CELLS, RUN, Cell, jobs_of, judged_in
-from manyheads.suites.spec import Suite, leaves, mapped, root
+from manyheads.suites.files import Suite
+from manyheads.suites.spec import leaves, mapped, root
 
 # What results depend on, as the folder records it: results of different origin are never mixed.
 

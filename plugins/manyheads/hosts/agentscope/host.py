@@ -24,10 +24,10 @@ from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn, Usage
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
-from manyheads.hosts.bridge import AnyConfig
-from manyheads.hosts.bridge import service_tool as tool_of_service
 from manyheads.hosts.clients import ClientHost, Ledger
+from manyheads.hosts.services import service_tool as tool_of_service
 from manyheads.models.requests import refuse_unfit, refuse_unseen
+from manyheads.systems.loading import AnyConfig
 
 REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
 NO_CLOCK = InjectionConfig(inject_runtime_state=False)
@@ -290,7 +290,7 @@ def service_tool(
 ) -> FunctionTool:
     """Part of a system as a tool of AgentScope, for any agent: `service_tool("critique_figure", model)`.
 
-    See `manyheads.hosts.bridge.service_tool` for the tool's arguments. A model that you pass stays open.
+    See `manyheads.hosts.services.service_tool` for the tool's arguments. A model that you pass stays open.
     """
     return function_tool(tool_of_service(name, AgentScopeHost, model, config), Ledger())
 

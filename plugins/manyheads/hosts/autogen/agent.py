@@ -30,8 +30,8 @@ from manyheads.errors import ConfigError, ModelError, UserError
 from manyheads.hosts.autogen.client import ModelClient, NativeModel, without_keys
 from manyheads.hosts.autogen.context import context_for
 from manyheads.hosts.autogen.memory import KnowledgeMemory
-from manyheads.hosts.bridge import Guest, cast_role, role_tools
 from manyheads.hosts.clients import Ledger
+from manyheads.hosts.roles import Guest, cast_role, role_tools
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.answers import sound_arguments

@@ -108,7 +108,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
         return ready.served.client
 
     @staticmethod
-    def said(message: LLMMessage) -> Message | None:
+    def as_message(message: LLMMessage) -> Message | None:
         content = message.content
         first = content if isinstance(content, str) else content[0] if content else None
         if not isinstance(message, UserMessage | AssistantMessage) or not isinstance(first, str):
@@ -116,7 +116,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
         return Message(first, "assistant" if isinstance(message, AssistantMessage) else "user")
 
     @staticmethod
-    def saying(message: LLMMessage, text: str) -> LLMMessage:
+    def with_text(message: LLMMessage, text: str) -> LLMMessage:
         content = text if isinstance(message.content, str) else [text, *message.content[1:]]
         return message.model_copy(update={"content": content})
 

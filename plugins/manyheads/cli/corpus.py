@@ -17,6 +17,7 @@ from manyheads.cli.options import (
     Changes,
     Corpus,
     Embedding,
+    Services,
     Sets,
     building,
     configured,
@@ -102,14 +103,7 @@ def targets(
     format: Format = "auto",  # noqa: A002
     columns: Columns = None,
     embedding: Embedding = "auto",
-    config: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FILE",
-            autocompletion=completion.configs,
-            help="Config whose `literature` section sets up the services.",
-        ),
-    ] = "virsci",
+    config: Services = "virsci",
     source: Annotated[
         list[str] | None,
         typer.Option(
@@ -332,16 +326,12 @@ def _librarian(
         )
     if interests == "keywords":
         return None
-    from manyheads.disk import cache_folder
     from manyheads.engine.interests import Librarian
     from manyheads.hosts import host_factory
-    from manyheads.literature.cache import LookupCache
-    from manyheads.resources import Resources
-    from manyheads.roles import Roles
 
-    make_host, roles = host_factory(config.host), Roles(Resources.of(config.paths))
-    cache = held.enter_context(LookupCache(cache_folder() / "interests.sqlite"))
-    return Librarian(config, roles, make_host, cache, progress)
+    librarian = Librarian.of(config, host_factory(config.host), progress)
+    held.enter_context(librarian.cache)
+    return librarian
 
 
 @app.command()

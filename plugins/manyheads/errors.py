@@ -170,6 +170,12 @@ class BudgetError(UserError):
     exit_code = ExitCode.BUDGET
 
 
+class StoppedError(UserError):
+    """A run was stopped on request; finished turns are kept."""
+
+    exit_code = ExitCode.STOPPED
+
+
 class PartialError(UserError):
     """Some parts of a command's work failed; the others are finished and kept."""
 

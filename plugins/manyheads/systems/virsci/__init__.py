@@ -134,4 +134,5 @@ VIRSCI = System(
     corpus=lambda config: True,
     searches=config.searches,
     team=lambda config: config.settings,
+    steers=config.STEERS,
 )

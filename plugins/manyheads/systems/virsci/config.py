@@ -23,6 +23,12 @@ STAGES = {
 """In their order, with their titles; `review` is the self-review, which a run has only when it is enabled."""
 
 
+STEERS = {
+    "topic": "accept or edit the topic, or send it back",
+}
+"""What a person may do after a stage."""
+
+
 class StageTurns(TurnsConfig):
     """Turns of each stage. A plain number in a config sets all of them."""
 

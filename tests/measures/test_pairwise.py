@@ -1,7 +1,6 @@
 """Ratings from votes: Elo by hand, Bradley–Terry against other libraries and published examples, known strengths recovered."""
 
 import math
-import random
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +20,7 @@ from manyheads.measures.pairwise import (
     groups,
 )
 from manyheads.measures.votes import Answer, Vote
+from support.votes import votes_by
 
 Q = "overall"
 
@@ -31,31 +31,6 @@ def vote(left: str, right: str, answer: Answer = "left", **more: Any) -> Vote:
 
 def of_wins(wins: dict[tuple[str, str], int]) -> list[Vote]:
     return [vote(winner, loser) for (winner, loser), number in wins.items() for _ in range(number)]
-
-
-def simulated(
-    strengths: dict[str, float], number: int, rng: random.Random, ties: float = 0.0, effect: float = 0.0
-) -> list[Vote]:
-    """Votes by Bradley–Terry; with a share of ties, and an effect of the number of lines in logits per line."""
-    votes = list[Vote]()
-    for at in range(number):
-        left, right = rng.sample(list(strengths), 2)
-        lines = [{"lines": rng.randrange(10, 60), "headings": rng.randrange(5)} for _ in range(2)]
-        logit = strengths[left] - strengths[right] + effect * (lines[0]["lines"] - lines[1]["lines"])
-        answer: Answer = "left" if rng.random() < 1 / (1 + math.exp(-logit)) else "right"
-        answer = "tie" if rng.random() < ties else answer
-        votes.append(
-            vote(
-                left,
-                right,
-                answer,
-                rater=f"R{at % 20}",
-                case=f"c{at % 15}",
-                left_style=lines[0],
-                right_style=lines[1],
-            )
-        )
-    return votes
 
 
 def fit(votes: list[Vote], ties: Ties = "half", **how: Any) -> Fit:
@@ -119,7 +94,7 @@ def test_the_published_strengths_of_baseball_teams() -> None:
 
 def test_another_library_gives_the_same_strengths() -> None:
     choix = pytest.importorskip("choix")
-    votes = simulated({"a": 0.0, "b": 0.5, "c": 1.5, "d": 2.0}, 500, random.Random(1), ties=0.2)
+    votes = votes_by({"a": 0.0, "b": 0.5, "c": 1.5, "d": 2.0}, 500, ties=0.2)
     compared = comparisons(votes, Q)
     found = Likelihood(compared).fit()
     assert found
@@ -128,7 +103,7 @@ def test_another_library_gives_the_same_strengths() -> None:
 
 def test_another_library_gives_the_same_effects_of_style() -> None:
     sm = pytest.importorskip("statsmodels.api")
-    votes = simulated({"a": 0.0, "b": 0.5, "c": 1.5}, 800, random.Random(2), effect=0.03)
+    votes = votes_by({"a": 0.0, "b": 0.5, "c": 1.5}, 800, 2, effect=0.03)
     compared = comparisons(votes, Q, signs=("lines", "headings"))
     found = Likelihood(compared, style=True).fit()
     assert found
@@ -151,7 +126,7 @@ def test_models_of_ties_have_the_maximum_of_their_likelihood(ties: Ties) -> None
     """Against a general optimiser on the likelihoods as the papers write them."""
     from scipy.optimize import minimize
 
-    votes = simulated({"a": 0.0, "b": 0.8, "c": 1.5}, 300, random.Random(3), ties=0.3)
+    votes = votes_by({"a": 0.0, "b": 0.8, "c": 1.5}, 300, 3, ties=0.3)
     compared = comparisons(votes, Q)
     found = fit(votes, ties)
 
@@ -226,7 +201,7 @@ def test_both_poor_is_left_out_or_a_tie() -> None:
 
 
 def test_the_order_of_sides_and_votes_changes_nothing() -> None:
-    votes = simulated({"a": 0.0, "b": 0.5, "c": 1.5}, 200, random.Random(5), ties=0.1)
+    votes = votes_by({"a": 0.0, "b": 0.5, "c": 1.5}, 200, 5)
     turned: dict[Answer, Answer] = {"left": "right", "right": "left", "tie": "tie"}
     mirrored = [vote(each.right, each.left, turned[each.answers[Q]]) for each in reversed(votes)]
     assert ratings(votes) == pytest.approx(ratings(mirrored))
@@ -266,7 +241,7 @@ def test_style_that_follows_from_the_maker_cannot_be_told_from_it() -> None:
     compared = comparisons(votes, Q, signs=("lines",))
     assert compared.signs == ("lines",)
     assert not Likelihood(compared, style=True).distinct()
-    mixed = comparisons(simulated({"a": 0.0, "b": 1.0}, 50, random.Random(1)), Q, signs=("lines", "headings"))
+    mixed = comparisons(votes_by({"a": 0.0, "b": 1.0}, 50), Q, signs=("lines", "headings"))
     assert Likelihood(mixed, style=True).distinct()
 
 
@@ -281,7 +256,7 @@ def test_without_votes_there_is_nothing_to_rate() -> None:
 
 def test_known_strengths_are_recovered() -> None:
     strengths = {f"m{n}": n / 3 for n in range(8)}
-    votes = simulated(strengths, 6000, random.Random(7))
+    votes = votes_by(strengths, 6000, 7, ties=0)
     found = ratings(votes)
     mean = np.mean([*strengths.values()])
     for name, strength in strengths.items():

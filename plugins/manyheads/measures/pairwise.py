@@ -4,9 +4,10 @@ Ratings are on Elo's scale: 1500 + (400 / ln 10) b with a mean of 1500, so that 
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from manyheads.errors import RatingError
 from manyheads.measures.votes import Vote
@@ -81,7 +82,8 @@ class Comparisons:
         import numpy as np
 
         size = len(self.makers)
-        return np.bincount(self.left * size + self.right, weights, size * size).reshape(size, size)
+        sums = np.bincount(self.left * size + self.right, weights, size * size).astype(np.float64)
+        return sums.reshape(size, size)
 
     def among(self, makers: Sequence[str]) -> "Comparisons":
         """Those between some of the makers."""
@@ -228,10 +230,12 @@ class Likelihood:
         style: whether signs of style are covariates, each divided by the standard deviation of its difference.
     """
 
+    _ties: Ties
+
     def __init__(self, compared: Comparisons, ties: Ties = "half", *, style: bool = False) -> None:
         import numpy as np
 
-        self.makers, self.ties = compared.makers, ties
+        self.makers, self._ties = compared.makers, ties
         self._signs = compared.style.shape[1] if style else 0
         keys = np.column_stack([compared.left, compared.right, compared.score])
         if style:
@@ -243,7 +247,7 @@ class Likelihood:
             self._x = np.zeros((len(self._rows), 0))
         self._votes = votes.ravel()
         self._left, self._right = self._rows[:, 0].astype(np.intp), self._rows[:, 1].astype(np.intp)
-        self._score = self._rows[:, 2]
+        self._score: Floats = self._rows[:, 2].astype(np.float64)
 
     def fit(
         self, weights: "Floats | None" = None, *, start: "Fit | None" = None, regularise: float = 0.0
@@ -257,7 +261,7 @@ class Likelihood:
         """
         import numpy as np
 
-        size, signs, tied = len(self.makers), self._signs, self.ties != "half"
+        size, signs, tied = len(self.makers), self._signs, self._ties != "half"
         row_weights = np.bincount(self._votes, weights, len(self._rows)).astype(np.float64)
         added = self._met * regularise
         point = start.parameters.copy() if start else np.zeros(size + signs + tied)
@@ -265,7 +269,7 @@ class Likelihood:
             strength, effects = point[:size], point[size : size + signs]
             logit = strength[self._left] - strength[self._right] + self._x @ effects
             slope, curve, tie_slope, cross, tie_curve = _derivatives(
-                self.ties, logit, self._score, point[-1] if tied else 0.0
+                self._ties, logit, self._score, point[-1] if tied else 0.0
             )
             slope, curve = row_weights * slope, row_weights * curve
             gradient, hessian = np.zeros(len(point)), np.zeros((len(point),) * 2)
@@ -321,7 +325,8 @@ class Likelihood:
         import numpy as np
 
         size = len(self.makers)
-        return np.bincount(self._left, values, size) - np.bincount(self._right, values, size)
+        sums = np.bincount(self._left, values, size) - np.bincount(self._right, values, size)
+        return sums.astype(np.float64)
 
     def distinct(self) -> bool:
         """Whether style and makers can be told apart: no sign of style follows from who wrote the texts."""
@@ -377,6 +382,9 @@ def _derivatives(
 # Who can be compared with whom.
 
 
+Endless: TypeAlias = Literal["won", "lost", "apart"]
+
+
 @dataclass(frozen=True)
 class Groups:
     """Makers by what the votes say about them.
@@ -389,10 +397,8 @@ class Groups:
 
     connected: tuple[tuple[str, ...], ...]
     finite: tuple[tuple[str, ...], ...]
-    endless: Mapping[str, Literal["won", "lost", "apart"]] = field(
-        default_factory=dict[str, Literal["won", "lost", "apart"]]
-    )
-    """Makers without a finite rating: those that won, or lost, all comparisons with the others."""
+    endless: Mapping[str, Endless]
+    """Makers without a finite rating: those that won, or lost, all comparisons with the others; `apart` is between two groups."""
 
 
 def groups(makers: Sequence[str], wins: "Floats") -> Groups:
@@ -401,26 +407,23 @@ def groups(makers: Sequence[str], wins: "Floats") -> Groups:
     Args:
         wins: of the row against the column.
     """
-    import numpy as np
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    graph = csr_array(wins > 0)
-    _, weak = connected_components(graph, directed=False)
-    _, strong = connected_components(graph, directed=True, connection="strong")
+    graph: Any = csr_array(wins > 0)
+    weak: list[int] = connected_components(graph, directed=False)[1].tolist()
+    strong: list[int] = connected_components(graph, directed=True, connection="strong")[1].tolist()
     connected, finite = list[tuple[str, ...]](), list[tuple[str, ...]]()
-    endless = dict[str, Literal["won", "lost", "apart"]]()
-    for group in dict.fromkeys(weak.tolist()):
-        inside = np.flatnonzero(weak == group)
+    endless = dict[str, Endless]()
+    for group in dict.fromkeys(weak):
+        inside = [at for at, each in enumerate(weak) if each == group]
         connected.append(tuple(makers[at] for at in inside))
-        sizes = {part: int((strong[inside] == part).sum()) for part in strong[inside].tolist()}
-        largest = max(sizes, key=lambda part: sizes[part])
-        core = np.flatnonzero(strong == largest) if sizes[largest] > 1 else inside[:0]
+        largest, size = Counter(strong[at] for at in inside).most_common(1)[0]
+        core = [at for at in inside if strong[at] == largest and size > 1]
         finite.append(tuple(makers[at] for at in core))
-        for at in inside:
-            if at not in core:
-                others = inside[strong[inside] != strong[at]]
-                lost, won = wins[others, at].sum() > 0, wins[at, others].sum() > 0
-                endless[makers[at]] = "won" if won and not lost else "lost" if lost and not won else "apart"
+        for at in (each for each in inside if each not in core):
+            others = [each for each in inside if strong[each] != strong[at]]
+            lost, won = wins[others, at].sum() > 0, wins[at, others].sum() > 0
+            endless[makers[at]] = "won" if won and not lost else "lost" if lost and not won else "apart"
     order = sorted(range(len(connected)), key=lambda at: (-len(connected[at]), connected[at]))
     return Groups(tuple(connected[at] for at in order), tuple(finite[at] for at in order), endless)

@@ -13,7 +13,7 @@ import pytest
 from manyheads import errors
 from manyheads.engine.readiness import findings
 from manyheads.errors import EXTRAS, ConfigError, missing_extra, need_extra
-from manyheads.hosts.bridge import run
+from manyheads.hosts.run import run
 from manyheads.systems.loading import load
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
@@ -96,7 +96,7 @@ class Blocked(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Blocked())
 from manyheads import ask_sync
-for host in ("autogen", "agentscope"):
+for host in ("autogen", "agentscope", "agent_framework"):
     print(type(ask_sync("reviewer", "review", idea="We plan with owls.", host=host)).__name__)
 import asyncio, tempfile
 from manyheads.hosts.autogen import RebuttalTeam

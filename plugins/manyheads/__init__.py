@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from manyheads.forms import form as reply_form
     from manyheads.hosts import role_agent
     from manyheads.hosts.asking import ask, ask_sync
-    from manyheads.hosts.bridge import run
+    from manyheads.hosts.run import run
     from manyheads.literature.library import Library
     from manyheads.papers import Paper
     from manyheads.replies import ReplyModel, reply_type
@@ -97,7 +97,7 @@ _HOMES = {
     "reply_form": "forms:form",
     "reply_type": "replies",
     "role_agent": "hosts",
-    "run": "hosts.bridge",
+    "run": "hosts.run",
     "subject_of": "texts",
 }
 """Where each public name lives, with the name that it has there where that is another."""

@@ -262,8 +262,10 @@ def _name(name: str, value: Any) -> str:
         return f"{text}{_own_doc(value)}\n\n{LINK.sub(NAME, fields)}{_methods(value)}"
     if isinstance(value, type):
         lines = [_prose(inspect.cleandoc(value.__dict__.get("__doc__") or ""))]
-        if "__init__" in vars(value) and not is_dataclass(value):
-            lines.insert(0, _signature(vars(value)["__init__"], name))
+        ours = (vars(each) for each in value.__mro__ if each.__module__.startswith("manyheads"))
+        start = next((each["__init__"] for each in ours if "__init__" in each), None)
+        if start and not is_dataclass(value):
+            lines.insert(0, _signature(start, name))
         return "\n".join([text, *lines, "", _methods(value)])
     if isinstance(value, FunctionType):
         return f"{text}{_signature(value)}\n{_prose(inspect.cleandoc(value.__doc__ or ''))}\n"

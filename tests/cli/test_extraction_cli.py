@@ -24,6 +24,7 @@ from manyheads.papers import Paper
 from support.command import Done, finish, manyheads_command, manyheads_process, served_by, start
 from support.corpora import built
 from support.faults import Fault
+from support.hosts import HOSTS
 from support.llm import LLM
 from support.papers import papers
 from support.requests import Request
@@ -158,7 +159,7 @@ def test_vectors_of_records_are_made_anew_without_asking_anybody(corpus: Path, l
     assert manyheads_command("corpus", "verify", corpus, cwd=corpus.parent).code == 0
 
 
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.slow
 def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm: LLM, host: str) -> None:
     extract(corpus)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.command import manyheads_command, outcome_of, result_of, served_by, start
+from support.hosts import HOSTS
 from support.llm import LLM
 from support.requests import Request
 from support.results import write
@@ -81,7 +82,7 @@ def test_a_config_ranks_as_well_and_events_are_told_as_json(home: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", HOSTS)
 def test_a_killed_ranking_goes_on_from_its_folder_alone(home: Path, host: str) -> None:
     """Five of six answers are kept at least, and none of these is asked for again."""
     order = [{"idea": number, "rationale": "So it is."} for number in (2, 3, 1)]

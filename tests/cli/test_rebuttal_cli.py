@@ -7,6 +7,7 @@ import pytest
 
 from manyheads.engine.journal import read_turns
 from support.command import manyheads_command, outcome_of, result_of, served_by, start
+from support.hosts import HOSTS
 from support.llm import LLM
 
 BIB = """\
@@ -38,7 +39,7 @@ def test_from_a_file_of_papers_with_the_offline_model(home: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", HOSTS)
 def test_a_killed_run_goes_on_from_its_folder_alone(home: Path, host: str) -> None:
     flags = ("--host", host, "--background", "papers.bib", "--set", "rebuttal.max_iters=4")
     with LLM(answers={"improved": True}, delay=0.1) as llm:

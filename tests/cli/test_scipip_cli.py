@@ -8,6 +8,7 @@ import pytest
 
 from manyheads.engine.journal import read_turns
 from support.command import manyheads_command, result_of, served_by, start
+from support.hosts import HOSTS
 from support.llm import LLM
 
 FEW = ("--set", "embedding=lexical", "--set", "scipip.ideas=5", "--set", "scipip.papers=4", "--quiet")
@@ -95,7 +96,7 @@ def test_a_mistake_is_said_in_one_message(tmp_path: Path, flags: tuple[str, ...]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", HOSTS)
 def test_a_killed_run_goes_on_from_its_folder_alone(tmp_path: Path, host: str) -> None:
     flags = ("--host", host, "--background", BACKGROUND, *FEW)
     with LLM(delay=0.1) as llm:

@@ -10,7 +10,7 @@ import typer
 from manyheads.cli.options import resumable
 from manyheads.literature import semantic_scholar
 from manyheads.retry import Pace
-from manyheads.suites.spec import read_cases
+from manyheads.suites.files import read_cases
 from support.command import Done, manyheads_command
 from support.openalex import OpenAlexServer, work
 from support.papers import paper, write_corpus

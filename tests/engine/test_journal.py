@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from manyheads.core import Host, Image, Message, Place, Reply, Speaker, ToolCall, Turn, Usage
-from manyheads.engine.journal import Journal, Recorded, read_turns
+from manyheads.engine.journal import Journal, read_turns
+from manyheads.engine.replay import Recorded
 from manyheads.errors import JournalError
 from manyheads.replies import REPLIES, Idea, Remark
 from support.hosts import FilledHost

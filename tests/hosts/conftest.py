@@ -1,4 +1,4 @@
-"""What tests of both hosts are given."""
+"""What tests of every host are given."""
 
 import pytest
 

@@ -187,8 +187,8 @@ async def test_a_loaded_client_is_closed_with_its_team(
     await loaded.close()
     await client.close()
     assert llm.requests[0].headers["authorization"] == "Bearer sk-environment"
-    assert loaded._model_client
-    assert vars(loaded._model_client)["_client"].is_closed()
+    assert loaded._runs.model
+    assert vars(loaded._runs.model)["_client"].is_closed()
 
 
 def test_a_config_is_exported_without_keys(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Message, Place
 from manyheads.core.events import Result
-from manyheads.engine.journal import ReplayModel
+from manyheads.engine.replay import ReplayModel
 from manyheads.engine.session import Session
 from manyheads.errors import JournalError, ModelError
 from manyheads.forms import form

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.measures.scores import as_lines
+from manyheads.suites.files import Suite
 from manyheads.suites.measuring import Row
 from manyheads.suites.page import answer, write_suite_page
 from manyheads.suites.report import (
@@ -22,7 +23,7 @@ from manyheads.suites.report import (
     troubles,
     with_error,
 )
-from manyheads.suites.spec import Suite, SuiteSpec
+from manyheads.suites.spec import SuiteSpec
 from support.records import read_lines
 from support.suites import SPEC
 

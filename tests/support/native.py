@@ -222,7 +222,7 @@ class Native:
 
 
 def quick_on(host: str) -> pytest.MarkDecorator:
-    """For a test of either host that waits, or whose rule hangs on neither: on one, and in the slow suite on the other."""
+    """For a test of any host that waits, or whose rule hangs on none: on one, and in the slow suite on the others."""
     names = [pytest.param(name, marks=[] if name == host else [pytest.mark.slow]) for name in HOSTS]
     return pytest.mark.parametrize("name", names)
 

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from manyheads.bank.extraction import Extraction
 from manyheads.bank.meta import damaged
 from manyheads.bank.store import Closing
-from manyheads.disk import Database, reading
 from manyheads.errors import CorpusError, describe
 from manyheads.papers import fold
+from manyheads.sqlite import Database, reading
 
 GRAPH = "graph.sqlite"
 """The graph's file in a corpus's folder."""

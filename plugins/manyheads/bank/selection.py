@@ -13,9 +13,9 @@ from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.bank.knowledge import STORED
 from manyheads.bank.meta import BuildOptions
 from manyheads.bank.store import Closing
-from manyheads.disk import Database
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper, Period
+from manyheads.sqlite import Database
 
 # Selected papers on disk, as they may not fit in memory.
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from manyheads.bank.store import Closing
-from manyheads.disk import Database, cache_folder
+from manyheads.disk import cache_folder
 from manyheads.errors import EmbeddingError
+from manyheads.sqlite import Database
 
 if TYPE_CHECKING:
     import numpy as np

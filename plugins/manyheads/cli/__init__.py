@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from manyheads import __version__, objects
-from manyheads.cli import corpus, evaluate, forms, inspect, measure, project, review, run, show
+from manyheads.cli import corpus, evaluate, forms, inspect, measure, project, review, run, serve, show
 from manyheads.cli.examples import EXAMPLES
 from manyheads.cli.options import with_groups
 from manyheads.cli.parsing import Command, Group, SystemCommand
@@ -82,6 +82,7 @@ app.command("review")(review.review)
 app.command("report")(run.report)
 app.command("show")(show.show)
 app.command("open")(show.open_report)
+app.command("serve")(serve.serve)
 app.command("list")(project.list_all)
 app.command("measure")(measure.measure)
 app.command("search")(inspect.search)

@@ -10,6 +10,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "init": ("manyheads init my-project",),
     "list": ("manyheads list", "manyheads list runs"),
     "show": ("manyheads show my-run", "manyheads show my-run --format bib -o references.bib"),
+    "serve": ("manyheads serve", "manyheads serve runs --port 9000 --no-open"),
     "open": ("manyheads open", "manyheads open my-run"),
     "resume": ("manyheads resume my-run", "manyheads resume my-run -s budget.calls=500"),
     "review": (

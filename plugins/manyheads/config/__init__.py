@@ -1,6 +1,6 @@
 """A run's config: the keys of every run. The text below each field is its documentation.
 
-The same YAML runs on either host. Each system defines its own section; `config.files` reads the files,
+The same YAML runs on every host. Each system defines its own section; `config.files` reads the files,
 `systems.loading.load` combines them; secrets come only from the environment.
 """
 

@@ -77,15 +77,15 @@ def host_entry(name: str) -> HostEntry:
     Raises:
         ConfigError: there is none of this name.
     """
-    known = name.replace("-", "_")
-    for each in (name, known):
+    spelling = name.replace("-", "_")
+    for each in (name, spelling):
         if entry := BUILT_IN.get(each) or hosts().get(each):
             return entry
     described = (f"{host.name}{' (not installed)' * (not host.installed)}" for host in hosts().values())
     raise ConfigError(
         f"unknown host {name!r}",
         tried=f"hosts: {', '.join(described)}",
-        hint=did_you_mean(known, hosts(), "pip install the package that brings it"),
+        hint=did_you_mean(spelling, hosts(), "pip install the package that brings it"),
     )
 
 

@@ -17,8 +17,9 @@ from typing import Literal, TypeAlias
 from uuid import uuid4
 
 from manyheads.core import Usage
-from manyheads.disk import FileLock, LockedError, connect
+from manyheads.disk import FileLock, LockedError
 from manyheads.errors import JournalError
+from manyheads.sqlite import connect
 
 TABLE = "jobs.sqlite"
 HEARTBEAT = 5.0

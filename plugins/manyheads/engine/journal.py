@@ -9,24 +9,20 @@ import hashlib
 import json
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
-from pathlib import Path, PurePath
+from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias
 
-from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
-from manyheads.disk import Database, reading
-from manyheads.engine.replying import asked_at
-from manyheads.errors import ChangedError, JournalError, ModelError, ReplyError
-from manyheads.forms import schema_of, shipped_forms
+from manyheads.core import NOTHING, Place, Usage
+from manyheads.errors import ChangedError, JournalError
 from manyheads.objects import printable
-from manyheads.replies import ReplyModel
 from manyheads.retry import in_short
+from manyheads.sqlite import Database, reading
 
-R = TypeVar("R", bound=ReplyModel)
 _Turn: TypeAlias = tuple[Place, str, dict[str, Any], dict[str, Any]]
 
 TABLE = """
@@ -38,6 +34,8 @@ GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TE
 """Turns without a valid reply; a resumed run asks them again, unless they are spare."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 Fact = Literal["course", "models", "lost", "versions"]
+DAMAGES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
+"""Errors when reading a record that was edited or damaged."""
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
 
 
@@ -113,9 +111,10 @@ class Journal:
                     for each, reply in self._db.rows("SELECT * FROM given_up")
                 ]
             self._given_up = {
-                _hash({name: each[name] for name in each if name != "task"}): reply for each, reply in rows
+                digest_of({name: each[name] for name in each if name != "task"}): reply
+                for each, reply in rows
             }
-        return self._given_up.get(_hash(request))
+        return self._given_up.get(digest_of(request))
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a finished turn without blocking other runs; written even if the caller is cancelled meanwhile.
@@ -180,7 +179,7 @@ class Journal:
             rows = self._db.rows(query)
             place = next((Place(*row[:5]) for row in rows if json.loads(row[5] or "null") in gone), None)
         if place:
-            before, now = _single_keys(before), _single_keys(models)
+            before, now = single_keys(before), single_keys(models)
             keys = [f"models.{key}" for key, value in before.items() if now.get(key) != value]
             raise self.changed(place, keys)
 
@@ -305,7 +304,7 @@ def _key(place: Place) -> tuple[str, int, str, str, int]:
     return (place.stage, place.turn, place.speaker, place.task, place.ordinal)
 
 
-def _single_keys(course: Mapping[str, Any]) -> dict[str, Any]:
+def single_keys(course: Mapping[str, Any]) -> dict[str, Any]:
     """A course, or models, by `NAME.team`, `inputs.topic`, `default.max_tokens`, …"""
     return {
         f"{key}.{inner}" if inner else key: each
@@ -314,239 +313,9 @@ def _single_keys(course: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _by_name(value: Any) -> Any:
-    """The same with files by their names: a project may be moved."""
-    match value:
-        case dict():
-            return {key: _by_name(each) for key, each in cast(dict[str, Any], value).items()}
-        case list() | tuple():
-            return [_by_name(each) for each in cast(Sequence[Any], value)]
-        case str() if value.startswith(("/", "./", "../")) and "\n" not in value:
-            return PurePath(value).name
-        case _:
-            return value
-
-
-def _hash(request: Mapping[str, Any]) -> str:
+def digest_of(request: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
 
 def _dump(value: Mapping[str, Any]) -> str:
     return printable(json.dumps(value, ensure_ascii=False))
-
-
-DAMAGES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
-"""Errors when reading a record that was edited or damaged."""
-
-
-class Recorded:
-    """A host whose finished turns are recorded in a journal and answered from it.
-
-    Args:
-        host: the host for turns that are not recorded.
-        journal: the run's journal.
-        model_of: settings of a model alias that change its answers; part of the request's hash.
-        course: the config keys that determine the turns, besides the requests themselves.
-        accept_changes: continue from a changed turn instead of stopping there.
-        on_replayed: receives the usage of each recorded reply, including replaced ones.
-        on_live: called once, before the first new turn.
-        on_ended: called after each turn, successful or not.
-    """
-
-    def __init__(
-        self,
-        host: Host,
-        journal: Journal,
-        model_of: Callable[[str], dict[str, Any]],
-        *,
-        course: dict[str, Any] | None = None,
-        accept_changes: bool = False,
-        on_replayed: Callable[[Usage], None] = lambda usage: None,
-        on_live: Callable[[], None] = lambda: None,
-        on_ended: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._host, self._journal, self._model_of = host, journal, model_of
-        self._course, self._accept_changes = course or {}, accept_changes
-        self._on_replayed, self._on_live, self._on_ended = on_replayed, on_live, on_ended
-        self._live = False
-        self.useful = NOTHING
-        """Usage of all replies so far, new and recorded."""
-
-    async def gate(self) -> None:
-        await self._host.gate()
-
-    async def ask(self, turn: Turn[R]) -> Reply[R]:
-        """See `Host.ask`.
-
-        Raises:
-            ChangedError: the record at this place is of another request, or ends where the config changes the course,
-                and changes are not accepted.
-        """
-        try:
-            request = request_of(turn, self._model_of(turn.speaker.model))
-            digest = _hash(request)
-            recorded = self._journal.get(turn.place)
-            if recorded and recorded[0] == digest and (reply := self._read(turn, recorded[1])):
-                self._on_replayed(reply.usage)
-                self.useful += reply.usage
-                return reply
-            if recorded and not (self._accept_changes or turn.nested):
-                raise self._journal.changed(turn.place, self._turned())
-            if turn.spare and not self._accept_changes and (given_up := self._journal.given_up(request)):
-                raise ReplyError(
-                    f"{turn.place}: no valid reply; the run continued without it",
-                    raw=str(given_up.get("text")),
-                    hint="ask it again: manyheads resume RUN --accept-changes",
-                )
-            self._go_live(turn.place)
-            asked = {**request, "task": turn.task or f"{turn.speaker.role}.{turn.place.task}"}
-            try:
-                reply = await self._host.ask(turn)
-            except ReplyError as error:
-                self._journal.give_up(asked, {"text": error.raw, "unusable": error.unusable})
-                raise
-            # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
-            self.useful += reply.usage
-            try:
-                await self._journal.keep(turn.place, digest, asked, _save(reply))
-            except JournalError:
-                self.useful -= reply.usage
-                raise
-            if recorded:
-                with suppress(*DAMAGES):
-                    self._on_replayed(Usage.model_validate(json.loads(recorded[1])["usage"]))
-            return reply
-        finally:
-            self._on_ended()
-
-    def _read(self, turn: Turn[R], recorded: Any) -> Reply[R] | None:
-        """A recorded reply; None if it is damaged and must be asked again."""
-        try:
-            return _load(json.loads(recorded), turn.reply_type)
-        except DAMAGES as error:
-            if self._accept_changes:
-                return None
-            raise self._journal.damaged(turn.place) from error
-
-    def _go_live(self, place: Place) -> None:
-        if self._live:
-            return
-        if (keys := self._turned()) and not self._accept_changes:
-            raise self._journal.changed(place, keys)
-        self._journal.state("course", self._course)
-        self._on_live()
-        self._live = True
-
-    def _turned(self) -> list[str]:
-        """The config keys of the course that differ from the recorded ones."""
-        before = _single_keys(_by_name(self._journal.fact("course")))
-        now = _single_keys(_by_name(self._course))
-        return [key for key, value in now.items() if before and before.get(key) != value]
-
-
-def request_of(turn: Turn[Any], model: dict[str, Any]) -> dict[str, Any]:
-    """Everything in a turn that its answer depends on, as JSON data."""
-    thread = [
-        {
-            "sender": message.sender,
-            "text": message.text,
-            "images": [hashlib.sha256(image.data).hexdigest() for image in message.images],
-        }
-        for message in turn.thread
-    ]
-    return {
-        "system": turn.speaker.system,
-        "thread": thread,
-        "schema": schema_of(turn.reply_type),
-        "form": (turn.forms or shipped_forms()).form(turn.reply_type),
-        "tools": sorted(tool.name for tool in turn.tools),
-        "recall": turn.recall,
-        "model": model,
-    }
-
-
-def _save(reply: Reply[Any]) -> dict[str, Any]:
-    return {
-        "text": reply.text,
-        "value": reply.value.model_dump(mode="json"),
-        "model": reply.model,
-        "usage": reply.usage.model_dump(),
-        "tool_calls": [call.model_dump(mode="json") for call in reply.tool_calls],
-        "attempts": reply.attempts,
-        "seconds": reply.seconds,
-        "warnings": list(reply.warnings),
-        "unusable": list(reply.unusable),
-    }
-
-
-def _load(data: dict[str, Any], reply_type: type[R]) -> Reply[R]:
-    """The reply of a record; raises one of `DAMAGES` if it is damaged."""
-    text, model, attempts, seconds = data["text"], data["model"], data["attempts"], data["seconds"]
-    plain = isinstance(text, str) and isinstance(model, str) and isinstance(attempts, int)
-    if not plain or not isinstance(seconds, int | float):
-        raise TypeError("no reply")
-    return Reply(
-        text,
-        reply_type.model_validate(data["value"]),
-        model,
-        Usage.model_validate(data["usage"]),
-        tuple(map(ToolCall.model_validate, data["tool_calls"])),
-        attempts,
-        seconds,
-        tuple(map(str, data["warnings"])),
-        tuple(map(str, data.get("unusable", ()))),
-    )
-
-
-class ReplayModel:
-    """A model that answers each question with the recorded reply of an earlier run.
-
-    A question with several recorded replies gets the one of the same place in the run, or else the replies in order.
-
-    Args:
-        turns: place, recorded request and its reply.
-    """
-
-    def __init__(self, turns: Sequence[tuple[Place, dict[str, Any], dict[str, Any]]]) -> None:
-        # Concurrent turns ended in any order.
-        self._waiting = {
-            place: (_asked(request["system"], (each["text"] for each in request["thread"])), reply)
-            for place, request, reply in sorted(turns, key=lambda turn: (turn[0].turn, turn[0].ordinal))
-        }
-
-    @classmethod
-    def from_run(cls, folder: str) -> "ReplayModel":
-        """The model that answers from `folder/journal.sqlite`.
-
-        Raises:
-            JournalError: there is no journal.
-        """
-        path = Path(folder) / "journal.sqlite" if Path(folder).is_dir() else Path(folder)
-        return cls(read_turns(path))
-
-    async def complete(self, system: str, thread: Sequence[Message], answered: int = 0) -> Raw:
-        """See `LocalModel.complete`; recorded tool calls are repeated before the answer.
-
-        Raises:
-            ModelError: the journal has no reply to this question.
-        """
-        asked = _asked(system, (message.text for message in thread))
-        here = asked_at.get()
-        for place in (here, *self._waiting) if here in self._waiting else self._waiting:
-            recorded, reply = self._waiting[place]
-            # The passage of a retrieval hook, and the reply's form, come after the text.
-            if len(asked) == len(recorded) and all(map(str.startswith, asked, recorded)):
-                break
-        else:
-            raise ModelError(
-                "replay: the journal has no reply to this question", tried=" ".join(asked[1:])[:200]
-            )
-        calls = tuple(map(ToolCall.model_validate, reply["tool_calls"]))
-        if answered < len(calls):
-            return Raw("", reply["model"], tool_calls=calls)
-        del self._waiting[place]
-        return Raw(reply["text"], reply["model"], Usage.model_validate(reply["usage"]))
-
-
-def _asked(system: str, thread: Iterable[str]) -> tuple[str, ...]:
-    return (system.strip(), *(text.strip() for text in thread))

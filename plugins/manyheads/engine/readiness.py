@@ -14,7 +14,7 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.hosts import host_entry
 from manyheads.core import money
 from manyheads.discussion.team import need_members
-from manyheads.engine.journal import ReplayModel
+from manyheads.engine.replay import ReplayModel
 from manyheads.engine.system import system_of
 from manyheads.errors import ConfigError, ModelError, UserError, closest, need_extra
 from manyheads.literature.library import Library

@@ -32,7 +32,7 @@ from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
-from manyheads.engine.journal import Journal, Recorded
+from manyheads.engine.journal import Journal
 from manyheads.engine.readiness import (
     models_asked,
     need_extras,
@@ -42,6 +42,7 @@ from manyheads.engine.readiness import (
     roles_of,
     switched_off,
 )
+from manyheads.engine.replay import Recorded
 from manyheads.engine.system import System, system_of
 from manyheads.engine.tracing import Trace, Traced
 from manyheads.engine.versions import Starts
@@ -56,6 +57,7 @@ from manyheads.papers import Literature, NoLiterature
 from manyheads.prompts import Prompts
 from manyheads.replies import Seeks
 from manyheads.report.index import list_run
+from manyheads.roles import Roles
 from manyheads.tools import INVITE
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder", "offhand"]
@@ -150,16 +152,8 @@ class Session:
             raise
 
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
-        self.config, notes = prepare(self.config), list[str]()
-        if not (self.folder / JOURNAL).exists():
-            # Saved in the folder's config: a resumed run asks in the same way, whatever is known by then.
-            models = {alias: self.settle(model) for alias, model in self.config.models.items()}
-            embedding = await asyncio.to_thread(_embedding, self.config)
-            notes += [NO_MODEL] * (embedding != self.config.embedding)
-            self.config = self.config.model_copy(update={"models": models, "embedding": embedding})
-        config, system = self.config, self.system
-        identities = {alias: model.identity() for alias, model in config.models.items()}
-        roles = roles_of(config)
+        notes = await self._prepare()
+        roles = roles_of(self.config)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, list_run, self.folder)
             ledgers, unbegun = list[Ledger](), not (self.folder.exists() and any(self.folder.iterdir()))
@@ -174,42 +168,13 @@ class Session:
                     shutil.rmtree(self.folder, ignore_errors=True)
 
             stack.push(leave_nothing)
-            # The journal is checked first: a replay needs a framework, a corpus and its embeddings. The lock on the journal is
-            # the lock on the folder.
-            journal = self._journal(stack, identities) if (self.folder / JOURNAL).exists() else None
-            discussion = system.team(config)
-            literature: Literature = NoLiterature()
-            recall = AuthorRecall(
-                literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
-            )
-            host = make_host(_models(config), recall, config.attempts)
-            stack.push_async_callback(host.close)
-            # The folder names the host that is asked, whoever brought it: a resumed run asks it again.
-            if (name := getattr(host, "framework", config.host)) != config.host:
-                self.config = config = config.model_copy(update={"host": name})
-            reading = asyncio.ensure_future(asyncio.to_thread(system.read, config))
-            if journal is None:  # importing the SDKs takes as long as reading a paper
-                with suppress(UserError):  # errors are reported below
-                    host.open(*models_asked(config, roles))
-            material = await reading
-            if system.corpus(config):
-                literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
-                need_team(config, literature)
-                recall.literature = literature
-            if journal is None:  # make no folder if the first question cannot be asked
-                need_keys(config, roles)
-                if system.searches(config, roles):
-                    _library(config, literature, lambda entry: None, None).open()
-                journal = self._journal(stack, identities)
-            starts = Starts(journal, config.host)
-            folder = RunFolder(self.folder, config, system.write_report, starts.made_by)
-            # In a thread: a report may have pictures of pages, and other runs continue meanwhile.
-            stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
+            parts = await self._open(stack, make_host, roles)
+            config, system, literature = self.config, self.system, parts.literature
+            folder, starts, recall = parts.folder, parts.starts, parts.recall
             ledger = Ledger(config.budget)
             ledgers.append(ledger)
             trace = Trace(config, str(self.folder))
-            traced = Traced(host, config.models, trace, config.system)
-            guarded = self._guarded(traced, journal, identities, folder, ledger, starts)
+            host = self._guarded(Traced(parts.host, config.models, trace, config.system), parts, ledger)
             searches = SearchLedger(self.folder / LEDGER)
 
             async def work(tell: Emit) -> Mapping[str, Any]:
@@ -226,8 +191,8 @@ class Session:
                         config, literature, library, lambda line: run.warn("references", line)
                     )
                     run = Run(
-                        config, guarded, roles, shown, emit, system.result(), recall.insiders,
-                        library=library, material=material, folder=self.folder,
+                        config, host, roles, shown, emit, system.result(), recall.insiders,
+                        library=library, material=parts.material, folder=self.folder,
                     )  # fmt: skip
                     for line in (*starts.warnings(), *notes, *switched_off(config, roles)):
                         run.warn("", line)
@@ -241,7 +206,59 @@ class Session:
                 folder.note(event)
                 yield event
 
-    def _journal(self, stack: AsyncExitStack, identities: Mapping[str, dict[str, Any]]) -> Journal:
+    async def _prepare(self) -> list[str]:
+        """Complete the config of this start; what to warn of."""
+        self.config, notes = prepare(self.config), list[str]()
+        if not (self.folder / JOURNAL).exists():
+            # Saved in the folder's config: a resumed run asks in the same way, whatever is known by then.
+            models = {alias: self.settle(model) for alias, model in self.config.models.items()}
+            embedding = await asyncio.to_thread(_embedding, self.config)
+            notes += [NO_MODEL] * (embedding != self.config.embedding)
+            self.config = self.config.model_copy(update={"models": models, "embedding": embedding})
+        return notes
+
+    async def _open(self, stack: AsyncExitStack, make_host: HostFactory, roles: Roles) -> "_Parts":
+        """Open journal, host, corpus and folder, in the order in which problems are reported."""
+        config, system = self.config, self.system
+        # The journal is checked first: a replay needs a framework, a corpus and its embeddings. The lock on the journal is
+        # the lock on the folder.
+        journal = self._journal(stack) if (self.folder / JOURNAL).exists() else None
+        discussion = system.team(config)
+        literature: Literature = NoLiterature()
+        recall = AuthorRecall(
+            literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
+        )
+        host = make_host(_models(config), recall, config.attempts)
+        stack.push_async_callback(host.close)
+        # The folder names the host that is asked, whoever brought it: a resumed run asks it again.
+        if (name := getattr(host, "framework", config.host)) != config.host:
+            self.config = config = config.model_copy(update={"host": name})
+        reading = asyncio.ensure_future(asyncio.to_thread(system.read, config))
+        if journal is None:  # importing the SDKs takes as long as reading a paper
+            with suppress(UserError):  # errors are reported below
+                host.open(*models_asked(config, roles))
+        material = await reading
+        if system.corpus(config):
+            literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
+            need_team(config, literature)
+            recall.literature = literature
+        if journal is None:  # make no folder if the first question cannot be asked
+            need_keys(config, roles)
+            if system.searches(config, roles):
+                _library(config, literature, lambda entry: None, None).open()
+            journal = self._journal(stack)
+        starts = Starts(journal, config.host)
+        folder = RunFolder(self.folder, config, system.write_report, starts.made_by)
+        # In a thread: a report may have pictures of pages, and other runs continue meanwhile.
+        stack.push_async_exit(partial(asyncio.to_thread, folder.__exit__))
+        return _Parts(journal, host, literature, recall, material, starts, folder)
+
+    @property
+    def _identities(self) -> dict[str, dict[str, Any]]:
+        """The settings of each model that change its answers."""
+        return {alias: model.identity() for alias, model in self.config.models.items()}
+
+    def _journal(self, stack: AsyncExitStack) -> Journal:
         """The run's journal, locked for this process.
 
         Raises:
@@ -254,7 +271,7 @@ class Session:
         stack.callback(journal.close)
         if self.accept_changes:
             return journal
-        journal.need_same_models(identities)
+        journal.need_same_models(self._identities)
         recorded, told = journal.turns, replies_told(self.folder)
         if recorded < told:
             raise JournalError(
@@ -263,22 +280,15 @@ class Session:
             )
         return journal
 
-    def _guarded(
-        self,
-        host: Host,
-        journal: Journal,
-        identities: Mapping[str, dict[str, Any]],
-        folder: RunFolder,
-        ledger: Ledger,
-        starts: Starts,
-    ) -> Recorded:
+    def _guarded(self, host: Host, parts: "_Parts", ledger: Ledger) -> Recorded:
         """The host behind the budget, behind the journal: recorded turns count but are not asked again."""
+        journal, identities = parts.journal, self._identities
         ledger.pay(journal.lost)
 
         def go_live() -> None:
             journal.state("models", identities)
-            starts.keep()
-            folder.go_live()
+            parts.starts.keep()
+            parts.folder.go_live()
 
         def keep_lost() -> None:
             journal.lose(_lost(ledger.spent, recorded.useful))
@@ -294,6 +304,19 @@ class Session:
             on_ended=keep_lost,
         )
         return recorded
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a run holds open."""
+
+    journal: Journal
+    host: ManagedHost
+    literature: Literature
+    recall: AuthorRecall
+    material: Any
+    starts: Starts
+    folder: RunFolder
 
 
 def _embedding(config: RunConfig) -> str:

@@ -19,8 +19,8 @@ from manyheads.engine.session import RESUME
 from manyheads.engine.tracing import Traced
 from manyheads.errors import BudgetError, ConfigError, ReplyError, UserError, describe, did_you_mean
 from manyheads.hosts import default_host, host_module, host_of
-from manyheads.hosts.bridge import cast_role, model_of
-from manyheads.hosts.clients import Ledger
+from manyheads.hosts.clients import Ledger, model_of
+from manyheads.hosts.roles import cast_role
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.offline import LABEL, OFFLINE

@@ -17,8 +17,9 @@ from typing import Any, Self, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from manyheads.bank.store import Closing
-from manyheads.disk import Database, cache_folder
+from manyheads.disk import cache_folder
 from manyheads.errors import CacheError
+from manyheads.sqlite import Database
 
 CACHE = "literature.sqlite"
 """Name of the services' cache in the user's cache folder."""

@@ -13,7 +13,7 @@ from textwrap import fill
 from typing import Any, Literal
 
 from manyheads.errors import JournalError, RatingError, UserError
-from manyheads.measures.ratings import Comparison
+from manyheads.measures.agreement import Comparison
 from manyheads.texts import count
 
 Kind = Literal["heatmap", "lines", "bars"]

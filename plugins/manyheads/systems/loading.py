@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from pydantic import ValidationError
 
@@ -61,23 +61,36 @@ def _layers(names: Sequence[str], sets: Iterable[str], resources: Resources) -> 
     yield from layers([], sets, resources)
 
 
+AnyConfig: TypeAlias = RunConfig | Mapping[str, Any] | str | Path | None
+"""A config, its data, its file, or the name of a shipped one; a system's own when None."""
+
+
 def load_for(
+    what: str,
     system: str,
-    config: RunConfig | Mapping[str, Any] | str | Path | None,
+    config: AnyConfig,
     sets: Iterable[str] = (),
     changes: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """The config of a system from code: loaded, as data, by file or name, or the system's own for None.
+    """The config of a system from code.
 
     Args:
-        system: used if the config names none.
+        what: what takes the config, for messages: `VirSciTeam runs virsci`.
         sets: `a.b=c` settings.
         changes: further keys, applied last: `{"team": {"size": 3}}`.
 
     Raises:
-        ConfigError: as `load`, or the config has another type.
+        ConfigError: as `load`, or the config is of another system or of another type.
     """
-    sets = tuple(sets)
+    read = _load_for(system, config, tuple(sets), changes)
+    if read.system != system:
+        raise ConfigError(f"{what}, the config is of system {read.system!r}")
+    return read
+
+
+def _load_for(
+    system: str, config: AnyConfig, sets: Sequence[str], changes: Mapping[str, Any] | None
+) -> RunConfig:
     match config:
         case RunConfig():
             if not sets and not changes:

@@ -21,8 +21,8 @@ from manyheads.core import Tool, safe_name
 from manyheads.errors import ConfigError
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel
 from manyheads.hosts.agent_framework.host import CoreTool
-from manyheads.hosts.bridge import cast_role
 from manyheads.hosts.clients import Ledger
+from manyheads.hosts.roles import cast_role
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.requests import ROOM

@@ -100,7 +100,7 @@ class NativeModel(ServedModel[Client]):
         return ready.served.client
 
     @staticmethod
-    def said(message: NativeMessage) -> Message | None:
+    def as_message(message: NativeMessage) -> Message | None:
         first = message.contents[0] if message.contents else None
         calls = any(each.type in ("function_call", "function_result") for each in message.contents)
         if calls or message.role not in ("user", "assistant") or not first or first.type != "text":
@@ -108,7 +108,7 @@ class NativeModel(ServedModel[Client]):
         return Message(first.text or "", "assistant" if message.role == "assistant" else "user")
 
     @staticmethod
-    def saying(message: NativeMessage, text: str) -> NativeMessage:
+    def with_text(message: NativeMessage, text: str) -> NativeMessage:
         return NativeMessage(message.role, [Content.from_text(text), *message.contents[1:]])
 
     @staticmethod

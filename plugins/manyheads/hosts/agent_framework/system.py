@@ -1,10 +1,8 @@
 """Each system as an agent of Agent Framework, for workflows: one run of the system is one run of the agent."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import cache
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any
 from uuid import uuid4
 
 from agent_framework import (
@@ -17,30 +15,16 @@ from agent_framework import (
 )
 from agent_framework._types import normalize_messages
 
-from manyheads.config import ModelConfig
 from manyheads.core import Usage, safe_name
 from manyheads.core.events import AnyEvent, Result, Said
 from manyheads.errors import ConfigError
 from manyheads.hosts.agent_framework.client import Client
 from manyheads.hosts.agent_framework.host import AgentFrameworkHost
-from manyheads.hosts.bridge import (
-    AnyConfig,
-    Given,
-    Runs,
-    RunState,
-    about,
-    native_class,
-    next_event,
-    one_model,
-    outcome,
-    sentence,
-    system_called,
-)
-
-Emit = Literal["all", "final"]
+from manyheads.hosts.events import about, outcome, sentence
+from manyheads.hosts.teams import SyncTeam, TeamMessage, native_class, native_classes, next_event
 
 
-class SystemAgent(BaseAgent):
+class SystemAgent(SyncTeam[Client], BaseAgent):
     """A system of manyheads as an agent of Agent Framework; `agent_of` makes the subclass of a system.
 
     It works wherever the framework takes an agent: `WorkflowBuilder`, sequential and group-chat workflows, `as_tool`.
@@ -65,27 +49,11 @@ class SystemAgent(BaseAgent):
         ConfigError: the config is not valid or of another system, or the model is not one.
     """
 
-    system: ClassVar[str]
-    about: ClassVar[str]
+    ending, serves = "Agent", AgentFrameworkHost
+    _running = False
 
-    def __init__(
-        self,
-        config: AnyConfig = None,
-        *sets: str,
-        model: Client | ModelConfig | str | None = None,
-        model_client: Client | ModelConfig | str | None = None,
-        out: str | Path = "runs",
-        emit: Emit = "all",
-        name: str | None = None,
-        listens_to: str | None = None,
-        **changes: Any,
-    ) -> None:
-        chosen = one_model(type(self).__name__, model, model_client)
-        self._runs = Runs(
-            self, config, sets, changes, AgentFrameworkHost, chosen, out, RunState(), listens_to
-        )
-        self.config, self._emit, self._running = self._runs.config, emit, False
-        super().__init__(name=safe_name(name or type(self).__name__), description=self.about)
+    def _join(self, name: str) -> None:
+        BaseAgent.__init__(self, name=name, description=self.about)
 
     def run(
         self,
@@ -117,7 +85,9 @@ class SystemAgent(BaseAgent):
             raise ConfigError(f"{self.name} is running", hint="make another agent for another run")
         if session and (state := session.state.get(self._key)):
             self.load_state(state)
-        given = [Given(each.author_name or each.role, each.text) for each in normalize_messages(messages)]
+        given = [
+            TeamMessage(each.author_name or each.role, each.text) for each in normalize_messages(messages)
+        ]
         run, self._running = self._runs.begin(given), True
         try:
             async with aclosing(run) as events:
@@ -140,9 +110,9 @@ class SystemAgent(BaseAgent):
         """
         last = isinstance(event, Result)
         text = outcome(event) if last else sentence(event)
-        if not text or (self._emit == "final" and not last):
+        if self._emit == "final" and not last:
             return None
-        contents, usage, metadata = [Content.from_text(text)], None, about(event)
+        contents, usage, metadata = [Content.from_text(text)] if text else [], None, about(event)
         if isinstance(event, Said):
             usage = event.usage
         elif last and self._emit == "final":
@@ -157,6 +127,8 @@ class SystemAgent(BaseAgent):
                     }
                 )
             )
+        if not contents:
+            return None
         speaker = metadata["speaker"]
         return AgentResponseUpdate(
             contents=contents,
@@ -166,42 +138,14 @@ class SystemAgent(BaseAgent):
             additional_properties=dict(metadata),
         )
 
-    @property
-    def folder(self) -> Path | None:
-        """Folder of the last run."""
-        return self._runs.folder
 
-    def pause(self) -> None:
-        """Finish running turns and begin no others until `resume`."""
-        self._runs.pause()
-
-    def resume(self) -> None:
-        """Continue after `pause`."""
-        self._runs.resume()
-
-    def save_state(self) -> dict[str, Any]:
-        """What a new agent needs to resume this one's run, as JSON data."""
-        return self._runs.state.model_dump(mode="json")
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Load another agent's run; the next run resumes it if it is unfinished.
-
-        Raises:
-            ConfigError: it is not a state of this system's agent, or of another version.
-            JournalError: the folder of the unfinished run is missing, or holds another system's run.
-        """
-        self._runs.load(state)
-
-
-@cache
 def agent_of(system: str) -> type[SystemAgent]:
     """The agent class of a system: `VirSciAgent` of `virsci`.
 
     Raises:
         ConfigError: there is no such system.
     """
-    return native_class(SystemAgent, system, "Agent")
+    return native_class(SystemAgent, system)
 
 
-def __getattr__(name: str) -> type[SystemAgent]:
-    return agent_of(system_called(name, "Agent"))
+__getattr__ = native_classes(SystemAgent)

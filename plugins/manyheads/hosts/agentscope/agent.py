@@ -18,8 +18,8 @@ from manyheads.config import ModelConfig
 from manyheads.core import Tool, safe_name
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT, OwnWords, Whole, function_tool
-from manyheads.hosts.bridge import cast_role
 from manyheads.hosts.clients import Ledger
+from manyheads.hosts.roles import cast_role
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.papers import Literature, Scientist

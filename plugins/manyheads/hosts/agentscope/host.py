@@ -20,14 +20,14 @@ from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
-from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn, Usage
+from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
-from manyheads.hosts.bridge import AnyConfig
-from manyheads.hosts.bridge import service_tool as tool_of_service
-from manyheads.hosts.clients import ClientHost, Ledger
+from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
+from manyheads.hosts.services import service_tool as tool_of_service
 from manyheads.models.requests import refuse_unfit, refuse_unseen
+from manyheads.systems.loading import AnyConfig
 
 REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
 NO_CLOCK = InjectionConfig(inject_runtime_state=False)
@@ -277,9 +277,11 @@ class AgentHost(StructuredHost):
         if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
             raise asyncio.CancelledError
         usage, calls = ledger.usage - before, calls_in(agent.state.context, agent.state.reply_id)
-        if not self._model and (spent := reply.usage):
-            usage = Usage(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, calls=1)
-        return Raw(reply.get_text_content() or "", ledger.model, usage, calls, ledger.truncated)
+        answer = reply.get_text_content() or ""
+        if not self._model:
+            read, written = (reply.usage.input_tokens, reply.usage.output_tokens) if reply.usage else (0, 0)
+            usage = usage_of_agent(self.config, read, written, 1, thread[-1:], answer)
+        return Raw(answer, ledger.model, usage, calls, ledger.truncated)
 
 
 make_host = AgentScopeHost
@@ -290,7 +292,7 @@ def service_tool(
 ) -> FunctionTool:
     """Part of a system as a tool of AgentScope, for any agent: `service_tool("critique_figure", model)`.
 
-    See `manyheads.hosts.bridge.service_tool` for the tool's arguments. A model that you pass stays open.
+    See `manyheads.hosts.services.service_tool` for the tool's arguments. A model that you pass stays open.
     """
     return function_tool(tool_of_service(name, AgentScopeHost, model, config), Ledger())
 

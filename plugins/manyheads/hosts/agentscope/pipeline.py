@@ -5,9 +5,8 @@ import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from uuid import uuid4
 
 from agentscope.agent import Agent
@@ -37,20 +36,19 @@ from manyheads.core.events import AnyEvent, Result, Said, Stage
 from manyheads.errors import ConfigError, ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost
-from manyheads.hosts.bridge import (
-    AnyConfig,
-    Given,
+from manyheads.hosts.clients import Ledger
+from manyheads.hosts.events import about, sentence
+from manyheads.hosts.teams import (
     Runs,
     RunState,
-    about,
+    SyncTeam,
+    TeamMessage,
     native_class,
+    native_classes,
     next_event,
-    one_model,
-    sentence,
-    system_called,
 )
-from manyheads.hosts.clients import Ledger
 from manyheads.models.offline import LABEL
+from manyheads.systems.loading import AnyConfig
 from manyheads.systems.results import ABSTRACT, details, essence, in_full, typed
 
 PARTS = {"leader": " (leader)", "guest": " (invited)", "candidate": " (candidate)", "member": ""}
@@ -125,9 +123,9 @@ def closing(data: Mapping[str, Any]) -> Iterator[str]:
     if run.offline:
         yield LABEL
     yield from details(run)
-    told = essence(run)
-    yield from (f"{name}: {text}" for name, text in told if name != ABSTRACT)
-    yield from (f"{name}\n\n{text}" for name, text in told if name == ABSTRACT)
+    parts = essence(run)
+    yield from (f"{name}: {text}" for name, text in parts if name != ABSTRACT)
+    yield from (f"{name}\n\n{text}" for name, text in parts if name == ABSTRACT)
 
 
 class PipelineState(RunState):
@@ -142,7 +140,7 @@ KEPT = "manyheads"
 """The key of the run's state in AgentScope's state."""
 
 
-class SystemPipeline(Agent):
+class SystemPipeline(SyncTeam[ChatModelBase], Agent):
     """Base of the pipelines, which are AgentScope agents; `pipeline_of` makes the subclass of a system.
 
     A message is the fixed topic of a run, or the text to review, never a file name. Of several messages, of any speaker,
@@ -174,9 +172,7 @@ class SystemPipeline(Agent):
         JournalError: the folder of the unfinished run is missing.
     """
 
-    system: ClassVar[str]
-    about: ClassVar[str]
-    """The description of the pipeline for others."""
+    ending, serves = "Pipeline", AgentScopeHost
 
     def __init__(
         self,
@@ -193,15 +189,13 @@ class SystemPipeline(Agent):
     ) -> None:
         for word in OF_AGENTS & changes.keys():
             del changes[word]
-        chosen, state = one_model(type(self).__name__, model, model_client), state or AgentState()
-        remembered = PipelineState(session_id=state.session_id)
+        models, state = (model, model_client), state or AgentState()
+        last = PipelineState(session_id=state.session_id)
         settings = {"middlewares": tuple(middlewares or ())}
-        self._runs = Runs(
-            self, config, sets, changes, AgentScopeHost, chosen, out, remembered, listens_to, settings
-        )
-        self.config = self._runs.config
+        self._runs = Runs(self, config, sets, changes, models, out, last, listens_to, settings)
         none: Any = None  # it has no model of its own to answer with
-        super().__init__(
+        Agent.__init__(
+            self,
             self.config.name or self.system,
             self.about if system_prompt is None else system_prompt,
             none if self._runs.model is None else self._runs.model,
@@ -212,11 +206,6 @@ class SystemPipeline(Agent):
             self.load_state({**kept, "session_id": state.session_id})
         self._running = self._interrupted = False
         self._step: asyncio.Future[Any] | None = None
-
-    @property
-    def folder(self) -> Path | None:
-        """Folder of the last run."""
-        return self._runs.folder
 
     async def observe(self, msgs: Msg | list[Msg] | None = None) -> None:
         """Keep messages for the next reply."""
@@ -267,7 +256,7 @@ class SystemPipeline(Agent):
         self._running, self._interrupted = True, False
         result: Mapping[str, Any] = {}
 
-        def told(part: AgentEvent) -> AgentEvent:
+        def enter(part: AgentEvent) -> AgentEvent:
             whole.append_event(part)
             return part
 
@@ -276,19 +265,19 @@ class SystemPipeline(Agent):
             async with aclosing(run) as events:
                 while event := await next_event(events, self._link):
                     for part in story.tell(event):
-                        yield told(part)
+                        yield enter(part)
                     result = event.data if isinstance(event, Result) else result
             if structured_schema:
                 whole.structured_output, spent = await self._filled(structured_schema, result)
                 if spent:
-                    yield told(
+                    yield enter(
                         story.count(Usage(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens))
                     )
-            yield told(story.end(ReplyFinishedReason.COMPLETED))
+            yield enter(story.end(ReplyFinishedReason.COMPLETED))
             if yield_final_msg:
                 yield whole
         except asyncio.CancelledError:
-            yield told(story.end(ReplyFinishedReason.INTERRUPTED))
+            yield enter(story.end(ReplyFinishedReason.INTERRUPTED))
             consumer = asyncio.current_task()
             if consumer and consumer.cancelling():  # the consumer is cancelled too
                 raise
@@ -296,8 +285,8 @@ class SystemPipeline(Agent):
                 yield whole
         except UserError as problem:
             for part in story.say(str(problem)):
-                yield told(part)
-            yield told(story.end(ReplyFinishedReason.ERROR, problem.message))
+                yield enter(part)
+            yield enter(story.end(ReplyFinishedReason.ERROR, problem.message))
             raise
         finally:
             self._running, self._step = False, None
@@ -333,46 +322,32 @@ class SystemPipeline(Agent):
         if self._interrupted:
             step.cancel()
 
-    def pause(self) -> None:
-        """Finish running turns and begin no others until `resume`."""
-        self._runs.pause()
-
-    def resume(self) -> None:
-        """Continue after `pause`."""
-        self._runs.resume()
-
-    def save_state(self) -> dict[str, Any]:
-        """What a new pipeline needs to resume this one's run, as JSON data."""
-        return self._runs.state.model_dump(mode="json")
-
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Load another pipeline's run; the next reply resumes it if it is unfinished.
 
         Raises:
-            ConfigError: it is not a state of this system's pipeline, or of another version.
+            ConfigError: it is not a state of this system, or of another version.
             JournalError: the folder of the unfinished run is missing, or holds another system's run.
         """
-        self._runs.load(state)
+        super().load_state(state)
         self.state.session_id = self._runs.state.session_id
         self.state.middle_context[KEPT] = self.save_state()
 
 
-def _given(messages: Sequence[Msg]) -> list[Given]:
+def _given(messages: Sequence[Msg]) -> list[TeamMessage]:
     """The texts of messages of any speaker, without AgentScope's reminders, unless there is nothing else."""
-    given = [Given(each.name, each.get_text_content() or "") for each in messages]
-    bare = [Given(name, REMINDER.sub("", text).strip()) for name, text in given]
+    given = [TeamMessage(each.name, each.get_text_content() or "") for each in messages]
+    bare = [TeamMessage(name, REMINDER.sub("", text).strip()) for name, text in given]
     return bare if any(text for _, text in bare) else given
 
 
-@cache
 def pipeline_of(system: str) -> type[SystemPipeline]:
     """The pipeline class of a system: `VirSciPipeline` of `virsci`.
 
     Raises:
         ConfigError: there is no such system.
     """
-    return native_class(SystemPipeline, system, "Pipeline")
+    return native_class(SystemPipeline, system)
 
 
-def __getattr__(name: str) -> type[SystemPipeline]:
-    return pipeline_of(system_called(name, "Pipeline"))
+__getattr__ = native_classes(SystemPipeline)

@@ -3,39 +3,34 @@
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from functools import cache
-from pathlib import Path
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self
 
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken, Component, ComponentModel, RoutedAgent
 from autogen_core.models import ChatCompletionClient
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from manyheads.config import ModelConfig, RunConfig
+from manyheads.config import RunConfig
 from manyheads.core import Usage, safe_name
 from manyheads.core.events import AnyEvent, Asked, Began, Result, Said, Stage
-from manyheads.hosts.autogen.client import NativeModel, as_usage, without_keys
+from manyheads.hosts.autogen.client import NativeModel, as_usage
+from manyheads.hosts.autogen.component import ComponentConfig, Versioned, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
-from manyheads.hosts.bridge import (
-    AnyConfig,
+from manyheads.hosts.events import about, outcome, sentence
+from manyheads.hosts.teams import (
     AnyRunConfig,
-    Given,
-    Runs,
+    Emit,
     RunState,
-    about,
+    SystemTeam,
+    TeamMessage,
     native_class,
+    native_classes,
     next_event,
-    one_model,
-    outcome,
-    sentence,
-    system_called,
 )
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
-Emit = Literal["all", "final"]
 Item = BaseAgentEvent | BaseChatMessage
 
 
@@ -65,10 +60,8 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
     return message
 
 
-class ResearchTeamConfig(BaseModel):
+class ResearchTeamConfig(ComponentConfig):
     """Config of a team component."""
-
-    model_config = ConfigDict(extra="forbid")
 
     config: AnyRunConfig
     """The whole run; its keys are those of a config file."""
@@ -87,12 +80,12 @@ class ResearchTeamConfig(BaseModel):
 
 
 class TeamState(RunState):
-    """What `save_state` gives: enough to go on with a run that was stopped."""
+    """What `save_state` gives: enough to resume a stopped run."""
 
     type: Literal["ManyheadsTeamState"] = "ManyheadsTeamState"
 
 
-class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
+class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, Component[ResearchTeamConfig]):
     """A system of manyheads as an AutoGen team; `team_of` makes the subclass of a system.
 
     The members of a team are chosen while it runs. Each run has its own folder under `out`. A run that was
@@ -118,32 +111,17 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
 
     component_config_schema = ResearchTeamConfig
     component_type = "team"
-    system: ClassVar[str]
-    about: ClassVar[str]
-    """The description of the team for others, such as a model that calls it as a tool."""
+    ending, serves = "Team", AutoGenHost
+    _owns_client = False
 
-    def __init__(
-        self,
-        config: AnyConfig = None,
-        *sets: str,
-        model: ChatCompletionClient | ModelConfig | str | None = None,
-        model_client: ChatCompletionClient | ModelConfig | str | None = None,
-        out: str | Path = "runs",
-        emit: Emit = "all",
-        name: str | None = None,
-        listens_to: str | None = None,
-        **changes: Any,
-    ) -> None:
-        chosen = one_model(type(self).__name__, model, model_client)
-        self._runs = Runs(self, config, sets, changes, AutoGenHost, chosen, out, TeamState(), listens_to)
-        self.config = self._runs.config
-        self._model_client: ChatCompletionClient | None = self._runs.model
-        self._owns_client = False
-        self._emit: Emit = emit
+    def _new_state(self) -> TeamState:
+        return TeamState()
+
+    def _join(self, name: str) -> None:
         # Its members are unknown before a run. A group chat needs participants, and Studio closes them.
-        self._name = safe_name(name or type(self).__name__)
         manager: Any = RoutedAgent
-        super().__init__(self._name, self.about, [self], "none", manager)
+        self._name = name
+        BaseGroupChat.__init__(self, name, self.about, [self], "none", manager)
 
     async def run_stream(
         self,
@@ -170,14 +148,14 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
             raise ValueError("the team is running already; wait for it, or make another")
         self._is_running = True
         try:
-            said: list[Item] = []
+            shown: list[Item] = []
             messages = [TextMessage(content=task, source="user")] if isinstance(task, str) else task
             # A copy: a surrounding chat changes the list that it passes.
             messages = [messages] if isinstance(messages, BaseChatMessage) else list(messages or ())
             for message in messages if output_task_messages else ():
-                said.append(message)
+                shown.append(message)
                 yield message
-            given = [Given(message.source, message.to_model_text()) for message in messages]
+            given = [TeamMessage(message.source, message.to_model_text()) for message in messages]
             link = cancellation_token.link_future if cancellation_token else None
             async with aclosing(self._runs.begin(given)) as events:
                 while event := await next_event(events, link):
@@ -186,16 +164,11 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
                         continue
                     if self._emit == "final" and isinstance(event, Result):
                         message.models_usage = as_usage(Usage.model_validate(event.data.get("usage", {})))
-                    said.append(message)
+                    shown.append(message)
                     yield message
-            yield TaskResult(messages=said, stop_reason=f"{self.system} finished: {self.folder}")
+            yield TaskResult(messages=shown, stop_reason=f"{self.system} finished: {self.folder}")
         finally:
             self._is_running = False
-
-    @property
-    def folder(self) -> Path | None:
-        """Folder of the last run."""
-        return self._runs.folder
 
     async def reset(self) -> None:
         """Forget an unfinished run."""
@@ -226,8 +199,8 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
 
     async def close(self) -> None:
         """Release the connections of a client loaded with the team."""
-        if self._owns_client and self._model_client:
-            await NativeModel.shut(self._model_client)
+        if self._owns_client:
+            await NativeModel.shut(self._runs.model)
 
     def _create_group_chat_manager_factory(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError("the discussion is led by the system, not by a group chat manager")
@@ -235,7 +208,7 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
     def _to_config(self) -> ResearchTeamConfig:
         return ResearchTeamConfig(
             config=self.config,
-            model_client=without_keys(self._model_client.dump_component()) if self._model_client else None,
+            model_client=without_keys(self._runs.model.dump_component()) if self._runs.model else None,
             out=str(self._runs.out),
             emit=self._emit,
             name=None if self.name == type(self).__name__ else self.name,
@@ -254,18 +227,16 @@ class ResearchTeam(BaseGroupChat, Component[ResearchTeamConfig]):
         return team
 
 
-@cache
 def team_of(system: str) -> type[ResearchTeam]:
     """The team class of a system: `VirSciTeam` of `virsci`.
 
     Raises:
         ConfigError: there is no such system.
     """
-    return native_class(ResearchTeam, system, "Team")
+    return native_class(ResearchTeam, system)
 
 
-def __getattr__(name: str) -> type[ResearchTeam]:
-    return team_of(system_called(name, "Team"))
+__getattr__ = native_classes(ResearchTeam)
 
 
 def export(config: RunConfig) -> str:

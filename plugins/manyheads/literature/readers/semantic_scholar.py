@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Record, Rejects
-from manyheads.disk import Database
 from manyheads.errors import CorpusError, LiteratureError
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.lookup import Member
 from manyheads.literature.readers.common import count_of, mapping, objects, paper, sequence
 from manyheads.literature.source import Part, Request, Source
 from manyheads.papers import Paper, Window
+from manyheads.sqlite import Database
 
 _TABLES = (
     "CREATE TABLE papers (id TEXT PRIMARY KEY, file TEXT, number INTEGER, paper TEXT) WITHOUT ROWID",

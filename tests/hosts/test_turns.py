@@ -1,4 +1,4 @@
-"""One turn on either host: what the model is sent, what comes back, what can go wrong. Both must do the same."""
+"""One turn on any host: what the model is sent, what comes back, what can go wrong. All must do the same."""
 
 import asyncio
 import base64

@@ -1,0 +1,124 @@
+"""The web application: its routes, its errors, its state."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from manyheads import report
+from manyheads.errors import UserError
+from manyheads.web import runs, start, steering
+from manyheads.web.children import Children
+from manyheads.web.pages import render
+from manyheads.web.security import HEADERS, Access, Guard, get, keep, post
+
+HERE = Path(__file__).parent
+PROBLEMS = {
+    400: ("The server cannot read this request", ""),
+    401: (
+        "You are not logged in",
+        "Open the address that manyheads serve printed in the terminal. It works once. For a new one, restart the "
+        "server. If you were invited to rate, open your invitation link.",
+    ),
+    403: ("You may not do this", "Raters see only the pairs that they rate."),
+    404: (
+        "There is no such page",
+        "The run or the page does not exist. It may have been renamed or deleted.",
+    ),
+    405: ("There is no such page", "Use the buttons and links of the pages."),
+    413: ("This is too large", "Choose a smaller file, or a shorter text."),
+    429: ("Too many wrong addresses", "Wait a minute, then open the right address."),
+    500: (
+        "Something broke in manyheads",
+        "The terminal of the server shows the details. Other pages still work.",
+    ),
+}
+"""What a page says about each error: title and next step."""
+
+
+def create_app(folder: Path, access: Access, at_once: int = 2) -> Starlette:
+    """The web application of a folder of runs.
+
+    Args:
+        at_once: maximum number of runs that it works on at once.
+    """
+    children = Children(folder.resolve(), at_once)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[None]:
+        yield
+        await children.close()
+
+    app = Starlette(
+        lifespan=lifespan,
+        routes=[
+            get("/", home),
+            get("/enter", enter, right=None),
+            post("/address", address),
+            *runs.routes(),
+            *start.routes(),
+            *steering.routes(),
+            Route("/static/report.css", FileResponse(Path(report.__file__).with_name("style.css"))),
+            Mount("/static", StaticFiles(directory=HERE / "static")),
+        ],
+        middleware=[Middleware(Guard, access=access)],
+        exception_handlers={HTTPException: problem, UserError: mistake, Exception: crash},
+    )
+    app.state.access, app.state.runs = access, runs.Runs(folder, children)
+    return app
+
+
+def home(request: Request) -> Response:
+    """The start page: the list of runs."""
+    return RedirectResponse("/runs", 303)
+
+
+def enter(request: Request) -> Response:
+    """Spend a one-time token, and open the owner's session."""
+    visitor = request.app.state.access.enter(request, request.query_params.get("token", ""))
+    return keep(render(request, "entered.html.j2", target="/runs"), request, visitor)
+
+
+def address(request: Request, form: object) -> Response:
+    """A one-time address for another browser."""
+    url = request.url_for("enter").include_query_params(token=request.app.state.access.token())
+    return render(request, "address.html.j2", address=str(url))
+
+
+def problem(request: Request, error: Exception) -> Response:
+    """The page of an HTTP error."""
+    assert isinstance(error, HTTPException)
+    title, hint = PROBLEMS.get(error.status_code, ("This did not work", ""))
+    usual = HTTPException(error.status_code).detail
+    hint = hint if error.detail == usual else error.detail
+    response = render(request, "problem.html.j2", error.status_code, title=title, message="", hint=hint)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def mistake(request: Request, error: Exception) -> Response:
+    """The page of a mistake that the user can fix."""
+    assert isinstance(error, UserError)
+    return render(
+        request,
+        "problem.html.j2",
+        400,
+        title="This did not work",
+        message=error.message,
+        hint=error.hint or "",
+    )
+
+
+def crash(request: Request, error: Exception) -> Response:
+    """The page of a bug; the server's terminal shows the traceback."""
+    title, hint = PROBLEMS[500]
+    response = render(request, "problem.html.j2", 500, title=title, message="", hint=hint)
+    response.headers.update(HEADERS)  # no middleware runs after this
+    return response

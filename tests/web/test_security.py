@@ -1,0 +1,193 @@
+"""Who may see what: tokens, sessions, forms, headers, host names."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+
+from manyheads.web.app import create_app
+from manyheads.web.security import GUESSES, LARGEST_FORM, Access, get
+from support.web import ADDRESS, browser, owner, send
+
+
+async def test_a_token_opens_one_session(tmp_path: Path) -> None:
+    access = Access()
+    app, token = create_app(tmp_path, access), access.token()
+    async with browser(app) as first, browser(app) as second:
+        assert (await first.get("/runs")).status_code == 401
+        entered = await first.get("/enter", params={"token": token})
+        cookie = entered.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert "8765" in cookie
+        assert token not in cookie
+        assert (await first.get("/runs")).status_code == 200
+        assert (await second.get("/enter", params={"token": token})).status_code == 401
+        assert (await second.get("/runs")).status_code == 401
+
+
+async def test_a_preview_of_the_address_does_not_spend_the_token(tmp_path: Path) -> None:
+    access = Access()
+    token = access.token()
+    async with browser(create_app(tmp_path, access)) as client:
+        assert (await client.head("/enter", params={"token": token})).status_code == 405
+        assert (await client.get("/enter", params={"token": token})).status_code == 200
+
+
+async def test_a_page_without_a_session_says_how_to_get_in(tmp_path: Path) -> None:
+    async with browser(create_app(tmp_path, Access())) as client:
+        page = await client.get("/runs")
+    assert page.status_code == 401
+    assert "manyheads serve" in page.text
+    assert "Traceback" not in page.text
+
+
+async def test_wrong_tokens_are_slowed_down(tmp_path: Path) -> None:
+    access = Access()
+    async with browser(create_app(tmp_path, access)) as client:
+        codes = [
+            (await client.get("/enter", params={"token": f"{n}"})).status_code for n in range(GUESSES + 1)
+        ]
+        assert codes == [401] * GUESSES + [429]
+        right = await client.get("/enter", params={"token": access.token()})
+    assert right.status_code == 429
+    assert int(right.headers["retry-after"]) > 0
+
+
+async def test_the_owner_can_let_another_browser_in(tmp_path: Path) -> None:
+    async with owner(tmp_path) as client:
+        page = await send(client, "/runs", "/address")
+        address = page.text.partition("<code>")[2].partition("</code>")[0]
+        async with browser(client._transport.app) as other:  # pyright: ignore
+            assert (await other.get(address)).status_code == 200
+            assert (await other.get("/runs")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"origin": ADDRESS}, 200),
+        ({}, 200),
+        ({"origin": "https://elsewhere.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://127.0.0.1:9999"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+    ],
+)
+async def test_forms_come_from_our_own_pages(tmp_path: Path, headers: dict[str, str], code: int) -> None:
+    async with owner(tmp_path) as client:
+        client.headers.update(headers)
+        token = (await client.get("/runs")).text.partition('name="csrf" value="')[2].partition('"')[0]
+        assert (await client.post("/address", data={"csrf": token})).status_code == code
+        for wrong in ({}, {"csrf": ""}, {"csrf": "é" * 64}, {"csrf": token[:-1]}):
+            assert (await client.post("/address", data=wrong)).status_code == 403
+
+
+async def test_a_form_token_belongs_to_one_session(tmp_path: Path) -> None:
+    async with owner(tmp_path) as client:
+        token = (await client.get("/runs")).text.partition('name="csrf" value="')[2].partition('"')[0]
+        app = client._transport.app  # pyright: ignore
+        async with browser(app) as other:
+            await other.get("/enter", params={"token": app.state.access.token()})
+            assert (await other.post("/address", data={"csrf": token})).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        ("127.0.0.1:8765", 200),
+        ("localhost:8765", 200),
+        ("[::1]:8765", 200),
+        ("192.168.1.7:8765", 200),
+        ("evil.example", 400),
+        ("localhost.evil.example:8765", 400),
+        ("127.0.0.1.evil.example", 400),
+        ("127.0.0.1@evil.example", 400),
+        ("", 400),
+        ("[::1", 400),
+        ("127.0.0.1:port", 400),
+    ],
+)
+async def test_a_foreign_host_name_is_refused(tmp_path: Path, host: str, code: int) -> None:
+    async with browser(create_app(tmp_path, Access())) as client:
+        response = await client.get("/static/style.css", headers={"host": host})
+    assert response.status_code == code
+    assert "content-security-policy" in response.headers
+
+
+@pytest.mark.parametrize("path", ["/runs", "/static/style.css", "/nothing", "/enter?token=x"])
+async def test_every_response_has_the_strict_headers(tmp_path: Path, path: str) -> None:
+    async with owner(tmp_path) as client:
+        headers = (await client.get(path)).headers
+    policy: str = headers["content-security-policy"]
+    for part in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"):
+        assert part in policy
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_bug_shows_no_traceback(tmp_path: Path) -> None:
+    def broken(request: Request) -> Response:
+        raise RuntimeError("secret detail")
+
+    async with owner(tmp_path) as client:
+        client._transport.app.router.routes.append(get("/broken", broken))  # pyright: ignore
+        page = await client.get("/broken")
+    assert page.status_code == 500
+    assert "secret detail" not in page.text
+    assert "content-security-policy" in page.headers
+
+
+async def test_a_rater_is_no_owner(tmp_path: Path) -> None:
+    def pair(request: Request) -> Response:
+        return PlainTextResponse(request.state.visitor.rater)
+
+    app = create_app(tmp_path, Access(raters={"invitation": "Ada"}.get))
+    app.router.routes.append(get("/pair", pair, right="rater"))
+    async with browser(app) as client:
+        client.cookies.set("manyheads-rater-8765", "invitation")
+        assert (await client.get("/pair")).text == "Ada"
+        assert (await client.get("/runs")).status_code == 403
+        client.cookies.set("manyheads-rater-8765", "revoked")
+        assert (await client.get("/pair")).status_code == 401
+
+
+async def test_every_route_needs_a_right(tmp_path: Path) -> None:
+    """Without a session, only the entrance and the static files answer."""
+    app = create_app(tmp_path, Access())
+    open_paths = {"/enter", "/static", "/static/report.css"}
+    async with browser(app) as client:
+        for route in app.router.routes:
+            assert isinstance(route, Route | Mount)
+            if route.path in open_paths:
+                continue
+            assert isinstance(route, Route)
+            path = (
+                route.path.replace("{name}", "x")
+                .replace("{file}", "config.yaml")
+                .replace("{number:int}", "1")
+            )
+            for method in route.methods or ():
+                if method != "HEAD":
+                    assert (await client.request(method, path)).status_code == 401, route.path
+
+
+async def test_a_form_is_limited(tmp_path: Path) -> None:
+    encoded = {"content-type": "application/x-www-form-urlencoded"}
+
+    async def endless() -> AsyncGenerator[bytes]:
+        for _ in range(100):
+            yield b"f" * 65536
+
+    async with owner(tmp_path) as client:
+        large = await client.post("/address", content=b"x" * (LARGEST_FORM + 1))
+        streamed = await client.post("/address", content=endless(), headers=encoded)
+        many = await client.post("/address", data={f"f{n}": "" for n in range(5_000)})
+        files = await client.post("/address", files={"f": ("name", b"x")})
+    assert large.status_code == streamed.status_code == 413
+    assert many.status_code in (400, 403)
+    assert files.status_code in (400, 403)

@@ -32,7 +32,7 @@ from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
-from manyheads.engine.journal import Journal
+from manyheads.engine.journal import Journal, Starts
 from manyheads.engine.person import Attended, Brake
 from manyheads.engine.readiness import (
     models_asked,
@@ -47,7 +47,6 @@ from manyheads.engine.readiness import (
 from manyheads.engine.replay import Recorded
 from manyheads.engine.system import System, system_of
 from manyheads.engine.tracing import Trace, Traced
-from manyheads.engine.versions import Starts
 from manyheads.errors import JournalError, ModelError, UserError, missing_extra
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.inspirations import InspiredLiterature

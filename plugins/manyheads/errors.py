@@ -223,13 +223,24 @@ def describe(error: ValidationError) -> str:
     return "; ".join(_line(item) for item in items[:MOST]) + more
 
 
-def _line(item: Any) -> str:
+def problem_of(item: Any) -> str:
+    """One of pydantic's errors in plain words, without its key."""
     message: str = WORDS.get(item["type"]) or item["msg"]
     problem = f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
     if item["type"] == "literal_error" and (near := closest(str(item["input"]), CHOICE.findall(message))):
         problem = f"{problem[:200]}; did you mean {near}?"
+    return scrubbed(problem)
+
+
+def _line(item: Any) -> str:
+    problem = problem_of(item)
     if not item["loc"]:
         return problem
     key, given = ".".join(map(str, item["loc"]))[:80], SHORT.repr(item["input"])
-    shown = "" if is_secret(key) else f" (given: {given if len(given) <= 60 else given[:57] + '...'})"
+    # Of a missing key, the input is all that stands around it.
+    shown = (
+        ""
+        if item["type"] == "missing" or is_secret(key)
+        else f" (given: {given if len(given) <= 60 else given[:57] + '...'})"
+    )
     return scrubbed(f"{key}: {problem[:200]}{shown}")

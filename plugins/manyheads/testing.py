@@ -272,7 +272,7 @@ async def _tools(bench: Bench) -> None:
         (name, {"subject": on}, f"3 papers on {on}", False)
         for name, on in (("look_up", "owls"), ("other", "bats"))
     ]
-    _must(made == due, f"the reply tells of the calls {made!r}")
+    _must(made == due, f"the reply records the calls {made!r}")
     results = [text for role, text in bench.server.messages() if role == "tool"]
     _must(results == [f"3 papers on {on}" for on in ("owls", "bats")], f"the model was told {results!r}")
 

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from manyheads.errors import ModelError
+from manyheads.report.lettering import breadth, cut, wrapped
 from manyheads.systems.results import closing_lines, essence, in_full, load, write_report
-from manyheads.systems.scipip.picture import Box, Entry, Picture, breadth, cut, draw, wrapped
+from manyheads.systems.scipip.picture import Box, Entry, Picture, draw
 from support.browser import NEEDS_CHROMIUM, shown, width_of
 from support.faults import Fault
 from support.llm import LLM

@@ -370,7 +370,7 @@ async def test_what_a_paper_says_stands_in_fences_in_every_request(
     )
     requests = [each for each in played.requests if each.title]
     assert all("<speech>" in each.asking for each in requests if each.title in ("Plan", "WrittenReview"))
-    assert {"Plan", "ExpertAnswer", "WrittenReview", "Mending"} <= {each.title for each in requests}
+    assert {"Plan", "ExpertAnswer", "WrittenReview", "Correction"} <= {each.title for each in requests}
     seen = 0
     for request in requests:
         for message in request.messages:

@@ -90,7 +90,7 @@ async def test_one_agent_alone_is_told_which_of_its_sources_are_absent(run: Play
     assert again.fenced("point") == "It is not."
     shown, apart = played.result["review"]["text"].split("## Not verified")
     assert ("It is measured." in shown, "It is not." in shown, "It is not." in apart) == (True, False, True)
-    assert "Mending" not in [each.title for each in played.requests]
+    assert "Correction" not in [each.title for each in played.requests]
 
 
 async def test_without_a_limit_one_agent_alone_stops_where_nothing_changes(run: Play) -> None:

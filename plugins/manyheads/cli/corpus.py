@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.bank.meta import INDEX_FROM
 from manyheads.cli import completion
 from manyheads.cli.extraction import extract
 from manyheads.cli.options import (
@@ -262,12 +263,14 @@ def build(
             metavar="NUMBER", min=1, max=1000, help="Maximum number of papers per year of a search."
         ),
     ] = 1000,
-    index: Annotated[
-        bool,
+    index_from: Annotated[
+        int,
         typer.Option(
-            "--index", help="Build an index for measure --search approximate; it pays from 100,000 papers on."
+            metavar="NUMBER",
+            min=0,
+            help="Number of papers from which an index for measure --search approximate is built; 0 for never.",
         ),
-    ] = False,
+    ] = INDEX_FROM,
     seed: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="Random seed: numbers the scientists.")
     ] = None,
@@ -303,7 +306,8 @@ def build(
         librarian = _librarian(interests, changes.model, config, progress, held)
         made = build_corpus(
             reader, target, options, load_embedder(embedding),
-            name=name, vectors=pair, interests=librarian, progress=progress, note=partial(say, err=True), index=index,
+            name=name, vectors=pair, interests=librarian, progress=progress, note=partial(say, err=True),
+            index_from=index_from,
         )  # fmt: skip
     with made:
         _show(made.meta, target)

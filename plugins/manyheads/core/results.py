@@ -117,6 +117,14 @@ class Person(Part):
     """Reason for joining or declining."""
 
 
+class JointPapers(Part):
+    """The papers that two people have written together."""
+
+    one: str
+    other: str
+    papers: int
+
+
 class Topic(Part):
     topic: str
     rationale: str | None = None

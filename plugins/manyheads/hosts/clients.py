@@ -113,6 +113,15 @@ def tap(sdk: Any, config: ModelConfig) -> None:
     setattr(api, method, tapped)
 
 
+def usage_of_agent(
+    config: ModelConfig, read: int, written: int, calls: int, thread: Sequence[Message], answer: str
+) -> Usage:
+    """What a reply of a user's agent cost by its own count; estimated if its model counts nothing."""
+    if read or written:
+        return Usage(input_tokens=read, output_tokens=written, calls=calls)
+    return usage_of(config, None, None, size_of(thread), answer)
+
+
 class ServedModel(ABC, Generic[C]):
     """A model of the config: a framework's own client, shared by all turns, behind its governor.
 

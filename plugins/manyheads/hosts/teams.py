@@ -94,7 +94,7 @@ class RunState(BaseModel):
     asked: tuple[str, ...] = ()
     """What it was given: a topic, a text to review, abstracts of a background, or a target and ideas."""
     finished: bool = False
-    """Whether it has come to its end."""
+    """Whether it is finished."""
 
 
 S = TypeVar("S", bound=RunState)

@@ -84,20 +84,17 @@ def nearest(
         np.empty((len(points), k), dtype=np.float32),
         np.empty((len(points), len(groups)), dtype=np.float64),
     )
-    lengths = np.einsum("ij,ij->i", among, among)
+    whole = rows is None or len(groups) > 0  # else only distances to `rows` are needed
+    lengths = np.einsum("ij,ij->i", among, among) if whole else np.empty(0, dtype=np.float32)
     for block in _blocks(len(points), max(1, numbers // max(1, len(among)))):
         some = points[block]
         own = np.einsum("ij,ij->i", some, some)
-        squared: Floats = some @ among.T  # |p - a|² = |p|² + |a|² - 2 p·a
-        squared *= -2
-        squared += lengths
-        squared += own[:, None]
-        np.maximum(squared, 0, out=squared)
+        squared = _squared(some, own, among, lengths) if whole else np.empty((0, 0), dtype=np.float32)
         for number, group in enumerate(groups):
             found.means[block, number] = np.sqrt(squared[:, group]).mean(axis=1, dtype=np.float64)
-        if without is not None:
-            squared[np.arange(len(some)), without[block]] = np.inf
         if rows is None:  # all that rounding could hide
+            if without is not None:
+                squared[np.arange(len(some)), without[block]] = np.inf
             doubt = ROUNDING * points.shape[1] * (own + np.max(lengths))
             limit = np.partition(squared, k - 1, axis=1)[:, k - 1] + 2 * doubt
             which, candidates = np.nonzero(squared <= limit[:, None])
@@ -109,6 +106,15 @@ def nearest(
         chosen = order[first[:, None] + np.arange(k)]
         found.rows[block], found.distances[block] = candidates[chosen], far[chosen]
     return found
+
+
+def _squared(points: Floats, own: Floats, among: Floats, lengths: Floats) -> Floats:
+    """(q, n) squared distances; `own` and `lengths` are the squared lengths of both."""
+    squared: Floats = points @ among.T  # |p - a|² = |p|² + |a|² - 2 p·a
+    squared *= -2
+    squared += lengths
+    squared += own[:, None]
+    return np.maximum(squared, 0, out=squared)
 
 
 def _blocks(count: int, size: int) -> Iterator[slice]:
@@ -176,6 +182,11 @@ class Papers:
     def _at(self, rows: list[int]) -> "Papers":
         columns: Any = {name: tuple(getattr(self, name)[row] for row in rows) for name in _COLUMNS}
         return Papers(**columns, vectors=np.ascontiguousarray(self.vectors[rows], dtype=np.float32))
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """The row of each paper, by id."""
+        return {one: row for row, one in enumerate(self.ids)}
 
     @cached_property
     def by_year(self) -> dict[int, slice]:

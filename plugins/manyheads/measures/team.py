@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from manyheads.bank.scientists import Exploration, raised_row
+from manyheads.core.results import JointPapers
 from manyheads.errors import MeasureError
 from manyheads.papers import Scientist
 
@@ -71,6 +72,16 @@ def shares(team: Sequence[Scientist]) -> dict[str, float | None]:
         except MeasureError:
             values[name] = None
     return values
+
+
+def joint_papers(people: Sequence[Scientist]) -> list[JointPapers]:
+    """The pairs of people who have written papers together, in their order."""
+    return [
+        JointPapers(one=one.name, other=other.name, papers=papers)
+        for place, one in enumerate(people)
+        for other in people[place + 1 :]
+        if (papers := one.collaborators.get(other.name, 0)) > 0
+    ]
 
 
 # Teams for a given freshness and diversity.

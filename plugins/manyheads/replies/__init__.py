@@ -21,8 +21,8 @@ from manyheads.replies.literature import (
     OtherNames, Problem, RefinedIdea, Refinement, RoughIdea, Screening, Synonyms, ideas_of,
 )  # fmt: skip
 from manyheads.replies.papers import (
-    Assessment, Doubted, Expert, ExpertAnswer, Finding, Inquiries, Inquiry, MendedPoint, Mending, Plan, PlanStep, Point,
-    SectionChoice, Support, Weighed, WrittenReview, inquiries_of, mending_of, written_on,
+    Assessment, Doubted, Expert, ExpertAnswer, Finding, Inquiries, Inquiry, CorrectedPoint, Correction, Plan, PlanStep, Point,
+    SectionChoice, Support, Weighed, WrittenReview, inquiries_of, correction_of, written_on,
 )  # fmt: skip
 from manyheads.replies.proposals import (
     ABSENT, AROUND, Answer, Answers, Condensed, FirstIdea, Note, Proposal, Ranked, Ranking, Rethought,
@@ -50,7 +50,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
         Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
-        Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Mending,
+        Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Correction,
         SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
     )
 }  # fmt: skip

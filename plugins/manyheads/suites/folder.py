@@ -249,7 +249,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
             what = f"was {OLDER}, so its settings cannot be compared"
         if changed and not (accept_changes and not in_use(folder)):
             hint = (
-                "--out FOLDER starts anew in another folder; --accept-changes resumes and keeps finished runs"
+                "--out FOLDER starts in another folder; --accept-changes resumes and keeps finished runs"
             )
             raise ChangedError(
                 f"{folder}: {what}",

@@ -19,11 +19,11 @@ from agent_framework import Message as NativeMessage
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
-from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, Usage, safe_name
+from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, with_passage
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel, to_native
-from manyheads.hosts.clients import ClientHost, Ledger
+from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
 from manyheads.systems.loading import AnyConfig
 
@@ -149,14 +149,13 @@ class AgentHost(StructuredHost):
         ledger = self._client.ledger if self._client else Ledger(model=self.config.name)
         before = ledger.usage
         response: AgentResponse[Any] = await self._agent.run(to_native(thread[-1]), session=self._session)
-        spent = response.usage_details or {}
-        usage = ledger.usage - before if self._client else Usage(
-            input_tokens=spent.get("input_token_count") or 0,
-            output_tokens=spent.get("output_token_count") or 0,
-            calls=1,
-        )  # fmt: skip
-        text = response.messages[-1].text if response.messages else ""
-        return Raw(text, ledger.model, usage, calls_in(response.messages), ledger.truncated)
+        answer = response.messages[-1].text if response.messages else ""
+        usage = ledger.usage - before
+        if not self._client:
+            counts = response.usage_details or {}
+            read, written = (counts.get(f"{name}_token_count") or 0 for name in ("input", "output"))
+            usage = usage_of_agent(self.config, read, written, 1, thread[-1:], answer)
+        return Raw(answer, ledger.model, usage, calls_in(response.messages), ledger.truncated)
 
 
 make_host = AgentFrameworkHost

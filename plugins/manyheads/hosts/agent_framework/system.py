@@ -110,9 +110,9 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         """
         last = isinstance(event, Result)
         text = outcome(event) if last else sentence(event)
-        if not text or (self._emit == "final" and not last):
+        if self._emit == "final" and not last:
             return None
-        contents, usage, metadata = [Content.from_text(text)], None, about(event)
+        contents, usage, metadata = [Content.from_text(text)] if text else [], None, about(event)
         if isinstance(event, Said):
             usage = event.usage
         elif last and self._emit == "final":
@@ -127,6 +127,8 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
                     }
                 )
             )
+        if not contents:
+            return None
         speaker = metadata["speaker"]
         return AgentResponseUpdate(
             contents=contents,

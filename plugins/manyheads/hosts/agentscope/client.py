@@ -138,7 +138,7 @@ class NativeModel(ServedModel[ChatModelBase]):
             "anthropic": AnthropicChatModel,
             "ollama": OllamaChatModel,
         }
-        credential = vars(client.credential)
+        credential = getattr(client.credential, "__dict__", {})  # a model of the user's own may have none
         address = credential.get("base_url") or credential.get("host")
         update = {
             "base_url": scrubbed(address) if address else None,

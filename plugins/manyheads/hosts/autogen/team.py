@@ -10,12 +10,13 @@ from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMess
 from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken, Component, ComponentModel, RoutedAgent
 from autogen_core.models import ChatCompletionClient
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from manyheads.config import RunConfig
 from manyheads.core import Usage, safe_name
 from manyheads.core.events import AnyEvent, Asked, Began, Result, Said, Stage
-from manyheads.hosts.autogen.client import NativeModel, as_usage, without_keys
+from manyheads.hosts.autogen.client import NativeModel, as_usage
+from manyheads.hosts.autogen.component import ComponentConfig, Versioned, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.events import about, outcome, sentence
 from manyheads.hosts.teams import (
@@ -59,10 +60,8 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
     return message
 
 
-class ResearchTeamConfig(BaseModel):
+class ResearchTeamConfig(ComponentConfig):
     """Config of a team component."""
-
-    model_config = ConfigDict(extra="forbid")
 
     config: AnyRunConfig
     """The whole run; its keys are those of a config file."""
@@ -81,12 +80,12 @@ class ResearchTeamConfig(BaseModel):
 
 
 class TeamState(RunState):
-    """What `save_state` gives: enough to go on with a run that was stopped."""
+    """What `save_state` gives: enough to resume a stopped run."""
 
     type: Literal["ManyheadsTeamState"] = "ManyheadsTeamState"
 
 
-class ResearchTeam(SystemTeam[ChatCompletionClient], BaseGroupChat, Component[ResearchTeamConfig]):
+class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, Component[ResearchTeamConfig]):
     """A system of manyheads as an AutoGen team; `team_of` makes the subclass of a system.
 
     The members of a team are chosen while it runs. Each run has its own folder under `out`. A run that was

@@ -71,7 +71,7 @@ async def committee(run: MamorxRun) -> None:
     await plan(desk)
     await Exchanges(desk).hold()
     await write(desk)
-    await verify(desk, LEADER, mend=True)
+    await verify(desk, LEADER, correct=True)
 
 
 async def plan(desk: Desk) -> None:

@@ -11,11 +11,11 @@ from manyheads.replies import (
     Assessment,
     CaptionCritique,
     Colours,
+    Correction,
     ExpertAnswer,
     FigureCritique,
     FigureDescription,
     Inquiries,
-    Mending,
     Plan,
     ReplyModel,
     SectionChoice,
@@ -113,7 +113,7 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
             tasks = {
                 "draft": WrittenReview,
                 "rethink": WrittenReview,
-                "mend": Mending,
+                "correct": Correction,
                 "choose": SectionChoice,
             }
             return {(REVIEWER, task): kind for task, kind in tasks.items()}
@@ -123,7 +123,7 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
                 "lead": Assessment,
                 "inquire": Inquiries,
                 "write": WrittenReview,
-                "mend": Mending,
+                "correct": Correction,
             }
             expert = {"choose": SectionChoice, "answer": ExpertAnswer}
             figures = {

@@ -12,7 +12,7 @@ from manyheads.systems.virsci.config import TopicInput, VirSciConfig
 from manyheads.systems.virsci.ideas import Discarded, most_confident, propose_ideas
 from manyheads.systems.virsci.novelty import most_novel
 from manyheads.systems.virsci.result import VirSciResult, VirSciRun
-from manyheads.systems.virsci.selection import select_team
+from manyheads.systems.virsci.selection import note_joint_papers, select_team
 from manyheads.systems.virsci.self_review import STAGE, Comparison, judge, review_and_revise
 from manyheads.systems.virsci.topic import find_topic
 
@@ -39,6 +39,7 @@ async def virsci(run: VirSciRun) -> None:
     turns = sum((first.turns | {"abstract": first.manuscript.written}).values())
     result.inference_cost = result.turns["topic"] * joined + turns * len(team.members)
     result.hear(run.guests)
+    note_joint_papers(run)
 
 
 @dataclass

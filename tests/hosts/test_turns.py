@@ -409,7 +409,9 @@ def test_a_missing_framework_says_how_to_get_it(name: str, monkeypatch: pytest.M
 
 
 def test_without_any_framework_each_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.config.hosts.find_spec", lambda package: None)
+    def nowhere(package: str) -> None: ...
+
+    monkeypatch.setattr("manyheads.config.hosts.find_spec", nowhere)
     with pytest.raises(ConfigError) as caught:
         host_factory(RunConfig().host)
     assert caught.value.tried == "installed hosts: none"

@@ -156,6 +156,10 @@ class RatingError(UserError):
     """Ratings or scores cannot be read, do not fit each other, or are too few for a result."""
 
 
+class ArenaError(UserError):
+    """An arena cannot be created, opened, written or used as asked."""
+
+
 class MeasureError(UserError):
     """Something cannot be measured: too few papers, too few values, or nothing to divide by."""
 

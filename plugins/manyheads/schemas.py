@@ -11,6 +11,7 @@ from pydantic import BaseModel, GetJsonSchemaHandler, RootModel
 from pydantic_core import CoreSchema
 
 from manyheads import roles
+from manyheads.arena.form import ArenaForm
 from manyheads.config import RunConfig, documented
 from manyheads.core.results import RunResult
 from manyheads.models.offline import Phrases
@@ -46,6 +47,7 @@ FILES: dict[str, type[BaseModel]] = {
     "evals/suite.schema.json": spec.SuiteSpec,
     "configs/result.schema.json": RunResult[ResultOfAny],
     "configs/models/prices.schema.json": PriceList,
+    "configs/arena/form.schema.json": ArenaForm,
     **{path: model for name in BUILT_IN for path, model in systems()[name].files.items()},
 }
 

@@ -93,6 +93,13 @@ class Database:
 
         self._do(change)
 
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        """Several statements that depend on what they read, all or none. Others wait."""
+        with self._lock, self._connection() as database:  # committed, or rolled back
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+
     def close(self) -> None:
         """Close the file; may be called twice."""
         with self._lock:

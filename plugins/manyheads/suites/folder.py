@@ -248,9 +248,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
             changed, before = [OLDER], {ACCEPTED: before.get(ACCEPTED, ())}
             what = f"was {OLDER}, so its settings cannot be compared"
         if changed and not (accept_changes and not in_use(folder)):
-            hint = (
-                "--out FOLDER starts in another folder; --accept-changes resumes and keeps finished runs"
-            )
+            hint = "--out FOLDER starts in another folder; --accept-changes resumes and keeps finished runs"
             raise ChangedError(
                 f"{folder}: {what}",
                 hint="wait for the process that is running it, or stop it" if accept_changes else hint,

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from re import Pattern
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from manyheads.arena.blinding import ArenaConfig
 from manyheads.config import Strict
 from manyheads.engine.system import System
 from manyheads.suites.replies import ALL, FIGURES
@@ -139,18 +139,6 @@ class CalibrationConfig(Strict):
     """Minimum mean rating of a good case, if there is no column `accepted`."""
     score_threshold: float | None = None
     """Minimum value of the measure for a good case; default: `threshold`."""
-
-
-class ArenaConfig(Strict):
-    """How to anonymise the texts of runs."""
-
-    names: tuple[str, ...] = ()
-    """Words that reveal the author, such as a role's name; replaced by `the reviewer`."""
-    cut: tuple[str, ...] = ()
-    """Headings of sections to leave out, as they reveal how a text was made."""
-    marks: tuple[Pattern[str], ...] = ()
-    """Regular expressions of names that mean nothing to readers of the text alone, such as `N\\d+`; removed from brackets, elsewhere
-    replaced by `an earlier paper`."""
 
 
 class SuiteSpec(Strict):

@@ -1,0 +1,1 @@
+"""The arena: texts of several makers, raters, and their votes."""

@@ -1,0 +1,432 @@
+"""The store of an arena: a folder with `arena.sqlite` and the papers of the cases.
+
+A rater is shown one item at a time, chosen by `Arena.next_item`, and keeps it until it is answered or skipped. Answers are added,
+never overwritten: the last one of an item counts, so a page that is sent twice counts once, and nothing is lost.
+Each change is one transaction on disk; processes and threads may share an arena.
+"""
+
+import hashlib
+import json
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+from manyheads.arena.choice import Choice
+from manyheads.arena.form import ArenaForm, Kind
+from manyheads.arena.items import (
+    Case,
+    Invitation,
+    Item,
+    NewText,
+    Progress,
+    Rater,
+    Row,
+    StoredText,
+    Text,
+)  # fmt: skip
+from manyheads.errors import ArenaError
+from manyheads.escaping import plain
+from manyheads.measures.votes import RaterKind, Vote, style_of
+from manyheads.sqlite import Database
+
+FILE, PAPERS = "arena.sqlite", "papers"
+VERSION = 1
+LONGEST_NAME = 200
+LONGEST_COMMENT = 10_000
+DAYS = 30
+"""Days until an invitation expires."""
+MAKE = "manyheads arena new DIR --form review"
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    'CREATE TABLE IF NOT EXISTS "case" (id TEXT PRIMARY KEY, title TEXT NOT NULL, context TEXT NOT NULL, paper TEXT)',
+    """CREATE TABLE IF NOT EXISTS text (
+    id TEXT PRIMARY KEY, "case" TEXT NOT NULL REFERENCES "case" (id), maker TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL,
+    digest TEXT NOT NULL, style TEXT NOT NULL, hints INTEGER NOT NULL, source TEXT NOT NULL, details TEXT NOT NULL,
+    UNIQUE ("case", maker, digest)
+)""",
+    "CREATE TABLE IF NOT EXISTS rater (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS invitation (
+    hash TEXT PRIMARY KEY, rater INTEGER NOT NULL REFERENCES rater (id), expires REAL NOT NULL, revoked INTEGER NOT NULL DEFAULT 0
+)""",
+    """CREATE TABLE IF NOT EXISTS item (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, rater INTEGER NOT NULL REFERENCES rater (id), "case" TEXT NOT NULL,
+    texts TEXT NOT NULL, shown REAL NOT NULL, state TEXT NOT NULL
+)""",
+    "CREATE UNIQUE INDEX IF NOT EXISTS one_open ON item (rater) WHERE state = 'open'",
+    "CREATE INDEX IF NOT EXISTS item_rater ON item (rater, state)",
+    """CREATE TABLE IF NOT EXISTS answer (
+    number INTEGER PRIMARY KEY, item TEXT NOT NULL REFERENCES item (id), answers TEXT NOT NULL, comment TEXT NOT NULL,
+    seconds REAL, time REAL NOT NULL
+)""",
+    "CREATE INDEX IF NOT EXISTS answer_item ON answer (item)",
+)
+LATEST = "answer.number = (SELECT max(number) FROM answer AS later WHERE later.item = item.id)"
+
+
+class Arena:
+    """An arena; open it by `Arena.create` or `Arena.open`, and use it as a context manager or close it.
+
+    What raters may see: `form`, `next_item`, `item`, `progress`. All else is for the owner.
+
+    Attributes:
+        kind: `pairs` (two texts, an answer to each question), `ratings` (one text, a number for each question) or `ranking`
+            (all texts of a case, a rank for each).
+
+    Raises:
+        ArenaError: from each call, if the file cannot be read or written.
+    """
+
+    def __init__(self, folder: Path, database: Database) -> None:
+        self.folder, self._db = folder, database
+        self._lock = threading.RLock()
+        meta = dict(database.rows("SELECT key, value FROM meta"))
+        if meta.get("version") != str(VERSION):
+            database.close()
+            raise ArenaError(
+                f"{folder / FILE}: an arena of version {meta.get('version', 'unknown')}; this manyheads reads {VERSION}",
+                hint="use the manyheads that made it, or export its votes there: manyheads arena export DIR --format csv",
+            )
+        self.form = ArenaForm.model_validate_json(meta["form"])
+        self._choice = Choice(database, self.form)
+
+    @classmethod
+    def create(cls, folder: Path, form: ArenaForm) -> "Arena":
+        """A new arena in a folder, created if missing; raises `ArenaError` if there is one already."""
+        if (folder / FILE).exists():
+            raise ArenaError(f"{folder}: an arena already", hint=f"manyheads arena status {folder}")
+        with _access(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            database = Database(folder / FILE, *SCHEMA, safety="each write")
+            database.change_all(
+                "INSERT OR IGNORE INTO meta VALUES (?, ?)",
+                [("version", str(VERSION)), ("form", form.model_dump_json())],
+            )
+            return cls(folder, database)
+
+    @classmethod
+    def open(cls, folder: Path) -> "Arena":
+        """The arena of a folder; raises `ArenaError` if there is none."""
+        if not (folder / FILE).is_file():
+            raise ArenaError(f"{folder}: no arena", hint=f"make one: {MAKE}")
+        with _access(folder):
+            return cls(folder, Database(folder / FILE, *SCHEMA, safety="each write"))
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> "Arena":
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
+
+    @property
+    def kind(self) -> Kind:
+        return self.form.kind
+
+    # Texts.
+
+    def add(self, texts: Iterable[NewText]) -> list[str]:
+        """Add texts, with their cases and papers, all or none.
+
+        Returns:
+            The sources that were left out, as the same maker has the same text on the same case already.
+
+        Raises:
+            ArenaError: a paper cannot be copied.
+        """
+        left = list[str]()
+        with _access(self.folder), self._db.transaction() as database:
+            for each in texts:
+                digest = hashlib.sha256(" ".join(f"{each.title} {each.body}".split()).encode()).hexdigest()
+                paper = self._copy(each.case.id, each.paper) if each.paper else each.case.paper
+                database.execute(
+                    'INSERT INTO "case" VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET'
+                    " title = iif(title = '', excluded.title, title),"
+                    " context = iif(context = '', excluded.context, context), paper = coalesce(paper, excluded.paper)",
+                    (each.case.id, each.case.title, each.case.context, paper),
+                )
+                added = database.execute(
+                    "INSERT OR IGNORE INTO text VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        secrets.token_hex(6), each.case.id, each.maker, each.title, each.body, digest,
+                        json.dumps(style_of(each.body)), each.hints, each.source, json.dumps(dict(each.details)),
+                    ),
+                ).rowcount  # fmt: skip
+                left += [] if added else [each.source or each.maker]
+        return left
+
+    def texts(self) -> list[StoredText]:
+        """All texts with their makers."""
+        with _access(self.folder):
+            rows = self._db.rows("SELECT * FROM text ORDER BY rowid")
+        return [_stored(row) for row in rows]
+
+    def cases(self) -> list[Case]:
+        with _access(self.folder):
+            return [Case(*row) for row in self._db.rows('SELECT * FROM "case" ORDER BY rowid')]
+
+    def paper(self, case: Case) -> Path | None:
+        """The file of a case's paper."""
+        return self.folder / case.paper if case.paper else None
+
+    def _copy(self, case: str, paper: Path) -> str:
+        (self.folder / PAPERS).mkdir(exist_ok=True)
+        name = f"{hashlib.sha256(case.encode()).hexdigest()[:16]}{paper.suffix.lower()}"
+        if not (self.folder / PAPERS / name).exists():
+            copyfile(paper, self.folder / PAPERS / name)
+        return f"{PAPERS}/{name}"
+
+    # Raters and their invitations.
+
+    def invite(self, name: str, *, days: float = DAYS) -> Invitation:
+        """Invite a person; a second invitation of the same name is a second way in for the same rater.
+
+        Raises:
+            ArenaError: the name is empty, too long, or that of a model.
+        """
+        rater, token = self.enter(name), secrets.token_urlsafe(24)
+        expires = time.time() + days * 86_400
+        with _access(self.folder):
+            self._db.rows(
+                "INSERT INTO invitation (hash, rater, expires) VALUES (?, ?, ?)",
+                _hash(token),
+                rater.id,
+                expires,
+            )
+        return Invitation(rater, token, expires)
+
+    def enter(self, name: str, kind: RaterKind = "person") -> Rater:
+        """The rater of a name, entered if missing; raises `ArenaError` for an unusable name or one of the other kind."""
+        name = plain(name)
+        if not name or len(name) > LONGEST_NAME:
+            raise ArenaError(
+                "a rater's name is empty" if not name else f"a rater's name has {len(name):,} characters",
+                hint=f"choose one of 1 to {LONGEST_NAME} characters",
+            )
+        with _access(self.folder), self._db.transaction() as database:
+            database.execute("INSERT OR IGNORE INTO rater (name, kind) VALUES (?, ?)", (name, kind))
+            rater = Rater(
+                *database.execute("SELECT id, name, kind FROM rater WHERE name = ?", (name,)).fetchone()
+            )
+        if rater.kind != kind:
+            raise ArenaError(f"{name}: a {rater.kind} of this name votes here", hint="choose another name")
+        return rater
+
+    def revoke(self, name: str) -> int:
+        """Revoke all invitations of a rater, whose votes stay; returns their number.
+
+        Raises:
+            ArenaError: no rater has this name.
+        """
+        if name not in (names := [each.name for each in self.raters()]):
+            raise ArenaError(
+                f"{name}: no rater of this name", hint=f"choose one of: {', '.join(names) or 'none'}"
+            )
+        sql = "UPDATE invitation SET revoked = 1 WHERE revoked = 0 AND rater = (SELECT id FROM rater WHERE name = ?)"
+        with _access(self.folder):
+            return self._db.change(sql, name)
+
+    def rater(self, token: str) -> Rater | None:
+        """The rater of an invitation that is neither revoked nor expired."""
+        sql = (
+            "SELECT rater.id, name, kind FROM invitation JOIN rater ON rater.id = invitation.rater"
+            " WHERE hash = ? AND revoked = 0 AND expires > ?"
+        )
+        with _access(self.folder):
+            found = self._db.row(sql, _hash(token), time.time())
+        return Rater(*found) if found else None
+
+    def raters(self) -> list[Rater]:
+        with _access(self.folder):
+            return [Rater(*row) for row in self._db.rows("SELECT id, name, kind FROM rater ORDER BY id")]
+
+    # What a rater is shown.
+
+    def next_item(self, rater: Rater) -> Item | None:
+        """The open item of a rater, else a new one; None if there is nothing left for this rater.
+
+        A pair is never shown to a rater twice, and never has two texts of one maker or equal texts.
+        """
+        with self._lock, _access(self.folder):
+            if (opened := self._open_item(rater)) is None:
+                if (chosen := self._choice.next(rater.id)) is None:
+                    return None
+                case, texts = chosen
+                self._db.rows(
+                    'INSERT OR IGNORE INTO item (id, rater, "case", texts, shown, state) VALUES (?, ?, ?, ?, ?, ?)',
+                    secrets.token_urlsafe(12), rater.id, case, json.dumps(texts), time.time(), "open",
+                )  # fmt: skip
+                opened = self._open_item(rater)  # another page of the same rater may have been quicker
+            assert opened
+            return self.item(rater, opened)
+
+    def item(self, rater: Rater, item: str) -> Item | None:
+        """An item that this rater was shown, with the rater's answers."""
+        with _access(self.folder):
+            row = self._db.row('SELECT "case", texts FROM item WHERE id = ? AND rater = ?', item, rater.id)
+            if row is None:
+                return None
+            case = self._db.row('SELECT * FROM "case" WHERE id = ?', row[0])
+            ids: list[str] = json.loads(row[1])
+            marks = ", ".join("?" * len(ids))
+            bodies = {
+                each[0]: Text(*each)
+                for each in self._db.rows(f"SELECT id, title, body FROM text WHERE id IN ({marks})", *ids)
+            }
+            said = self._db.row(
+                "SELECT answers, comment FROM answer WHERE item = ? ORDER BY number DESC", item
+            )
+        assert case
+        answers, comment = (json.loads(said[0]), said[1]) if said else ({}, "")
+        return Item(item, Case(*case), tuple(bodies[each] for each in ids), answers, comment)
+
+    def past(self, rater: Rater) -> list[str]:
+        """The ids of the items that a rater has answered or skipped, in the order shown."""
+        with _access(self.folder):
+            sql = "SELECT id FROM item WHERE rater = ? AND state != 'open' ORDER BY number"
+            return [row[0] for row in self._db.rows(sql, rater.id)]
+
+    def progress(self, rater: Rater) -> Progress:
+        with self._lock, _access(self.folder):
+            sql = "SELECT state, count(*) FROM item WHERE rater = ? GROUP BY state"
+            states = dict(self._db.rows(sql, rater.id))
+            left = self._choice.left(rater.id) + states.get("open", 0)
+        return Progress(states.get("answered", 0), states.get("skipped", 0), left)
+
+    def _open_item(self, rater: Rater) -> str | None:
+        row = self._db.row("SELECT id FROM item WHERE rater = ? AND state = 'open'", rater.id)
+        return row[0] if row else None
+
+    # Votes.
+
+    def vote(
+        self,
+        rater: Rater,
+        item: str,
+        answers: Mapping[str, str],
+        seconds: float | None = None,
+        comment: str = "",
+    ) -> None:
+        """Keep a rater's answers to an item. The same answers again change nothing; others replace them.
+
+        Args:
+            answers: of `pairs`, one of the form's answers by question; of `ratings`, a whole number by question; of a
+                `ranking`, the rank by text id, 1 for the best, each once.
+            seconds: since the item was shown.
+
+        Raises:
+            ArenaError: the item is not this rater's, or an answer is missing or not allowed.
+        """
+        with _access(self.folder), self._db.transaction() as database:
+            row = database.execute(
+                "SELECT texts FROM item WHERE id = ? AND rater = ?", (item, rater.id)
+            ).fetchone()
+            if row is None:
+                raise ArenaError("this vote belongs to no item of yours", hint="reload the page")
+            kept = self._checked(answers, json.loads(row[0]))
+            comment = comment.strip()[:LONGEST_COMMENT] if self.form.comment else ""
+            last = database.execute(
+                "SELECT answers, comment FROM answer WHERE item = ? ORDER BY number DESC", (item,)
+            ).fetchone()
+            if last is None or (json.loads(last[0]), last[1]) != (kept, comment):
+                database.execute(
+                    "INSERT INTO answer (item, answers, comment, seconds, time) VALUES (?, ?, ?, ?, ?)",
+                    (item, json.dumps(kept), comment, seconds, time.time()),
+                )
+            database.execute("UPDATE item SET state = 'answered' WHERE id = ?", (item,))
+
+    def skip(self, rater: Rater, item: str) -> None:
+        """Leave out an open item: this rater does not see it again as a next one."""
+        with _access(self.folder):
+            self._db.rows(
+                "UPDATE item SET state = 'skipped' WHERE id = ? AND rater = ? AND state = 'open'",
+                item,
+                rater.id,
+            )
+
+    def _checked(self, answers: Mapping[str, str], texts: Sequence[str]) -> dict[str, str]:
+        """The answers by question, or by text for a ranking; raises `ArenaError`."""
+        if self.kind == "ranking":
+            ranks = {text: answers.get(text, "").strip() for text in texts}
+            if sorted(ranks.values()) != sorted(str(n) for n in range(1, len(texts) + 1)):
+                raise ArenaError(
+                    f"the ranks are {', '.join(each or 'empty' for each in ranks.values())}",
+                    hint=f"give each text a rank from 1 to {len(texts)}, each once",
+                )
+            return ranks
+        allowed = self.form.answers if self.kind == "pairs" else [str(n) for n in self.form.ratings]
+        kept = {each.id: answers.get(each.id, "").strip() for each in self.form.questions}
+        for question in self.form.questions:
+            if kept[question.id] not in allowed:
+                given = kept[question.id]
+                raise ArenaError(
+                    f"{question.text}: {plain(given)[:40]!r} is no answer"
+                    if given
+                    else f"{question.text}: no answer",
+                    hint=f"choose one of: {', '.join(allowed)}",
+                )
+        return kept
+
+    def rows(self) -> list[Row]:
+        """All answered items, the last answers of each, in the order in which they were shown."""
+        sql = (
+            'SELECT item.id, rater.id, rater.name, rater.kind, item."case", item.texts, answers, comment, seconds, time'
+            " FROM item JOIN rater ON rater.id = item.rater JOIN answer ON answer.item = item.id"
+            f" WHERE item.state = 'answered' AND {LATEST} ORDER BY item.number"
+        )
+        texts = {each.id: each for each in self.texts()}
+        with _access(self.folder):
+            rows = self._db.rows(sql)
+        return [
+            Row(item, Rater(*rater), case, tuple(texts[each] for each in json.loads(places)),
+                json.loads(answers), comment, seconds, when)
+            for item, *rater, case, places, answers, comment, seconds, when in rows
+        ]  # fmt: skip
+
+    def votes(self) -> list[Vote]:
+        """The votes on pairs; empty for other kinds."""
+        if self.kind != "pairs":
+            return []
+        votes = list[Vote]()
+        for row in self.rows():
+            left, right = row.places
+            answers: Any = row.answers
+            votes.append(
+                Vote(left.maker, right.maker, answers, row.rater.name, row.case, row.rater.kind,
+                     left.style, right.style, row.seconds)
+            )  # fmt: skip
+        return votes
+
+
+def _stored(row: tuple[Any, ...]) -> StoredText:
+    name, case, maker, title, body, digest, style, hints, source, details = row
+    return StoredText(
+        name, case, maker, title, body, digest, json.loads(style), hints, source, json.loads(details)
+    )
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@contextmanager
+def _access(folder: Path) -> Generator[None]:
+    """Errors of the disk and of SQLite as messages."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise ArenaError(
+            f"{folder / FILE}: cannot be used: {error}",
+            hint="check that the folder is writable, the disk is not full, and the file is an arena",
+        ) from error
+    except OSError as error:
+        raise ArenaError(
+            f"{error.filename or folder}: {error.strerror}", hint="choose a folder that can be written"
+        ) from error

@@ -1,0 +1,155 @@
+"""The next pair teaches most, is balanced over makers, cases, raters and sides, and is quickly chosen."""
+
+import random
+from collections import Counter
+from itertools import combinations
+from math import exp
+from statistics import median
+from time import perf_counter
+
+import pytest
+
+from manyheads.arena.pairing import Entry, Pairs
+
+CASES = [f"c{n}" for n in range(6)]
+
+
+def entries(makers: int, cases: int = 6) -> list[Entry]:
+    return [
+        Entry(f"{maker}-{case}", f"c{case}", f"m{maker:03}", f"{maker}-{case}")
+        for maker in range(makers)
+        for case in range(cases)
+    ]
+
+
+def vote(
+    pairs: Pairs, raters: int, most: int, rng: random.Random, spread: float = 0.0
+) -> list[tuple[int, str, str]]:
+    """What raters in turn are shown; the maker of the higher number wins more often, by `spread`."""
+    shown = list[tuple[int, str, str]]()
+    for number in range(most):
+        rater = number % raters
+        if (pair := pairs.next(rater, rng)) is None:
+            continue
+        left, right = pair
+        pairs.show(rater, left, right)
+        difference = (int(left.split("-")[0]) - int(right.split("-")[0])) * spread
+        pairs.answer(rater, left, right, "left" if rng.random() < 1 / (1 + exp(-difference)) else "right")
+        shown.append((rater, left, right))
+    return shown
+
+
+def maker(text: str) -> str:
+    return text.split("-")[0]
+
+
+def case(text: str) -> str:
+    return text.split("-")[1]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+def test_makers_cases_pairs_and_sides_are_balanced(spread: float) -> None:
+    shown = vote(Pairs(entries(6)), 5, 300, random.Random(3), spread)
+    assert len(shown) == 300
+    makers = Counter(maker(each) for _, *pair in shown for each in pair)
+    assert max(makers.values()) < 1.5 * min(makers.values())
+    cases = Counter(case(left) for _, left, _ in shown)
+    assert max(cases.values()) - min(cases.values()) <= 3
+    met = Counter(frozenset(map(maker, pair)) for _, *pair in shown)
+    assert len(met) == 15
+    assert max(met.values()) < 4 * min(met.values())
+    lefts = Counter(maker(left) for _, left, _ in shown)
+    assert all(abs(2 * lefts[each] - makers[each]) < 0.2 * makers[each] for each in makers)
+
+
+def test_each_rater_sees_each_pair_once_and_all_of_them() -> None:
+    pairs = Pairs(entries(4, 3))
+    shown = vote(pairs, 2, 100, random.Random(1))
+    every = {frozenset(pair) for pair in combinations((each.id for each in entries(4, 3)), 2)}
+    every = {pair for pair in every if len({*map(case, pair)}) == 1}
+    for rater in (0, 1):
+        mine = [frozenset(pair) for who, *pair in shown if who == rater]
+        assert len(mine) == len(every) == pairs.number == 18
+        assert {*mine} == every
+        assert pairs.left_for(rater) == 0
+
+
+def test_neither_two_texts_of_one_maker_nor_equal_texts_meet() -> None:
+    texts = [
+        Entry("a1", "c", "one", "x"), Entry("a2", "c", "one", "y"), Entry("b1", "c", "two", "x"), Entry("b2", "c", "two", "z"),
+        Entry("d1", "d", "two", "w"),
+    ]  # fmt: skip
+    pairs, rng, seen = Pairs(texts), random.Random(1), set[frozenset[str]]()
+    assert pairs.number == 3
+    while pair := pairs.next(1, rng):
+        pairs.show(1, *pair)
+        seen.add(frozenset(pair))
+    assert seen == {frozenset(each) for each in (("a1", "b2"), ("a2", "b1"), ("a2", "b2"))}
+
+
+@pytest.mark.parametrize(
+    "texts", [[], entries(1), [Entry("a", "c", "one", "x"), Entry("b", "d", "two", "y")]]
+)
+def test_nothing_to_compare(texts: list[Entry]) -> None:
+    assert Pairs(texts).next(1, random.Random(1)) is None
+
+
+def test_two_texts_for_two_hundred_makers() -> None:
+    """Two makers share a case; the others have texts that nobody can compare."""
+    texts = [Entry("a", "c", "m0", "x"), Entry("b", "c", "m1", "y")]
+    texts += [Entry(f"t{n}", f"own{n}", f"m{n}", f"d{n}") for n in range(2, 200)]
+    pairs = Pairs(texts)
+    assert pairs.number == 1
+    pair = pairs.next(1, random.Random(1))
+    assert pair
+    assert {*pair} == {"a", "b"}
+    pairs.show(1, *pair)
+    assert pairs.next(1, random.Random(1)) is None
+    assert pairs.next(2, random.Random(1))
+
+
+def test_a_maker_who_has_met_nobody_comes_next() -> None:
+    pairs, rng = Pairs(entries(5)), random.Random(2)
+    known = [each for each in entries(5) if each.maker != "m004"]
+    for rater in range(4):
+        for one, other in combinations([each for each in known if each.case == f"c{rater}"], 2):
+            pairs.show(rater, one.id, other.id)
+            pairs.answer(rater, one.id, other.id, "tie")
+    pair = pairs.next(9, rng)
+    assert pair
+    assert "4" in {*map(maker, pair)}
+
+
+def test_close_makers_are_compared_more_than_distant_ones() -> None:
+    """A vote whose outcome is nearly certain teaches little."""
+    shown = vote(Pairs(entries(6, 12)), 8, 400, random.Random(4), spread=2.0)
+    met = Counter(abs(int(maker(left)) - int(maker(right))) for _, left, right in shown[100:])
+    near, far = met[1] / 5, (met[4] + met[5]) / 3
+    assert near > 1.3 * far
+
+
+def test_a_pair_that_was_skipped_is_not_counted_as_a_comparison() -> None:
+    pairs, rng = Pairs(entries(3, 1)), random.Random(1)
+    pairs.show(1, "0-0", "1-0")
+    pairs.skip("0-0", "1-0")
+    pairs.show(2, "0-0", "2-0")
+    pairs.show(2, "1-0", "2-0")
+    pair = pairs.next(3, rng)
+    assert pair
+    assert {*pair} == {"0-0", "1-0"}
+    assert pairs.left_for(1) == 2
+
+
+@pytest.mark.slow
+def test_two_hundred_makers_take_at_most_20_milliseconds() -> None:
+    pairs, rng = Pairs(entries(200, 20)), random.Random(1)
+    vote(pairs, 50, 2000, rng)
+    times = list[float]()
+    for number in range(200):
+        began = perf_counter()
+        pair = pairs.next(number % 50, rng)
+        times.append(perf_counter() - began)
+        assert pair
+        pairs.show(number % 50, *pair)
+        pairs.answer(number % 50, *pair, "left")
+    assert median(times) < 0.02

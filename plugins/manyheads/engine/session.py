@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import shutil
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -105,6 +105,7 @@ class Session:
         again: the command that resumes it, if not `manyheads resume`.
         meter: counts its requests in addition to its own budget.
         settle: adds the known abilities of its server to a model's config, when the run begins.
+        clients: the aliases of models that the host asks through a client of the user's, which has its own key.
     """
 
     config: RunConfig
@@ -113,6 +114,7 @@ class Session:
     again: str | None = None
     meter: Meter = UNMETERED
     settle: Callable[[ModelConfig], ModelConfig] = settled
+    clients: Collection[str] = ()
 
     @property
     def system(self) -> System:
@@ -243,7 +245,7 @@ class Session:
             need_team(config, literature)
             recall.literature = literature
         if journal is None:  # make no folder if the first question cannot be asked
-            need_keys(config, roles)
+            need_keys(config, roles, self.clients)
             if system.searches(config, roles):
                 _library(config, literature, lambda entry: None, None).open()
             journal = self._journal(stack)

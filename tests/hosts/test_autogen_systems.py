@@ -10,7 +10,6 @@ from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
 from autogen_core import ComponentModel
-from pydantic import ValidationError
 
 from manyheads.errors import UserError
 from manyheads.hosts.autogen import (
@@ -100,7 +99,7 @@ async def test_what_a_team_says_can_be_sent_to_studio(tmp_path: Path) -> None:
 def test_a_team_has_no_participants_of_the_users() -> None:
     data = json.loads(data_file("configs/autogen/virsci.json").read_text(encoding="utf-8"))
     data["config"]["participants"] = [data]
-    with pytest.raises(ValidationError, match="participants"):
+    with pytest.raises(UserError, match="participants"):
         BaseGroupChat.load_component(data)
     del data["config"]["participants"]
     assert BaseGroupChat.load_component(data).name == "VirSciTeam"

@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import shutil
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -108,6 +108,7 @@ class Session:
         settle: adds the known abilities of its server to a model's config, when the run begins.
         person: answers for models of the provider `human`, and steers.
         brake: pauses and stops the run.
+        clients: the aliases of models that the host asks through a client of the user's, which has its own key.
     """
 
     config: RunConfig
@@ -118,6 +119,7 @@ class Session:
     settle: Callable[[ModelConfig], ModelConfig] = settled
     person: Person | None = None
     brake: Brake = field(default_factory=Brake)
+    clients: Collection[str] = ()
 
     @property
     def system(self) -> System:
@@ -255,7 +257,7 @@ class Session:
             need_team(config, literature)
             recall.literature = literature
         if journal is None:  # make no folder if the first question cannot be asked
-            need_keys(config, roles)
+            need_keys(config, roles, self.clients)
             if system.searches(config, roles):
                 _library(config, literature, lambda entry: None, None).open()
             journal = self._journal(stack)

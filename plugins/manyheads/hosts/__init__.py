@@ -55,7 +55,7 @@ def host_module(name: str) -> Any:
     except ImportError as error:
         raise ConfigError(
             f"host {entry.name!r}: {entry.module} cannot be imported: {error}",
-            hint=f"pip install {entry.install}",
+            hint=entry.install,
         ) from error
 
 
@@ -88,7 +88,7 @@ def need_framework(name: str) -> HostEntry:
         raise ConfigError(
             f"host {entry.name!r} needs {entry.framework}, which is not installed",
             tried=f"installed hosts: {', '.join(here)}" if here else None,
-            hint=f"pip install {entry.install}" + (f", or take --host {here[0]}" if here else ""),
+            hint=entry.install + (f", or take --host {here[0]}" if here else ""),
         )
     return entry
 

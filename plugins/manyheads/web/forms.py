@@ -42,8 +42,8 @@ class Field:
         match value:
             case None:
                 return ""
-            case bool() if self.kind == "choice":
-                return "yes" if value else "no"
+            case bool() if self.kind in ("choice", "yes"):
+                return "yes" if value else "no" if self.kind == "choice" else ""
             case list() | tuple() if self.kind == "lines":
                 return "\n".join(map(str, cast(Sequence[Any], value)))
             case _ if self.kind == "yaml":

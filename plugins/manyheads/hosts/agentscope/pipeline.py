@@ -51,7 +51,13 @@ from manyheads.models.offline import LABEL
 from manyheads.systems.loading import AnyConfig
 from manyheads.systems.results import ABSTRACT, details, essence, in_full, typed
 
-PARTS = {"leader": " (leader)", "guest": " (invited)", "candidate": " (candidate)", "member": ""}
+PARTS = {
+    "leader": " (leader)",
+    "guest": " (invited)",
+    "candidate": " (candidate)",
+    "member": "",
+    "person": "",
+}
 OF_AGENTS = frozenset(
     {"toolkit", "offloader", "model_config", "context_config", "react_config", "injection_config"}
 )

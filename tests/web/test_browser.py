@@ -164,12 +164,12 @@ def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:
 def check(page: Page) -> None:
     """Nothing is wider than the window, and axe finds nothing."""
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), page.url
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     found = Axe().run(page)["violations"]
     assert not [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found], page.url
 
 
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark"), (400, "light")])
 def test_every_page_can_be_read_by_everyone(
     tmp_path: Path, browser: Browser, width: int, scheme: str
 ) -> None:
@@ -190,7 +190,6 @@ def test_every_page_can_be_read_by_everyone(
         ):
             page.goto(f"{room.url}{path}")
             check(page)
-        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         page.goto(f"{room.url}/start/mamorx")
         page.get_by_role("button", name="Start", exact=True).click()
         expect(page.locator(".problem")).to_be_visible()
@@ -204,7 +203,7 @@ def test_keys_reach_everything(tmp_path: Path, browser: Browser) -> None:
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
         reached = set[str]()
-        for _ in range(12):
+        for _ in range(5):
             page.keyboard.press("Tab")
             reached.add(page.evaluate("document.activeElement.textContent.trim()"))
             outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")

@@ -10,6 +10,7 @@ import pytest
 import manyheads
 from manyheads.resources import shipped
 from support.command import Done, finish, manyheads_process, result_of, served_by, start
+from support.hosts import HOSTS
 from support.llm import LLM
 from support.packages import build, install, run_python
 from support.results import but_for_the_host
@@ -18,11 +19,16 @@ from support.suites import write_suite
 SOURCE = Path(manyheads.__file__).parents[1]
 CLAIM = "Sleep consolidates motor memory."
 ETHER = "Light needs a medium to travel through."
-HOSTS = ("autogen", "agentscope")
 CALLS = 5
 """Two rounds of two sides, and the arbiter."""
 ROUNDS = [(1, "for"), (1, "against"), (2, "for"), (2, "against")]
 NATIVE = {
+    "agent_framework": """
+from manyheads.hosts.agent_framework import DebateAgent, agent_of
+team = DebateAgent()
+assert type(team) is agent_of("debate")
+said = asyncio.run(team.run(claim)).messages[-1].text
+""",
     "autogen": """
 from autogen_agentchat.teams import BaseGroupChat
 from manyheads.hosts.autogen import team_of
@@ -153,9 +159,10 @@ def test_check_says_whether_it_can_run(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_both_hosts_come_to_the_same(site: Path, run: Path, tmp_path: Path) -> None:
-    other = debated(site, tmp_path, "--host", "agentscope")
-    assert result_of(other)["host"] == "agentscope"
+@pytest.mark.parametrize("host", HOSTS[1:])
+def test_every_host_comes_to_the_same(site: Path, run: Path, tmp_path: Path, host: str) -> None:
+    other = debated(site, tmp_path, "--host", host)
+    assert result_of(other)["host"] == host
     assert but_for_the_host(other) == but_for_the_host(run)
 
 

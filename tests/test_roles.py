@@ -68,8 +68,10 @@ BARE = {
     "speech": [],
 }
 SAMPLES: dict[str, list[Any]] = {
+    "shown": [EVIL, ""], "items": [[], [EVIL, EVIL]],
+    "actions": [["accept", "edit"], ["accept", "pick", "add", "back"]], "limit": [5],
     "manuscript": [MANUSCRIPT, BARE], "chapters": [CHAPTERS, []], "left_out": [[EVIL], []], "exchange": [EXCHANGE, {**EXCHANGE, "kind": "delegate"}],
-    "exchanges": [[EXCHANGE, {**EXCHANGE, "failed": "x"}], []], "asked_before": [[EXCHANGE], []], "left": [3, 1], "purpose": [EVIL, "write", "mend", "draft"],
+    "exchanges": [[EXCHANGE, {**EXCHANGE, "failed": "x"}], []], "asked_before": [[EXCHANGE], []], "left": [3, 1], "purpose": [EVIL, "write", "correct", "draft"],
     "plan": [[{"expert": "clarity", "task": EVIL, "expects": EVIL}], []], "form": [form_of("neurips", SHIPPED.prompts)],
     "claims": [[{"number": 1, "text": EVIL, "sources": [SOURCE], "grounded": False}], [{"number": 2, "text": EVIL, "sources": [], "grounded": False}]],
     "scientist": [ADA, BOB], "leader": [ADA], "team": [[ADA, BOB]],

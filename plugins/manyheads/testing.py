@@ -48,7 +48,7 @@ class Server:
     requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     url: str = ""
 
-    def said(self, number: int = -1) -> list[tuple[str, str]]:
+    def messages(self, number: int = -1) -> list[tuple[str, str]]:
         """The roles and texts of a request's messages, without pictures."""
         return [(each["role"], _text(each.get("content"))) for each in self.requests[number]["messages"]]
 
@@ -150,17 +150,17 @@ async def _found(look: _Look) -> str:
     return f"3 papers on {look.subject}"
 
 
-def _must(kept: bool, told: str) -> None:
+def _must(kept: bool, problem: str) -> None:
     if not kept:
-        raise AssertionError(told)
+        raise AssertionError(problem)
 
 
-async def _raises(kind: type[Exception], asking: Awaitable[Any], told: str) -> None:
+async def _raises(kind: type[Exception], asking: Awaitable[Any], problem: str) -> None:
     try:
         await asking
     except kind:
         return
-    raise AssertionError(told)
+    raise AssertionError(problem)
 
 
 async def _answers(bench: Bench) -> None:
@@ -173,32 +173,32 @@ async def _answers(bench: Bench) -> None:
 
 async def _counts(bench: Bench) -> None:
     usage = (await bench.ask(on=bench.host(price={"input": 1.0, "output": 2.0}))).usage
-    told = (usage.calls, usage.input_tokens, usage.output_tokens)
-    _must(told == (1, 30, 12), f"calls, tokens read and written are {told}, not (1, 30, 12)")
+    counts = (usage.calls, usage.input_tokens, usage.output_tokens)
+    _must(counts == (1, 30, 12), f"calls, tokens read and written are {counts}, not (1, 30, 12)")
     _must(usage.cost is not None, "a model with a price costs nothing")
 
 
 async def _thread(bench: Bench) -> None:
     await bench.ask(Message("First."), Message("I said.", "assistant"), Message("And now?"))
-    said = bench.server.said()
+    sent = bench.server.messages()
     starts = [
         ("system", "You are Scientist1."),
         ("user", "First."),
         ("assistant", "I said."),
         ("user", "And now?"),
     ]
-    kept = len(said) == len(starts) and all(
+    kept = len(sent) == len(starts) and all(
         role == as_role and text.startswith(start)
-        for (role, text), (as_role, start) in zip(said, starts, strict=True)
+        for (role, text), (as_role, start) in zip(sent, starts, strict=True)
     )
-    _must(kept, f"the model was sent {said!r}")
+    _must(kept, f"the model was sent {sent!r}")
 
 
 async def _forgets(bench: Bench) -> None:
     host = bench.host()
     await bench.ask(Message("One?"), on=host, tools=(_tool(_found),))
     await bench.ask(Message("Two?"), on=host)
-    _must("One?" not in str(bench.server.said()), "the second turn knows the first")
+    _must("One?" not in str(bench.server.messages()), "the second turn knows the first")
     _must("tools" not in bench.server.requests[-1], "the second turn is offered the first one's tools")
 
 
@@ -232,7 +232,10 @@ async def _again(bench: Bench) -> None:
         (reply.attempts, reply.usage.calls) == (2, 2),
         "a reply that does not fit is not asked for again, and paid",
     )
-    _must(len(bench.server.said()) > len(bench.server.said(0)), "the model is not told why it is asked again")
+    _must(
+        len(bench.server.messages()) > len(bench.server.messages(0)),
+        "the model is not told why it is asked again",
+    )
 
 
 async def _gives_up(bench: Bench) -> None:
@@ -269,9 +272,9 @@ async def _tools(bench: Bench) -> None:
         (name, {"subject": on}, f"3 papers on {on}", False)
         for name, on in (("look_up", "owls"), ("other", "bats"))
     ]
-    _must(made == due, f"the reply tells of the calls {made!r}")
-    told = [text for role, text in bench.server.said() if role == "tool"]
-    _must(told == [f"3 papers on {on}" for on in ("owls", "bats")], f"the model was told {told!r}")
+    _must(made == due, f"the reply records the calls {made!r}")
+    results = [text for role, text in bench.server.messages() if role == "tool"]
+    _must(results == [f"3 papers on {on}" for on in ("owls", "bats")], f"the model was told {results!r}")
 
 
 async def _tool_fails(bench: Bench) -> None:
@@ -281,7 +284,9 @@ async def _tool_fails(bench: Bench) -> None:
     bench.server.answers += [_calls(("1", "look_up", "owls"))]
     reply = await bench.ask(tools=(_tool(broken),))
     _must([call.failed for call in reply.tool_calls] == [True], "a tool's failure is not noted")
-    _must("the archive is closed" in str(bench.server.said()), "the model is not told why a tool has failed")
+    _must(
+        "the archive is closed" in str(bench.server.messages()), "the model is not told why a tool has failed"
+    )
 
 
 async def _tool_ends(bench: Bench) -> None:
@@ -301,14 +306,16 @@ async def _recalls(bench: Bench) -> None:
     host = bench.host(recall)
     await bench.ask(on=host, recall="graphs")
     await bench.ask(on=host)
-    [*_, (role, text)] = bench.server.said(0)
+    [*_, (role, text)] = bench.server.messages(0)
     _must(
         role == "user" and text.count("<bank>graphs</bank>") == 1,
         "what is recalled is not in the question's message",
     )
     kept = text.startswith("What do you say?") and not text.rstrip().endswith("</bank>")
     _must(kept, "what is recalled stands not between the question and the form of the reply")
-    _must("<bank>" not in str(bench.server.said()), "something is recalled where the turn asks for nothing")
+    _must(
+        "<bank>" not in str(bench.server.messages()), "something is recalled where the turn asks for nothing"
+    )
 
 
 async def _recall_fails(bench: Bench) -> None:

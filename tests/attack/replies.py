@@ -1,4 +1,4 @@
-"""The command line against a model server that misbehaves, one way a run, on both hosts."""
+"""The command line against a model server that misbehaves, one way a run, on every host."""
 
 import itertools
 import json
@@ -8,8 +8,9 @@ from pathlib import Path
 from attack.drive import SECRET, Driver, End, leaks
 from attack.figures import Figure, times
 from attack.server import BEHAVIOURS, Misbehaving
+from support.hosts import HOSTS
+from support.native import can_ask
 
-HOSTS = ("autogen", "agentscope")
 SECONDS = 3
 """What a request may take; a run of one that is never answered ends soon after."""
 INVENTED = ("scale", "minus", "alternatives", "thinkonly", "bigscore")
@@ -55,6 +56,8 @@ def wires(folder: Path) -> Figure:
     with Misbehaving() as server, Driver(SECONDS * 6, {"ANTHROPIC_API_KEY": SECRET}) as command:
         command("roles", cwd=folder)
         for wire, host in itertools.product(("openai", "ollama", "anthropic"), HOSTS):
+            if not can_ask(host, wire):
+                continue
             names = [f"mutant{rng.randrange(1000)}" for _ in range(times(16))]
             if wire != "openai":
                 names += ["badutf", "deepbody", "html", "falsegzip", "s301", "s400echo", "s429", "s500utf"]
@@ -74,7 +77,7 @@ def every_third(folder: Path) -> Figure:
     small = ("--set", "team.size=2", "--set", "turns=1")
     with Misbehaving() as server, Driver(120) as command:
         for number, name in enumerate(chosen):
-            host = HOSTS[number % 2]
+            host = HOSTS[number % len(HOSTS)]
             out = folder / f"third-{name}"
             model = settings(server, f"third:{name}", host, out)
             end = command("run", "virsci", *small, *model, cwd=folder)

@@ -14,6 +14,7 @@ from typing import Any
 from attack.figures import Figure, times
 from golden.commands import environment
 from golden.runs import differences
+from support.hosts import HOSTS
 from support.llm import LLM
 
 Rows = dict[tuple[Any, ...], tuple[Any, ...]]
@@ -41,13 +42,13 @@ def turns(folder: Path) -> Rows:
 
 
 def kills(folder: Path) -> Figure:
-    """Runs of three systems on both hosts."""
+    """Runs of three systems on every host."""
     figure = Figure("kill -9 at random moments, resumed until the end")
     again = killed = 0
     rng = random.Random(5)
     (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
     with LLM(delay=0.04) as llm:
-        for host in ("autogen", "agentscope"):
+        for host in HOSTS:
             for name, command in RUNS.items():
                 sets = (
                     "--model",

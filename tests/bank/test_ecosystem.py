@@ -114,17 +114,17 @@ class Clocked(LexicalEmbedder):
         return super().embed(texts)
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_a_build_says_how_long_embedding_will_take_and_how_good_its_index_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
     source, notes = write_corpus(tmp_path / "papers.jsonl.gz", papers(90)), list[str]()
     slow = Clocked(monkeypatch)
     build_corpus(source, tmp_path / "one", OPTIONS, slow, note=notes.append).close()
     [said] = notes
     assert "--embedding minilm-int8" in said
     assert "1 min" in said
-    build_corpus(source, tmp_path / "again", OPTIONS, slow, note=notes.append, index=True).close()
+    build_corpus(source, tmp_path / "again", OPTIONS, slow, note=notes.append, index_from=1).close()
     assert len(notes) == 2  # all texts were embedded before, so only the index is spoken of
     assert notes[1].startswith("index: 100%")
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.command import manyheads_command, outcome_of, result_of, served_by, start
+from support.command import kill, manyheads_command, outcome_of, result_of, served_by, start
+from support.hosts import HOSTS
 from support.llm import LLM
 from support.requests import Request
 from support.results import write
@@ -81,18 +82,14 @@ def test_a_config_ranks_as_well_and_events_are_told_as_json(home: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", HOSTS)
 def test_a_killed_ranking_goes_on_from_its_folder_alone(home: Path, host: str) -> None:
     """Five of six answers are kept at least, and none of these is asked for again."""
     order = [{"idea": number, "rationale": "So it is."} for number in (2, 3, 1)]
     flags = ("ranking", "judge", *IDEAS, "--target", "target.md", "--orders", "6", "--host", host)
     with LLM(answers={"ranking": order}, delay=0.2) as llm:
         concurrency = served_by(llm, "models.default.concurrency=1")
-        with start(*flags, *concurrency, "--out", "killed", cwd=home) as process:
-            while llm.calls < 6:
-                assert process.poll() is None
-                time.sleep(0.01)
-            process.kill()
+        kill(*flags, *concurrency, "--out", "killed", llm=llm, calls=6, cwd=home)
         llm.requests.clear()
         elsewhere = home / "elsewhere"
         elsewhere.mkdir()

@@ -1,12 +1,12 @@
 """`manyheads run rebuttal` as users run it: what it begins with, a kill, and mistakes."""
 
-import time
 from pathlib import Path
 
 import pytest
 
 from manyheads.engine.journal import read_turns
-from support.command import manyheads_command, outcome_of, result_of, served_by, start
+from support.command import kill, manyheads_command, outcome_of, result_of, served_by
+from support.hosts import HOSTS
 from support.llm import LLM
 
 BIB = """\
@@ -38,18 +38,15 @@ def test_from_a_file_of_papers_with_the_offline_model(home: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", HOSTS)
 def test_a_killed_run_goes_on_from_its_folder_alone(home: Path, host: str) -> None:
     flags = ("--host", host, "--background", "papers.bib", "--set", "rebuttal.max_iters=4")
     with LLM(answers={"improved": True}, delay=0.1) as llm:
         whole = manyheads_command("run", "rebuttal", *flags, *served_by(llm), "--out", "whole", cwd=home)
         assert whole.code == 0, whole.err
         asked = llm.calls
-        with start("run", "rebuttal", *flags, *served_by(llm), "--out", "killed", cwd=home) as process:
-            while llm.calls < asked + 7:
-                assert process.poll() is None
-                time.sleep(0.01)
-            process.kill()
+        killed = ("run", "rebuttal", *flags, *served_by(llm), "--out", "killed")
+        kill(*killed, llm=llm, calls=asked + 7, cwd=home)
         kept = len(list(read_turns(home / "killed" / "journal.sqlite")))
         assert kept >= 5
         before, elsewhere = llm.calls, home / "elsewhere"

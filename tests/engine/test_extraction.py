@@ -21,12 +21,11 @@ from manyheads.papers import Paper
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from support.faults import Fault
-from support.hosts import FilledHost
+from support.hosts import EACH, FilledHost
 from support.llm import LLM
 from support.requests import Request
 
 ROLES = Roles(Resources.of(()))
-HOSTS = ("autogen", "agentscope")
 GOOD: dict[str, Any] = {
     "entities": ["soft grippers", "tactile sensing"],
     "summary": "The problem of broken berries can be addressed by touch.",
@@ -254,7 +253,7 @@ def test_a_recipe_is_of_the_model_and_the_prompts(cache: LookupCache, tmp_path: 
     assert recipe(base_url="http://127.0.0.1:1/v1") == recipes[0]
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", EACH)
 def test_the_offline_model_says_what_it_is(cache: LookupCache, host: str) -> None:
     extractor = Extractor(RunConfig(), ROLES, host_factory(host), cache)
     whole, short = extract(extractor, [*readings(1, Text("Berries break.", "Gel.")), *readings(2)[1:]])

@@ -17,12 +17,11 @@ from manyheads.literature.cache import LookupCache
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 from support.faults import Fault
-from support.hosts import FilledHost
+from support.hosts import EACH, FilledHost
 from support.llm import LLM
 
 TERMS = {f"Scientist{number}": (f"subject {number}", "grasping", "pears") for number in range(20)}
 ROLES = Roles(Resources.of(()))
-HOSTS = ("autogen", "agentscope")
 
 
 class ClosingHost(FilledHost):
@@ -149,7 +148,7 @@ def test_a_missing_key_is_told_before_anything_is_read(cache: LookupCache) -> No
         Librarian(keyless, ROLES, host_factory("autogen"), cache)
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", EACH)
 def test_the_offline_model_gives_keywords_back_and_says_what_it_is(cache: LookupCache, host: str) -> None:
     titles = ("Weighing fruit: a soft gripper for orchards on steep slopes", "Weighing pears")
     librarian = Librarian(config(), ROLES, host_factory(host), cache)

@@ -19,6 +19,7 @@ from manyheads.engine.journal import Journal, read_turns
 from manyheads.errors import BudgetError
 from manyheads.systems.loading import load, reopen
 from support.command import Done, finish, manyheads_command, start
+from support.hosts import HOSTS
 from support.llm import LLM
 from support.play import Played, play
 from support.requests import Request, question_of
@@ -140,7 +141,7 @@ KILLS = [
     pytest.param("agentscope", BY_FIELD, 1, -8, marks=pytest.mark.slow),
     *(
         pytest.param(host, way, 2, calls, marks=pytest.mark.slow)
-        for host in ("autogen", "agentscope")
+        for host in HOSTS
         for way in (BY_FIELD, BY_TOOL)
         for calls in (1, 3, 17, 23, 31, -18, -2, -1)
     ),

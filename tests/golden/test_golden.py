@@ -1,4 +1,4 @@
-"""Every system's `result.json` is the frozen one, on both hosts."""
+"""Every system's `result.json` is the frozen one, on every host."""
 
 import shutil
 from pathlib import Path

@@ -13,7 +13,7 @@ from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core.memory import ListMemory, Memory, MemoryContent
 from autogen_core.models import ChatCompletionClient, CreateResult, UserMessage
 from autogen_ext.models.openai import OpenAIChatCompletionClient
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
@@ -163,7 +163,7 @@ async def test_a_model_client_bears_the_system_messages_of_other_memories(llm: L
 def test_a_model_clients_config_is_strict() -> None:
     data = as_json(ModelClient(ModelConfig()))
     data["config"]["model"]["temprature"] = 1
-    with pytest.raises(ValidationError, match="temprature"):
+    with pytest.raises(ConfigError, match="temprature"):
         ModelClient.load_component(data)
 
 

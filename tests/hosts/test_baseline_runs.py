@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.systems.loading import validate
 from support.command import manyheads_command, start
-from support.hosts import BOTH
+from support.hosts import HOSTS, OTHERS
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
@@ -21,8 +21,8 @@ SYSTEMS = {
     "single": ("baseline.tokens=24000",),
 }
 
-IN_TURN = dict(zip(SYSTEMS, cycle(BOTH), strict=False))
-"""Where the quick suite runs each without a model; the slow one does so on the other host."""
+IN_TURN = dict(zip(SYSTEMS, cycle(HOSTS), strict=False))
+"""Where the quick suite runs each without a model; the slow one does so on the other hosts."""
 
 
 def question(request: Request) -> str:
@@ -37,9 +37,10 @@ def sets_for(system: str) -> tuple[str, ...]:
     "system",
     [pytest.param(each, marks=[] if each == "discussion" else [pytest.mark.slow]) for each in SYSTEMS],
 )
-async def test_both_hosts_give_the_same_result(tmp_path: Path, system: str) -> None:
+@pytest.mark.parametrize("other", OTHERS)
+async def test_every_host_gives_the_same_result(tmp_path: Path, system: str, other: str) -> None:
     played: list[Played] = []
-    for host in BOTH:
+    for host in (HOSTS[0], other):
         with LLM(seed=question, answers={"choice": 2}) as llm:
             played.append(
                 await play(config_for(llm, *sets_for(system), f"host={host}"), tmp_path / host, llm)
@@ -56,7 +57,7 @@ async def test_both_hosts_give_the_same_result(tmp_path: Path, system: str) -> N
     [
         pytest.param(system, host, marks=[] if IN_TURN[system] == host else [pytest.mark.slow])
         for system in SYSTEMS
-        for host in BOTH
+        for host in HOSTS
     ],
 )
 async def test_the_offline_model_shows_how_it_goes(tmp_path: Path, llm: LLM, system: str, host: str) -> None:

@@ -19,6 +19,7 @@ from manyheads.config import ModelConfig
 from manyheads.models.probe import probe
 from manyheads.systems.results import load
 from support.command import manyheads_command
+from support.hosts import HOSTS
 
 PYTHON = os.environ.get("MANYHEADS_LLAMA_PYTHON", sys.executable)
 NEEDS = "import llama_cpp.server, gguf"
@@ -67,7 +68,7 @@ async def test_what_it_can_do_is_found_out(served: str) -> None:
     assert usage.tokens > 0
 
 
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", HOSTS)
 def test_a_run_comes_to_its_end(
     served: str, host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

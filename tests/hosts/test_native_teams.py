@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 
+from manyheads.config.hosts import BUILT_IN
 from manyheads.engine.session import Session
 from manyheads.errors import ConfigError, ModelError, SubjectError
 from manyheads.hosts import component, host_factory
-from manyheads.hosts.agentscope import pipeline_of
-from manyheads.hosts.autogen import team_of
 from manyheads.systems import systems
 from manyheads.systems.loading import reopen
 from support.command import result_of
 from support.faults import Fault
-from support.hosts import BOTH, EACH
+from support.hosts import EACH, HOSTS, OTHERS
 from support.llm import LLM
-from support.native import ANSWERS, ASKED, PAPER, TOPIC, Native, small
+from support.native import ANSWERS, ASKED, CLASSES, PAPER, TOPIC, Native, small
 from support.requests import Request
 from support.results import but_for_the_host, unfinished
 
@@ -28,7 +27,7 @@ Made = Callable[..., Native]
 
 
 def question(request: Request) -> str:
-    """What both hosts show alike."""
+    """What all hosts show alike."""
     return f"{request.system.strip()}\0{request.asking.strip()}"
 
 
@@ -53,10 +52,10 @@ def kept(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("system", systems())
-def test_every_system_is_a_class_of_either_host(system: str) -> None:
+def test_every_system_is_a_class_of_every_host(system: str) -> None:
     camel = systems()[system].prefix
-    for host, kind, end in (("autogen", team_of, "Team"), ("agentscope", pipeline_of, "Pipeline")):
-        package, made = import_module(f"manyheads.hosts.{host}"), kind(system)
+    for host, kind in CLASSES.items():
+        package, made, end = import_module(f"manyheads.hosts.{host}"), kind(system), BUILT_IN[host].ending
         assert getattr(package, camel + end) is getattr(import_module(made.__module__), camel + end) is made
         assert (made.system, made.__name__, bool(made.__doc__)) == (system, camel + end, True)
     with pytest.raises(ConfigError) as refused:
@@ -65,9 +64,10 @@ def test_every_system_is_a_class_of_either_host(system: str) -> None:
 
 
 @pytest.mark.parametrize("system", ASKED)
-async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", OTHERS)
+async def test_every_host_comes_to_the_same(system: str, tmp_path: Path, other: str) -> None:
     results: list[str] = []
-    for host in BOTH:
+    for host in (HOSTS[0], other):
         with LLM(seed=question, answers=ANSWERS) as llm:
             team = Native(host, small(system, llm), tmp_path / host)
             folder = await team.run(ASKED[system])
@@ -78,11 +78,11 @@ async def test_both_hosts_come_to_the_same(system: str, tmp_path: Path) -> None:
 
 
 IN_TURN = {"virsci": "agentscope", "rebuttal": "autogen"}
-"""Where the quick suite stops a system; the slow one stops all on either host."""
+"""Where the quick suite stops a system; the slow one stops all on any host."""
 STOPS = [
     pytest.param(host, name, marks=[] if IN_TURN.get(name) == host else [pytest.mark.slow])
     for name in ASKED
-    for host in BOTH
+    for host in HOSTS
 ]
 
 
@@ -282,9 +282,9 @@ async def test_a_stopped_ranking_goes_on_where_its_folder_is_moved(
 
 
 def test_a_class_of_no_system_is_not_there() -> None:
-    for host, kind, name in (("autogen", team_of, "NoTeam"), ("agentscope", pipeline_of, "NoPipeline")):
+    for host, kind in CLASSES.items():
         package = import_module(f"manyheads.hosts.{host}")
-        for missing in (name, "Nothing"):
+        for missing in (f"No{BUILT_IN[host].ending}", "Nothing"):
             with pytest.raises(AttributeError, match=missing):
                 getattr(package, missing)
         with pytest.raises(ConfigError, match="virsci"):

@@ -1,4 +1,4 @@
-"""Odd answers of model servers on either host: on each wire, and through a client that the user brings."""
+"""Odd answers of model servers on any host: on each wire, and through a client that the user brings."""
 
 import asyncio
 from collections.abc import Iterator

@@ -97,7 +97,6 @@ async def test_what_is_no_state_of_it_is_refused(
     assert (await team.state())["folder"] is None
 
 
-@pytest.mark.parametrize("name", ["autogen", "agentscope"])
 async def test_of_several_messages_the_last_is_the_topic_and_it_is_told(
     llm: LLM, config: RunConfig, name: str, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Tools in one turn of either host: called, recorded, and unable to hide what must end a turn."""
+"""Tools in one turn of any host: called, recorded, and unable to hide what must end a turn."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""A turn ends in time on either host, whatever a server sends or a tool does."""
+"""A turn ends in time on any host, whatever a server sends or a tool does."""
 
 import asyncio
 import time

@@ -7,18 +7,9 @@ from typing import Any
 import pytest
 
 from manyheads.errors import RatingError
+from manyheads.measures.agreement import Score, compare, pair, read_scores
 from manyheads.measures.forms import Key
-from manyheads.measures.ratings import (
-    LAYOUT,
-    Ratings,
-    Score,
-    compare,
-    identities,
-    pair,
-    read_ratings,
-    read_reviews,
-    read_scores,
-)
+from manyheads.measures.ratings import LAYOUT, Ratings, identities, read_ratings, read_reviews
 from support.results import write
 
 

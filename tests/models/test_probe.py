@@ -19,6 +19,7 @@ from manyheads.replies import Remark
 from manyheads.systems.results import load
 from support.command import manyheads_command
 from support.faults import Fault, refuses_format
+from support.hosts import EACH
 from support.llm import LLM
 from support.native import hosting, small
 from support.requests import Request
@@ -276,7 +277,7 @@ def test_a_cache_that_cannot_be_read_is_no_harm(llm: LLM) -> None:
     assert settled(config).tools is None
 
 
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", EACH)
 async def test_a_turn_goes_by_what_is_known(llm: LLM, host: str) -> None:
     python_llama(llm)
     await probe(model(llm), "default")

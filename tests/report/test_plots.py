@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import RatingError
-from manyheads.measures.ratings import Comparison, Ratings, Score, compare
+from manyheads.measures.agreement import Comparison, Score, compare
+from manyheads.measures.ratings import Ratings
 from manyheads.report.plots import scatter_plot
 
 RATINGS = Ratings(

@@ -9,7 +9,8 @@ import pytest
 
 from manyheads.errors import ConfigError, RatingError
 from manyheads.resources import Resources
-from manyheads.suites.spec import SuiteSpec, read_suite
+from manyheads.suites.files import read_suite
+from manyheads.suites.spec import SuiteSpec
 from suites.test_evaluate import run
 from support.suites import SPEC, write_suite
 

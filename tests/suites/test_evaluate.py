@@ -19,9 +19,9 @@ from manyheads.models.abilities import Abilities, keep
 from manyheads.resources import Resources
 from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
+from manyheads.suites.files import read_suite
 from manyheads.suites.measuring import Row, open_corpora
 from manyheads.suites.report import Entry
-from manyheads.suites.spec import read_suite
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
 from support.records import read_lines

@@ -10,8 +10,8 @@ import pytest
 from manyheads.engine.system import system_of
 from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
+from manyheads.suites.files import Suite, read_suite, suite_names
 from manyheads.suites.measuring import Row
-from manyheads.suites.spec import Suite, read_suite, suite_names
 from support.command import manyheads_command, result_of
 from support.records import read_lines
 from support.suites import loader

@@ -16,16 +16,9 @@ from pydantic import ValidationError
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
-from manyheads.suites.spec import (
-    Absent,
-    MeasurePath,
-    Suite,
-    SuiteSpec,
-    at,
-    read_cases,
-    read_suite,
-    suite_names,
-)
+from manyheads.suites.files import Suite, read_cases, read_suite, suite_names
+from manyheads.suites.measuring import Absent, at
+from manyheads.suites.spec import MeasurePath, SuiteSpec
 from support.suites import SPEC, loader, write_suite
 
 AXES = {

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.measures.scores import as_lines
+from manyheads.suites.files import Suite
 from manyheads.suites.measuring import Row
 from manyheads.suites.page import answer, write_suite_page
 from manyheads.suites.report import (
@@ -22,7 +23,7 @@ from manyheads.suites.report import (
     troubles,
     with_error,
 )
-from manyheads.suites.spec import Suite, SuiteSpec
+from manyheads.suites.spec import SuiteSpec
 from support.records import read_lines
 from support.suites import SPEC
 
@@ -389,7 +390,7 @@ def test_without_matplotlib_the_report_says_what_draws(
     assert not list(tmp_path.iterdir())
     text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
     assert "No picture: drawing needs matplotlib" in text
-    assert "pip install 'manyheads[plots]'" in text
+    assert "the extra plots" in text
 
 
 def test_the_caption_says_what_is_left_out_and_who_wrote() -> None:

@@ -16,6 +16,11 @@ HOSTS = tuple(BUILT_IN)
 BOTH = HOSTS[:2]
 """Those of the default suite; the third is in the slow one."""
 EACH: list[Any] = [*BOTH, *(pytest.param(host, marks=pytest.mark.slow) for host in HOSTS[2:])]
+"""All, for a test that every host should pass."""
+SLOWLY: list[Any] = [HOSTS[0], *(pytest.param(host, marks=pytest.mark.slow) for host in HOSTS[1:])]
+"""All, for a test that waits: the default suite has one."""
+OTHERS: list[Any] = EACH[1:]
+"""Those that are compared with the first."""
 
 
 class FilledHost:

@@ -222,7 +222,7 @@ class Native:
 
 
 def quick_on(host: str) -> pytest.MarkDecorator:
-    """For a test of either host that waits, or whose rule hangs on neither: on one, and in the slow suite on the other."""
+    """For a test of any host that waits, or whose rule hangs on none: on one, and in the slow suite on the others."""
     names = [pytest.param(name, marks=[] if name == host else [pytest.mark.slow]) for name in HOSTS]
     return pytest.mark.parametrize("name", names)
 
@@ -249,7 +249,7 @@ def hosting(name: str) -> Hosting:
 
 
 def can_ask(host: str, provider: str) -> bool:
-    """Whether the host's client of a provider is installed; one of Agent Framework's clashes with AutoGen's."""
+    """Whether the host's client of a provider is installed."""
     return (host, provider) != ("agent_framework", "anthropic") or find_spec(
         "agent_framework_anthropic"
     ) is not None

@@ -10,9 +10,8 @@ import pytest
 
 from manyheads.core.events import Stage
 from manyheads.errors import BudgetError, ModelError
-from manyheads.literature import semantic_scholar
-from manyheads.retry import Pace
 from support.faults import Fault
+from support.hosts import EACH, SLOWLY
 from support.llm import LLM
 from support.manuscripts import ABSTRACT, REFERENCES, SECTIONS, TITLE, tei
 from support.play import Played, config_for, play
@@ -22,8 +21,6 @@ from support.wires import Call
 
 Play = Callable[..., Any]
 BY_TOOL, BY_FIELD = "models.default.tools=true", "models.default.tools=false"
-BOTH = ["autogen", "agentscope"]
-SLOWLY = ["autogen", pytest.param("agentscope", marks=pytest.mark.slow)]
 QUOTE = "a network on 300 recordings with a learning rate of 0.001"
 GOOD = {"sources": [{"where": "Section 2", "quote": QUOTE}], "text": "The settings are told."}
 EMPTY = {"strengths": [], "weaknesses": [GOOD], "questions": []}
@@ -115,11 +112,8 @@ async def test_the_leader_plans_once_asks_and_writes(run: Play, llm: LLM, tools:
 
 
 @pytest.mark.slow
-async def test_references_stand_in_no_search_of_related_papers_way(
-    run: Play, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
-    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("unpaced", "own_cache")
+async def test_references_stand_in_no_search_of_related_papers_way(run: Play, llm: LLM) -> None:
     llm.delay = 0.05
     with Scholar() as scholar:
         own = (
@@ -207,7 +201,7 @@ async def test_what_is_found_out_first_is_asked_for_at_once_and_shown(run: Play,
 # Bounds.
 
 
-@pytest.mark.parametrize("host", BOTH)
+@pytest.mark.parametrize("host", EACH)
 async def test_no_more_is_asked_than_may_be(run: Play, llm: LLM, host: str) -> None:
     llm.tool_calls = [question(each) for each in EXPERTS]
     played = await run(BY_TOOL, f"host={host}", "mamorx.exchanges=2")
@@ -265,7 +259,7 @@ async def test_an_expert_that_never_answers_well_is_told_and_the_review_is_writt
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", BOTH)
+@pytest.mark.parametrize("host", EACH)
 async def test_an_expert_that_does_not_answer_at_all_ends_in_time(run: Play, llm: LLM, host: str) -> None:
     llm.faults.append(Fault("slow", None, to_impact))
     llm.tool_calls = [question("impact"), question("clarity")]
@@ -371,7 +365,7 @@ async def test_what_a_paper_says_stands_in_fences_in_every_request(
     )
     requests = [each for each in played.requests if each.title]
     assert all("<speech>" in each.asking for each in requests if each.title in ("Plan", "WrittenReview"))
-    assert {"Plan", "ExpertAnswer", "WrittenReview", "Mending"} <= {each.title for each in requests}
+    assert {"Plan", "ExpertAnswer", "WrittenReview", "Correction"} <= {each.title for each in requests}
     seen = 0
     for request in requests:
         for message in request.messages:

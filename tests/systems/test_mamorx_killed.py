@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.command import finish, manyheads_command, start
+from support.hosts import HOSTS
 from support.llm import LLM
 from support.manuscripts import tei
 from support.requests import Request, question_of
@@ -70,7 +71,7 @@ def result(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("tools", ["true", "false"])
 def test_killed_at_any_moment(llm: LLM, tmp_path: Path, host: str, tools: str) -> None:
     sets = (f"host={host}", f"models.default.tools={tools}")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from manyheads.systems.loading import load
+from support.hosts import HOSTS
 from support.llm import LLM
 from support.manuscripts import SECTIONS, TITLE, tei
 from support.play import Played, config_for, play
@@ -89,7 +90,7 @@ async def test_one_agent_alone_is_told_which_of_its_sources_are_absent(run: Play
     assert again.fenced("point") == "It is not."
     shown, apart = played.result["review"]["text"].split("## Not verified")
     assert ("It is measured." in shown, "It is not." in shown, "It is not." in apart) == (True, False, True)
-    assert "Mending" not in [each.title for each in played.requests]
+    assert "Correction" not in [each.title for each in played.requests]
 
 
 async def test_without_a_limit_one_agent_alone_stops_where_nothing_changes(run: Play) -> None:
@@ -105,7 +106,7 @@ async def test_without_a_limit_one_agent_alone_stops_where_nothing_changes(run: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", ["autogen", "agentscope"])
+@pytest.mark.parametrize("host", HOSTS)
 async def test_one_agent_alone_reads_by_tools(run: Play, llm: LLM, host: str) -> None:
     llm.tool_calls = [("read_section", {"name": "Results"}), ("search_cited", {"words": "snow"})]
     played = await run("mamorx.maker=alone", "mamorx.tokens=1", "models.default.tools=true", f"host={host}")

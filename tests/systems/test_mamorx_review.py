@@ -213,22 +213,22 @@ async def test_what_a_point_rests_on_twice_stands_there_once(run: Play) -> None:
     ]  # fmt: skip
 
 
-async def test_points_whose_sources_are_absent_are_mended_withdrawn_or_set_apart(run: Play) -> None:
+async def test_points_whose_sources_are_absent_are_corrected_withdrawn_or_set_apart(run: Play) -> None:
     written = [
         point("Good.", ("Section 3", "91 percent of strikes")), point("Mends.", ("Section 3", "as everybody knows it to be")),
         point("Withdrawn.", ("Figure 9", "")), point("Stays.", ("Section 1", "")), point("Unsaid."),
     ]  # fmt: skip
-    mended = [
+    corrected = [
         {"number": 2, "thought": "x", "withdraw": False, "text": "Mended.",
          "sources": [{"where": "Section 3", "quote": "Errors grow with the depth of snow"}]},
         {"number": 3, "thought": "x", "withdraw": True, "text": "", "sources": []},
         {"number": 4, "thought": "x", "withdraw": False, "text": "Stays.", "sources": [{"where": "Table 8", "quote": ""}]},
         {"number": 1, "thought": "x", "withdraw": True, "text": "", "sources": []},
     ]  # fmt: skip
-    played = await run(weaknesses=written, points=mended)
-    [mend] = [each for each in played.requests if each.title == "Mending"]
-    assert re.findall(r"^Point (\d+):$", mend.asking, re.MULTILINE) == ["2", "3", "4", "5"], "those alone"
-    assert mend.asking.count("NOT FOUND") == 3
+    played = await run(weaknesses=written, points=corrected)
+    [question] = [each for each in played.requests if each.title == "Correction"]
+    assert re.findall(r"^Point (\d+):$", question.asking, re.MULTILINE) == ["2", "3", "4", "5"], "those alone"
+    assert question.asking.count("NOT FOUND") == 3
     review = played.result["review"]
     assert {claim["number"]: claim["text"] for claim in review["claims"]} == {
         1: "Good.", 2: "Mended.", 4: "Stays.", 5: "Unsaid.",
@@ -241,8 +241,8 @@ async def test_points_whose_sources_are_absent_are_mended_withdrawn_or_set_apart
     assert entry["claims"] == [1, 2, 4, 5]
 
 
-async def test_points_that_cannot_be_mended_are_set_apart(run: Play, llm: LLM) -> None:
-    llm.faults.append(Fault("prose", None, lambda request: request.title == "Mending"))
+async def test_points_that_cannot_be_corrected_are_set_apart(run: Play, llm: LLM) -> None:
+    llm.faults.append(Fault("prose", None, lambda request: request.title == "Correction"))
     played = await run(weaknesses=[point("Stays.", ("Section 1", ""))])
     assert "Stays." in played.result["review"]["text"].split("## Not verified")[1]
     assert any("could not be corrected" in line for line in played.result["warnings"])
@@ -265,9 +265,9 @@ async def test_what_a_text_quotes_is_looked_up_too(run: Play) -> None:
     assert re.search(f"Not found in the paper:</strong> “{absent}”", report)
 
 
-async def test_nothing_is_mended_where_nothing_is_absent(run: Play) -> None:
+async def test_nothing_is_corrected_where_nothing_is_absent(run: Play) -> None:
     played = await run(weaknesses=[point("Good.", ("Section 3", "91 percent of strikes"))], strengths=[])
-    assert "Mending" not in [each.title for each in played.requests]
+    assert "Correction" not in [each.title for each in played.requests]
     assert "Not verified" not in played.result["review"]["text"]
 
 

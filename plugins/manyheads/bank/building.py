@@ -20,6 +20,7 @@ from manyheads.bank.knowledge import CHUNK, PAPERS, Collection, Item, KnowledgeB
 from manyheads.bank.lexical import LEXICAL
 from manyheads.bank.meta import (
     AUTHORS,
+    INDEX_FROM,
     META,
     NAMES,
     REJECTS,
@@ -125,25 +126,39 @@ def fill_papers(
     model: Embedder,
     vectors: tuple[Path, Path] | None,
     tell: Progress,
-    index: bool = False,
+    index_from: int = INDEX_FROM,
 ) -> int:
-    """Write the knowledge bank of papers in batches, with an index on request; returns the number of imported vectors. Raises `EmbeddingError`."""
+    """Write the knowledge bank of papers in batches, with matrix and index if it is large; returns the number of imported vectors.
+    Raises `EmbeddingError`.
+    """
+    from manyheads.bank.matrix import MATRIX_FROM, MatrixFile
+
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
     if file is not None:
         _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
     step = "embedding papers" if file is None else "storing papers"
     count = _counter(tell, step, sum(years.total() for years in spool.years.values()))
-    imported = 0
-    with KnowledgeBank.create(folder, model) as bank:
+    imported, total = 0, sum(years.total() for years in spool.years.values())
+    with KnowledgeBank.create(folder, model) as bank, ExitStack() as held:
+        large = total >= MATRIX_FROM
+        matrix = held.enter_context(MatrixFile(folder / PAPERS, model.dim)) if large else None
+
+        def add(papers: list[Paper], vectors: "Vectors", period: Period) -> None:
+            bank.add(papers, vectors, count, period=period)
+            if matrix is not None:
+                years = [one.year or 0 for one in papers]
+                matrix.add([one.id for one in papers], years, period, vectors)
+
         for period in spool.years:
             for some in _portions(spool.masked(period), CHUNK if file else BATCH):
                 given = [one for one in some if file and one.id in file]
                 if file and given:
-                    bank.add(given, file.of([one.id for one in given]), count, period=period)
+                    add(given, file.of([one.id for one in given]), period)
                     imported += len(given)
                 rest = [one for one in some if not file or one.id not in file]
-                bank.add(rest, None, count, period=period)
-        if index and isinstance(bank.store, EdgeStore):
+                if rest:
+                    add(rest, model.embed([*map(paper_text, rest)]), period)
+        if 0 < index_from <= total and isinstance(bank.store, EdgeStore):
             tell("indexing papers", 0, None)
             bank.store.build_index()
     return imported
@@ -305,7 +320,7 @@ def build_corpus(
     interests: Condense | None = None,
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
-    index: bool = False,
+    index_from: int = INDEX_FROM,
 ) -> Ecosystem:
     """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
 
@@ -318,7 +333,7 @@ def build_corpus(
         interests: a model that summarises keywords as interests, for scientists without interests in the dataset.
         progress: receives the step, the number done and, if known, the total.
         note: receives the estimated time of embedding if over a minute, with faster models; for an index, its recall.
-        index: build an index, for `manyheads measure --search approximate`.
+        index_from: papers from which an index (HNSW) is built, for `manyheads measure --search approximate`; 0 for never.
 
     Raises:
         CorpusError: the source is not a corpus, has no past papers, or none pass the filters, or `target` exists or is unwritable.
@@ -350,7 +365,7 @@ def build_corpus(
             note(advice)
         profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
-        imported = fill_papers(partial, spool, model, vectors, tell, index)
+        imported = fill_papers(partial, spool, model, vectors, tell, index_from)
         fill_scientists(partial, profiles.scientists, model, tell)
         with (partial / SCIENTISTS).open("w", encoding="utf-8") as lines:
             lines.write("[")
@@ -373,7 +388,7 @@ def build_corpus(
         _write_json(partial / META, meta.model_dump(mode="json"))
         held.close()
         with Ecosystem.open(partial, embedder) as made:  # the engine tidies up when it loads the new files
-            if index and note is not None:
+            if 0 < index_from <= meta.counts.past + meta.counts.contemporary and note is not None:
                 note(
                     f"index: {recall(made.papers):.0%} of the {NEAREST} nearest papers as in an exact search"
                 )

@@ -4,15 +4,13 @@ A record (a line, an XML element, a table's row) that cannot be read is a `Rejec
 field, written to a file; never dropped silently.
 """
 
-import gzip
 import json
-import zipfile
-import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated, ClassVar, cast
 
@@ -30,8 +28,10 @@ from pydantic import (
     field_validator,
 )
 
+from manyheads.bank.files import crowded, lines
 from manyheads.bank.sections import Core, Section, core_of
 from manyheads.errors import CorpusError
+from manyheads.markup import has_markup, plain
 
 FIRST_YEAR, LAST_YEAR = 1500, 2100
 REFERENCE = ("id", "paperId", "corpusid", "doi", "title", "raw", "text")
@@ -256,113 +256,6 @@ Record = tuple[int, RawPaper | tuple[str, str]]
 """A record's number in its file, with the paper in it, or the faulty field and the reason."""
 
 
-# Text files as streams of lines: plain, gzip, or inside a zip, with clear errors.
-
-
-LONGEST = 2**24
-"""Maximum bytes of a line: a file with longer ones has another format and would fill the memory."""
-_SHORT, MOST_OBJECTS, MOST_VALUES = 2**20, 100_000, 500_000
-GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
-UTF16 = (b"\xff\xfe", b"\xfe\xff")
-UTF8_MARK = b"\xef\xbb\xbf"
-
-
-def lines(source: Path, member: str | None = None) -> Generator[tuple[int, bytes], None, None]:
-    """The non-blank lines of a file (of a zip with several files, of one `member`), with their numbers from 1.
-
-    Drops the byte order mark. Raises `CorpusError` if the file is missing, a folder, cut off, compressed differently than its
-    name says, UTF-16, or binary.
-    """
-    number = 0
-    with open_file(source, member, where=lambda: f" after line {number}" if number else "") as stream:
-        while line := stream.readline(LONGEST):
-            if len(line) == LONGEST:
-                raise CorpusError(
-                    f"{source}: a line of more than {LONGEST >> 20} MB", hint="check that it is a text file"
-                )
-            number += 1
-            if line.strip():
-                yield number, line.removeprefix(UTF8_MARK) if number == 1 else line
-
-
-def crowded(line: bytes) -> tuple[str, str] | None:
-    """Why a line of JSON is not read, as field and reason: many small values would take a hundred times its size."""
-    if len(line) > _SHORT:
-        objects, values = line.count(b"[") + line.count(b"{"), line.count(b",")
-        if objects > MOST_OBJECTS or values > MOST_VALUES:
-            return "json", f"{max(objects, values):,} values in one line"
-    return None
-
-
-@contextmanager
-def open_file(
-    source: Path, member: str | None = None, *, where: Callable[[], str] = str
-) -> Generator[IO[bytes]]:
-    """The file's bytes, unpacked; a file that clearly has another format is rejected here.
-
-    For a zip with several files, `member` is read. `where` gives the position for errors within the block.
-    """
-    start = head(source)
-    if source.suffix == ".gz" and not start.startswith(GZIP):
-        raise CorpusError(
-            f"{source}: has the ending .gz but is not gzip", hint="rename it, or compress it with gzip"
-        )
-    if start.startswith(UTF16):
-        raise CorpusError(f"{source}: UTF-16, not UTF-8", hint=f"iconv -f utf-16 -t utf-8 {source.name}")
-    with reading(source, where), ExitStack() as held:
-        raw: IO[bytes] = held.enter_context(source.open("rb"))
-        if start.startswith(GZIP):
-            yield cast(IO[bytes], held.enter_context(gzip.GzipFile(fileobj=raw)))
-        elif start.startswith(ZIP):
-            archive = held.enter_context(zipfile.ZipFile(raw))
-            names = [member] if member else _files_of(archive)
-            if len(names) != 1:
-                raise CorpusError(
-                    f"{source}: contains {len(names)} files, not one", hint=f"unzip {source.name}"
-                )
-            yield held.enter_context(archive.open(names[0]))
-        else:
-            yield raw
-
-
-def members(source: Path) -> list[str | None]:
-    """The files inside a zip; [None] for any other file."""
-    if not head(source).startswith(ZIP):
-        return [None]
-    with reading(source), zipfile.ZipFile(source) as archive:
-        return [*_files_of(archive)]
-
-
-def head(source: Path, size: int = 4) -> bytes:
-    """The first bytes of a file on disk; raises CorpusError if it cannot be read."""
-    if source.is_dir() or not source.exists():
-        what = "a folder, not a file" if source.is_dir() else "no such file"
-        raise CorpusError(f"{source}: {what}", hint="name a file of papers, such as papers.jsonl.gz")
-    try:
-        with source.open("rb") as raw:
-            return raw.read(size)
-    except OSError as wrong:
-        raise CorpusError(f"{source}: cannot be read: {wrong.strerror or wrong}") from wrong
-
-
-@contextmanager
-def reading(source: Path, where: Callable[[], str] = str) -> Generator[None]:
-    """Add file and position to errors in reading a file's bytes."""
-    try:
-        yield
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError) as wrong:
-        hint = "download the file again"
-        raise CorpusError(f"{source}: cannot be read{where()}: {wrong}", hint=hint) from wrong
-
-
-def _files_of(archive: zipfile.ZipFile) -> list[str]:
-    return [
-        each.filename
-        for each in archive.infolist()
-        if not (each.is_dir() or each.filename.startswith("__MACOSX/"))
-    ]
-
-
 # Datasets: records in a file, or in all matching files of a folder.
 
 
@@ -386,13 +279,13 @@ class Reader:
         """`name` is the source named in the corpus."""
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """Each paper with its record's number in its file; other records go to `rejects`. Raises `CorpusError` if there is no
+        """Each paper with its record's number in its file, its texts without markup; other records go to `rejects`. Raises `CorpusError` if there is no
         record, too many are not UTF-8 (field `encoding`), or most are broken."""
         rejects.unit, good = self.unit, 0
         for number, record in self.records(rejects):
             if isinstance(record, RawPaper):
                 good += 1
-                yield number, record
+                yield number, _plain(record)
                 continue
             rejects.note(number, *record)
             if not good and rejects.total >= GIVE_UP_AFTER:
@@ -426,6 +319,18 @@ class Reader:
             if file != self.path:
                 rejects.file = str(file.relative_to(self.path))
             yield file
+
+
+def _plain(paper: RawPaper) -> RawPaper:
+    """The paper without the markup of publishers in its title, abstract, venue, names and keywords."""
+    texts = {name: getattr(paper, name) for name in ("title", "abstract", "venue") if getattr(paper, name)}
+    lists = {"byline": paper.byline, "keywords": paper.keywords}
+    if not any(map(has_markup, chain(texts.values(), *lists.values()))):
+        return paper
+    found = {name: plain(text) or (text if name == "title" else "") for name, text in texts.items()}
+    return paper.model_copy(
+        update=found | {name: tuple(plain(one) or one for one in some) for name, some in lists.items()}
+    )
 
 
 def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:

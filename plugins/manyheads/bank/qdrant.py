@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,13 @@ from manyheads.bank.store import (
     MEMORY,
     Filter,
     Payload,
+    Record,
     Schema,
     VectorStore,
     filter_of,
     lock_folder,
+    point_id,
+    record_of,
 )
 from manyheads.disk import CHECKSUMS, FileLock, replace_text
 from manyheads.errors import CorpusError, EmbeddingError
@@ -27,6 +31,9 @@ from manyheads.errors import CorpusError, EmbeddingError
 if TYPE_CHECKING:
     import qdrant_edge
     from qdrant_client import QdrantClient
+
+    from manyheads.bank.matrix import Matrix
+    from manyheads.bank.vectors import Vectors
 
 META = "meta.json"
 PAGE = 1000
@@ -56,6 +63,8 @@ class EdgeStore(VectorStore):
         self.model, self.dim, self.names = model, dim, names
         self._folder, self._shard, self._lock = folder, shard, lock
         self._open, self._changed = True, False
+        self.matrix: Matrix | None = None
+        """For exact searches, in a large bank that is opened for reading."""
 
     @classmethod
     def create(cls, folder: Path, schema: Schema) -> "EdgeStore":
@@ -100,6 +109,8 @@ class EdgeStore(VectorStore):
         """An existing store; raises CorpusError if it does not exist or another process is writing to it."""
         import qdrant_edge as edge
 
+        from manyheads.bank.matrix import FOLDER, Matrix
+
         try:
             meta: Any = json.loads((folder / META).read_text(encoding="utf-8"))
             model, dim, names = str(meta["model"]), int(meta["dim"]), tuple(map(str, meta.get("names", ())))
@@ -113,14 +124,18 @@ class EdgeStore(VectorStore):
             raise CorpusError(f"{folder / META} is broken: {error}", hint="build the bank again") from error
         lock = lock_folder(folder, shared=read_only)
         try:
-            if not read_only:  # checksums do not cover new records
+            if not read_only:  # checksums and matrix do not cover new records
                 (folder.parent / CHECKSUMS).unlink(missing_ok=True)
+                shutil.rmtree(folder / FOLDER, ignore_errors=True)
+            matrix = Matrix.open(folder)
             with _engine_errors(folder), loading(folder):
                 shard = edge.EdgeShard.load(str(folder / "shard"))
         except BaseException:
             lock.release()
             raise
-        return cls(folder, shard, model, dim, lock, names)
+        store = cls(folder, shard, model, dim, lock, names)
+        store.matrix = matrix
+        return store
 
     def close(self) -> None:
         """Release the store for other processes; may be called twice."""
@@ -131,6 +146,25 @@ class EdgeStore(VectorStore):
                     self._write_meta()
                 self._shard.close()
             self._lock.release()
+
+    def query(
+        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True, using: str = ""
+    ) -> list[list[Record]]:
+        """See `VectorStore.query`; an exact search by the matrix, if there is one that knows the filter's fields."""
+        if self.matrix is None or not exact or using or not self.matrix.selects(where):
+            return super().query(vectors, k, where, exact=exact, using=using)
+        self._check(vectors)
+        best = self.matrix.nearest(vectors, k, where)
+        points = [*dict.fromkeys(point for scores in best for point in scores)]
+        with self._errors():
+            records = {
+                point_id(record.id): record for record in map(record_of, self._retrieve(points, False))
+            }
+        ranked = (
+            [replace(records[point], score=max(-1.0, min(1.0, score))) for point, score in scores.items()]
+            for scores in best
+        )
+        return [sorted(some, key=lambda one: (-one.score, one.id))[:k] for some in ranked]
 
     def build_index(self) -> None:
         """Build the index (HNSW) for approximate searches: some 17 s of processor time for 29,000 records."""

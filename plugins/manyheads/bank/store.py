@@ -128,7 +128,7 @@ class VectorStore(Closing):
             with self._errors():
                 answers = self._nearest([rows[one] for one in left], limit, where, exact, using or None)
             for one, points in zip(left, answers, strict=True):
-                best[one] = sorted(map(_record, points), key=lambda record: (-record.score, record.id))
+                best[one] = sorted(map(record_of, points), key=lambda record: (-record.score, record.id))
             # the engine's order of ties depends on its files: get all of them, then cut by id
             left = [
                 one
@@ -144,7 +144,7 @@ class VectorStore(Closing):
             points = self._retrieve(
                 [point_id(one) for one in ids], vectors if isinstance(vectors, bool) else [*vectors]
             )
-        records = {record.id: record for record in map(_record, points)}
+        records = {record.id: record for record in map(record_of, points)}
         return {one: records[one] for one in ids if one in records}
 
     def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
@@ -154,7 +154,7 @@ class VectorStore(Closing):
             with self._errors():
                 page, following = self._page(where, following, vectors)
             begun = True
-            yield from map(_record, page)
+            yield from map(record_of, page)
 
     def count(self, where: Filter = EVERYTHING) -> int:
         """Number of records that satisfy `where`."""
@@ -214,7 +214,8 @@ def point_id(record_id: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
-def _record(point: Any) -> Record:
+def record_of(point: Any) -> Record:
+    """A point of Qdrant's engine or client as a record."""
     import numpy as np
 
     payload = dict(point.payload or {})

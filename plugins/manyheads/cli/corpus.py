@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.bank.meta import INDEX_FROM
 from manyheads.cli import completion
 from manyheads.cli.extraction import extract
 from manyheads.cli.options import (
     Changes,
     Corpus,
     Embedding,
+    Services,
     Sets,
     building,
     configured,
@@ -101,14 +103,7 @@ def targets(
     format: Format = "auto",  # noqa: A002
     columns: Columns = None,
     embedding: Embedding = "auto",
-    config: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FILE",
-            autocompletion=completion.configs,
-            help="Config whose `literature` section sets up the services.",
-        ),
-    ] = "virsci",
+    config: Services = "virsci",
     source: Annotated[
         list[str] | None,
         typer.Option(
@@ -268,12 +263,14 @@ def build(
             metavar="NUMBER", min=1, max=1000, help="Maximum number of papers per year of a search."
         ),
     ] = 1000,
-    index: Annotated[
-        bool,
+    index_from: Annotated[
+        int,
         typer.Option(
-            "--index", help="Build an index for measure --search approximate; it pays from 100,000 papers on."
+            metavar="NUMBER",
+            min=0,
+            help="Number of papers from which an index for measure --search approximate is built; 0 for never.",
         ),
-    ] = False,
+    ] = INDEX_FROM,
     seed: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="Random seed: numbers the scientists.")
     ] = None,
@@ -309,7 +306,8 @@ def build(
         librarian = _librarian(interests, changes.model, config, progress, held)
         made = build_corpus(
             reader, target, options, load_embedder(embedding),
-            name=name, vectors=pair, interests=librarian, progress=progress, note=partial(say, err=True), index=index,
+            name=name, vectors=pair, interests=librarian, progress=progress, note=partial(say, err=True),
+            index_from=index_from,
         )  # fmt: skip
     with made:
         _show(made.meta, target)
@@ -328,16 +326,12 @@ def _librarian(
         )
     if interests == "keywords":
         return None
-    from manyheads.disk import cache_folder
     from manyheads.engine.interests import Librarian
     from manyheads.hosts import host_factory
-    from manyheads.literature.cache import LookupCache
-    from manyheads.resources import Resources
-    from manyheads.roles import Roles
 
-    make_host, roles = host_factory(config.host), Roles(Resources.of(config.paths))
-    cache = held.enter_context(LookupCache(cache_folder() / "interests.sqlite"))
-    return Librarian(config, roles, make_host, cache, progress)
+    librarian = Librarian.of(config, host_factory(config.host), progress)
+    held.enter_context(librarian.cache)
+    return librarian
 
 
 @app.command()

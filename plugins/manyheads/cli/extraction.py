@@ -130,19 +130,13 @@ def _embed(
 
 
 def _extractor(config: "RunConfig", budget: Sequence[str], progress: "Progress") -> "Extractor":
-    from manyheads.disk import cache_folder
     from manyheads.engine.budget import CommandBudget
     from manyheads.engine.extraction import Extractor
     from manyheads.hosts import host_factory
-    from manyheads.literature.cache import LookupCache
-    from manyheads.resources import Resources
-    from manyheads.roles import Roles
 
     limits = CommandBudget.parse(budget, whose="the extraction's")
     limits.need_prices([config])
-    cache = LookupCache(cache_folder() / "extraction.sqlite")
-    roles = Roles(Resources.of(config.paths))
-    return Extractor(config, roles, host_factory(config.host), cache, progress, [limits])
+    return Extractor.of(config, host_factory(config.host), progress, [limits])
 
 
 def _by_model(database: "LiteratureDatabase", extractor: "Extractor", vectors: "Source") -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from manyheads.cli import completion, review
-from manyheads.cli.options import Json, without_index
+from manyheads.cli.options import BootstrapSeed, Json, without_index
 from manyheads.cli.printing import say, say_json, warn_of_skipped
 
 if TYPE_CHECKING:
@@ -120,26 +120,22 @@ def rating_agreement(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw a scatter plot (.png, .svg or .pdf).")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
-    ] = 0,
+    seed: BootstrapSeed = 0,
     json: Json = False,
 ) -> None:
     """Report how well raters agree with each other, and a measure with the raters.
 
     Prints correlations with confidence intervals.
     """
+    from manyheads.measures.agreement import as_lines, compare, read_scores
     from manyheads.measures.forms import Key, columns_named, scale_named
-    from manyheads.measures.ratings import (
+    from manyheads.measures.ratings import (  # fmt: skip
         COLUMNS,
         LAYOUT,
-        as_lines,
-        compare,
         identities,
         read_ratings,
         read_reviews,
-        read_scores,
-    )  # fmt: skip
+    )
     from manyheads.report.plots import needs_plots, scatter_plot
 
     folders = [path for path in ratings if path.is_dir()]
@@ -156,19 +152,19 @@ def rating_agreement(
     if plot:
         needs_plots(plot)
     if folders:
-        given, known = read_reviews(folders)
+        table, texts = read_reviews(folders)
     else:
-        named = columns_named(columns, COLUMNS, others=True) if columns else None
+        names = columns_named(columns, COLUMNS, others=True) if columns else None
         ids, ends = Key.read(key, LAYOUT) if key else None, scale_named(scale) if scale else None
-        given = read_ratings(ratings, exclude or (), ids, named, ends)
-        known = identities(ids) if ids else {}
-    found = compare(given, read_scores(scores, by) if scores else None, by, on, known, seed=seed)
+        table = read_ratings(ratings, exclude or (), ids, names, ends)
+        texts = identities(ids) if ids else {}
+    comparison = compare(table, read_scores(scores, by) if scores else None, by, on, texts, seed=seed)
     if plot:
-        scatter_plot(found, plot)
+        scatter_plot(comparison, plot)
     if json:
-        say_json(dumps(asdict(found), indent=2, ensure_ascii=False))
+        say_json(dumps(asdict(comparison), indent=2, ensure_ascii=False))
     else:
-        say("\n".join(as_lines(found)))
+        say("\n".join(as_lines(comparison)))
     if plot and not json:
         say(f"Plot        {plot}")
 
@@ -203,31 +199,29 @@ def rating_calibration(
             help="Minimum score of a good paper. [default: --threshold]",
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
-    ] = 0,
+    seed: BootstrapSeed = 0,
     json: Json = False,
 ) -> None:
     """Compare review scores with people's ratings of the papers.
 
     The baseline is how well one person agrees with the others.
     """
+    from manyheads.measures.agreement import pair, read_scores
     from manyheads.measures.calibration import as_data, as_lines, calibrate, read_people
-    from manyheads.measures.ratings import pair, read_scores
 
-    given = read_people(people, on)
-    pairs = pair(given.means(), read_scores(scores, by), {})
-    found = calibrate(
+    ratings = read_people(people, on)
+    pairs = pair(ratings.means(), read_scores(scores, by), {})
+    calibration = calibrate(
         dict(zip(pairs.items, pairs.scores, strict=True)),
-        given,
+        ratings,
         threshold=threshold,
         score_threshold=score_threshold,
         seed=seed,
     )
     if json:
-        say_json(dumps(as_data(found), indent=2, ensure_ascii=False))
+        say_json(dumps(as_data(calibration), indent=2, ensure_ascii=False))
     else:
-        say("\n".join(as_lines(found)))
+        say("\n".join(as_lines(calibration)))
 
 
 rankings = typer.Typer(
@@ -302,12 +296,12 @@ def ranking_agreement(
             "name the form's key by --key, or the columns of a table of your own by --columns, with --judge and --target"
         )
     if key:
-        given = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
+        orders = read_rankings(forms, Key.read(key, LAYOUT), exclude or [])
     else:
-        named = columns_named(columns or "", COLUMNS)
-        given = own_rankings(forms, named, judge or (), target, exclude or ())
-    found = alignments(given)
+        names = columns_named(columns or "", COLUMNS)
+        orders = own_rankings(forms, names, judge or (), target, exclude or ())
+    agreement = alignments(orders)
     if json:
-        say_json(dumps(as_data(given, found), indent=2, ensure_ascii=False))
+        say_json(dumps(as_data(orders, agreement), indent=2, ensure_ascii=False))
     else:
-        say("\n".join(as_lines(given, found)))
+        say("\n".join(as_lines(orders, agreement)))

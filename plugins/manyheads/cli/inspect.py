@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from manyheads.cli import completion
-from manyheads.cli.options import Changes, Configs, Paths, Sets, configured, library, settings, show_silent
-from manyheads.cli.printing import safe_console, say, say_json
+from manyheads.cli.options import (
+    Changes,
+    Configs,
+    Output,
+    Paths,
+    Services,
+    Sets,
+    configured,
+    library,
+    settings,
+    show_silent,
+)
+from manyheads.cli.printing import safe_console, say, say_json, write_or_print
 from manyheads.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
@@ -160,30 +171,12 @@ def export_prompts(
 def export(
     configs: Configs,
     changes: Changes,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="File to write. [default: standard output]",
-            show_default=False,
-        ),
-    ] = None,
+    out: Output = None,
 ) -> None:
     """Write a config as component JSON, for AutoGen's loader and AutoGen Studio."""
     from manyheads.hosts import component
 
-    text = component(changes.config(configs))
-    if out is None:
-        say_json(text)
-        return
-    try:
-        out.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(
-            f"{out}: cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
+    write_or_print(f"{component(changes.config(configs))}\n", out, json=True)
 
 
 # `manyheads search`.
@@ -196,14 +189,7 @@ def search(
             metavar="QUERY", help="A few keywords; with --how, a research background of any length."
         ),
     ],
-    config: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FILE",
-            autocompletion=completion.configs,
-            help="Config whose `literature` section to use.",
-        ),
-    ] = "virsci",
+    config: Services = "virsci",
     source: Annotated[
         list[str] | None,
         typer.Option(

@@ -10,7 +10,7 @@ import typer
 
 from manyheads.cli import completion
 from manyheads.cli.options import without_index
-from manyheads.cli.printing import safe_console, say, say_json
+from manyheads.cli.printing import safe_console, say, say_json, write_or_print
 
 if TYPE_CHECKING:
     from manyheads.measures.novelty import Normalise
@@ -241,7 +241,7 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
     """Print how many replies of runs were valid, by role and task."""
     from rich.table import Table
 
-    from manyheads.engine.folder import JOURNAL, writing
+    from manyheads.engine.folder import JOURNAL
     from manyheads.errors import JournalError
     from manyheads.suites.replies import reply_counts, table_row
 
@@ -253,8 +253,7 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
     rows = [{"task": task, **table_row(count)} for task, count in reply_counts(runs).items()]
     lines = [dumps(row, ensure_ascii=False) for row in rows]
     if out is not None:
-        with writing(out.parent):
-            out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_or_print("\n".join(lines) + "\n", out)
     if json:
         for line in lines:
             say_json(line)

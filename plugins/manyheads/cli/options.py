@@ -95,6 +95,28 @@ Embedding = Annotated[
     ),
 ]  # fmt: skip
 Seed = Annotated[int | None, typer.Option("--seed", metavar="NUMBER", help="Random seed.")]
+BootstrapSeed = Annotated[
+    int, typer.Option("--seed", metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
+]
+Services = Annotated[
+    str,
+    typer.Option(
+        "--config",
+        metavar="NAME|FILE",
+        autocompletion=completion.configs,
+        help="Config whose `literature` section to use.",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="File to write. [default: standard output]",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from manyheads.errors import closest
+from manyheads.errors import ConfigError, closest
 from manyheads.escaping import plain, printable, printable_json, scrubbed, shortened
 
 if TYPE_CHECKING:
@@ -26,6 +27,19 @@ def say(text: object = "", *, err: bool = False) -> None:
 def say_json(text: str) -> None:
     """Print JSON without changing its values."""
     typer.echo(printable_json(text))
+
+
+def write_or_print(text: str, out: Path | None, *, json: bool = False) -> None:
+    """Write text that ends with a newline to a file, or print it; raises `ConfigError` if the file cannot be written."""
+    if out is None:
+        (say_json if json else say)(text.rstrip("\n"))
+        return
+    try:
+        out.write_text(text, encoding="utf-8", errors="replace", newline="")
+    except OSError as error:
+        raise ConfigError(
+            f"{out}: cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
 
 
 def fail(error: object) -> None:

@@ -32,6 +32,9 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen on; others than 127.0.0.1 open it to the network.")
     ] = LOCAL,
+    at_once: Annotated[
+        int, typer.Option(min=1, help="Maximum number of runs at once; others wait in a queue.")
+    ] = 2,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")] = False,
 ) -> None:
     """Show runs in the browser: start, watch, steer and compare them.
@@ -54,7 +57,7 @@ def serve(
     listener = _listener(host, port)
     names = {host, socket.gethostname()} if host != LOCAL else set[str]()
     access = Access(names)
-    app = create_app(folder, access)
+    app = create_app(folder, access, at_once)
     shown = LOCAL if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listener.getsockname()[1]}"
     if host != LOCAL:

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from manyheads.cli import completion
-from manyheads.cli.printing import say
-from manyheads.errors import ConfigError, SubjectError
+from manyheads.cli.options import Output
+from manyheads.cli.printing import say, write_or_print
+from manyheads.errors import SubjectError
 
 
 def show(
@@ -22,32 +23,14 @@ def show(
             "ideas with their scores. json: the whole result.",
         ),
     ] = "md",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="File to write. [default: standard output]",
-            show_default=False,
-        ),
-    ] = None,
+    out: Output = None,
 ) -> None:
     """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
-    from manyheads.cli.printing import say_json
     from manyheads.systems.formats import written
 
-    text = written(run, form)
-    if out is None:
-        (say_json if form == "json" else say)(text.rstrip("\n"))
-        return
-    try:
-        out.write_text(text, encoding="utf-8", errors="replace", newline="")
-    except OSError as error:
-        raise ConfigError(
-            f"{out}: cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
-    say(out)
+    write_or_print(written(run, form), out, json=form == "json")
+    if out:
+        say(out)
 
 
 def open_report(

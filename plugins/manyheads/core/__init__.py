@@ -29,7 +29,7 @@ MOST_LETTERS = 64
 
 
 def safe_name(name: str) -> str:
-    """A speaker name valid for both hosts and OpenAI's `name` field: an ASCII identifier of at most 64 letters.
+    """A speaker name valid for every host and OpenAI's `name` field: an ASCII identifier of at most 64 letters.
 
     Characters between words become `_`. A name that loses letters gets a hash, so that two names stay distinct.
     """

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -67,6 +67,38 @@ class Asked(Event):
     task: str
 
 
+class Waiting(Event):
+    """The run waits for a person. The `Said` of the same place ends it; another `Waiting` says why an answer was refused."""
+
+    kind: Literal["waiting"] = "waiting"
+    request: str
+    """Its id, unique in the run; a request that is repeated has a new one."""
+    speaker: str
+    task: str
+    title: str
+    """The question, in one line."""
+    text: str
+    """What the person needs to know, in Markdown: the prompt, or what a stage has come to."""
+    form: dict[str, Any]
+    """JSON Schema of the answer, without references; titles and descriptions are for people, defaults are the current values."""
+    problem: str = ""
+    """Why the last answer was refused; empty for the first request."""
+
+
+class Person(Protocol):
+    """Someone who answers during a run: plays a role, or steers between stages.
+
+    Runs on any host take one: `manyheads.run(…, person=me)`. Questions of one run may be put at the same time.
+    """
+
+    async def answer(self, request: Waiting) -> Mapping[str, Any]:
+        """The answer, as data that fits `request.form`; the run waits as long as it takes.
+
+        Data that does not fit is asked for again: `request.problem` says why.
+        """
+        ...
+
+
 class Said(Event):
     """A speaker answered. `data` is the typed reply, `text` its readable form."""
 
@@ -75,7 +107,8 @@ class Said(Event):
     task: str
     verb: str = "says"
     """Verb for such a reply; see `ReplyModel`."""
-    part: Literal["member", "leader", "guest", "candidate"] = "member"
+    part: Literal["member", "leader", "guest", "candidate", "person"] = "member"
+    """`person` for someone who steers the run; a person who plays a role has the role's part."""
     text: str
     data: dict[str, Any]
     model: str
@@ -170,6 +203,7 @@ AnyEvent = Annotated[
     Began
     | Stage
     | Asked
+    | Waiting
     | Said
     | Recruited
     | Invited
@@ -197,6 +231,9 @@ def words(event: AnyEvent) -> Words | None:
     match event:
         case Stage():
             return Words("", f"{event.number}/{event.total} {event.title}")
+        case Waiting():
+            problem = f" ({event.problem})" if event.problem else ""
+            return Words(event.speaker, "is asked to answer", f"{event.title}{problem}")
         case Said():
             return Words(event.speaker, event.verb, event.text)
         case Recruited():

@@ -42,6 +42,7 @@ class Extractor(Survey):
     """
 
     role, step, things, gives = "extractor", "extracting", "papers", "records"
+    memory = "extraction.sqlite"
     passes_over = True
 
     notes: list[str] = field(default_factory=list[str])

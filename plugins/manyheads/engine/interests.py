@@ -10,6 +10,7 @@ class Librarian(Survey):
     """A `bank.scientists.Condense`: asks a model once about each author, several at a time."""
 
     role, step, things, gives = "librarian", "condensing interests", "authors", "interests"
+    memory = "interests.sqlite"
 
     def __call__(self, terms: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
         """Interests of each author from keywords or titles, most frequent first. Runs an event loop.

@@ -28,7 +28,7 @@ R = TypeVar("R", bound=ReplyModel)
 LONG = 20_000
 """Characters above which a reply is parsed in a thread, so that other teams of the process continue."""
 TOOL_ROUNDS = 6
-"""Maximum rounds of tool calls per turn, on either host."""
+"""Maximum rounds of tool calls per turn, on any host."""
 
 asked_at: ContextVar[Place | None] = ContextVar("asked_at", default=None)
 """The current turn's place in the run, for our own models; frameworks do not pass it on."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -21,6 +21,7 @@ from manyheads.core import (
     recall_nothing,
     together,
 )
+from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.engine.replay import request_of
 from manyheads.errors import ReplyError, UserError
@@ -29,6 +30,7 @@ from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
 from manyheads.models.requests import key_of, key_variable
 from manyheads.replies import ReplyModel
+from manyheads.resources import Resources
 from manyheads.roles import Roles
 
 AGAIN = "run the same command again"
@@ -63,6 +65,8 @@ class Survey:
     """Its items, in the plural."""
     gives: ClassVar[str]
     """Its results."""
+    memory: ClassVar[str]
+    """The file of its answers in the user's cache folder."""
     passes_over: ClassVar[bool] = False
     """Whether an item without a valid reply is skipped instead of ending the survey."""
 
@@ -89,6 +93,12 @@ class Survey:
         self.model = settled(self.config.models[alias])
         if key_variable(self.model):
             key_of(self.model, alias)
+
+    @classmethod
+    def of(cls, config: RunConfig, make_host: MakeHost, tell: Progress, limits: Sequence[Meter] = ()) -> Self:
+        """The survey of a command, with the user's cache: close it at the end."""
+        cache, roles = LookupCache(cache_folder() / cls.memory), Roles(Resources.of(config.paths))
+        return cls(config, roles, make_host, cache, tell, limits)
 
     @property
     def name(self) -> str:

@@ -113,6 +113,15 @@ def tap(sdk: Any, config: ModelConfig) -> None:
     setattr(api, method, tapped)
 
 
+def usage_of_agent(
+    config: ModelConfig, read: int, written: int, calls: int, thread: Sequence[Message], answer: str
+) -> Usage:
+    """What a reply of a user's agent cost by its own count; estimated if its model counts nothing."""
+    if read or written:
+        return Usage(input_tokens=read, output_tokens=written, calls=calls)
+    return usage_of(config, None, None, size_of(thread), answer)
+
+
 class ServedModel(ABC, Generic[C]):
     """A model of the config: a framework's own client, shared by all turns, behind its governor.
 
@@ -184,7 +193,7 @@ class ServedModel(ABC, Generic[C]):
 
     @staticmethod
     @abstractmethod
-    def said(message: Any) -> Message | None:
+    def as_message(message: Any) -> Message | None:
         """A framework's question or answer, which may be shortened or left out.
 
         None for system messages, tool calls and tool results.
@@ -192,7 +201,7 @@ class ServedModel(ABC, Generic[C]):
 
     @staticmethod
     @abstractmethod
-    def saying(message: Any, text: str) -> Any:
+    def with_text(message: Any, text: str) -> Any:
         """The same message of the framework, with another text."""
 
     async def request(
@@ -219,18 +228,20 @@ class ServedModel(ABC, Generic[C]):
             ModelError: as `ask`.
         """
         ledger.stop_if_failed()
-        said = {at: text for at, each in enumerate(messages) if reply_type and (text := self.said(each))}
+        texts = {
+            at: text for at, each in enumerate(messages) if reply_type and (text := self.as_message(each))
+        }
 
         async def put(shorter: Sequence[Message]) -> T:
-            texts = dict(zip(said, (message.text for message in shorter), strict=True))
+            new = dict(zip(texts, (message.text for message in shorter), strict=True))
             fitting = [
-                self.saying(each, texts[at]) if at in texts else each for at, each in enumerate(messages)
+                self.with_text(each, new[at]) if at in new else each for at, each in enumerate(messages)
             ]
             tokens = await count(fitting)
             refuse_unfit(f"models.{self.alias}", self.config.name, tokens, self.config.window)
             return await self.ask(partial(send, fitting, tokens), ledger, reply_type, tools=tools)
 
-        return await self.ask_fitting(put, list(said.values()), await count(messages), ledger)
+        return await self.ask_fitting(put, list(texts.values()), await count(messages), ledger)
 
     async def counted(
         self,
@@ -325,8 +336,10 @@ class ServedModel(ABC, Generic[C]):
         over = tokens - window + min(self.config.max_tokens or ROOM, window // 4)
         shorter, left_out = fitted(thread, over) if over > 0 else (tuple(thread), "")
         if left_out and ledger.warn is not None:
-            said = f"{asked_at.get()}: about {tokens:,} tokens and the answer do not fit models.{self.alias}"
-            note = f"{said}, whose context is {window:,}: left out {left_out}"
+            problem = (
+                f"{asked_at.get()}: about {tokens:,} tokens and the answer do not fit models.{self.alias}"
+            )
+            note = f"{problem}, whose context is {window:,}: left out {left_out}"
             ledger.warn[:] = [*(line for line in ledger.warn if line != ledger.left_out), note]
             ledger.left_out = note
         return shorter

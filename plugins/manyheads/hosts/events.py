@@ -13,6 +13,7 @@ from manyheads.core.events import (
     Said,
     Stage,
     Voted,
+    Waiting,
     words,
 )
 from manyheads.models.offline import LABEL, with_label
@@ -29,24 +30,24 @@ def sentence(event: AnyEvent) -> str:
             return ""
         case Said(), _:
             return with_label(event.text, event.model)
-        case Stage() | Recruited() | Voted(), told:
-            return f"{told.who} {told.does}".strip()
-        case Retrieved(), told:
-            query = " ".join(told.text.split())
+        case Stage() | Recruited() | Voted(), line:
+            return f"{line.who} {line.does}".strip()
+        case Retrieved(), line:
+            query = " ".join(line.text.split())
             papers = "".join(f"\n- {hit['title']} ({hit['year']})" for hit in event.hits)
-            return f"{told.does}: {query[:100]}{' …' * (len(query) > 100)}{papers}"
-        case Judged(), told:
-            return f"{told.who}: {told.does}" + (f" ({told.text})" if told.text else "")
-        case _, told:
-            return f"{told.who} {told.does}: {told.text}".strip()
+            return f"{line.does}: {query[:100]}{' …' * (len(query) > 100)}{papers}"
+        case Judged(), line:
+            return f"{line.who}: {line.does}" + (f" ({line.text})" if line.text else "")
+        case _, line:
+            return f"{line.who} {line.does}: {line.text}".strip()
 
 
 def outcome(event: Result) -> str:
     """The result of a run in Markdown, labelled if the offline model wrote it; JSON if its system has no text form."""
     run = typed(event.data)
-    if not (told := in_full(run)):
+    if not (paragraphs := in_full(run)):
         return f"```json\n{json.dumps(event.data, ensure_ascii=False, indent=1)}\n```"
-    return "\n\n".join([f"> {LABEL}", *told] if run.offline else told)
+    return "\n\n".join([f"> {LABEL}", *paragraphs] if run.offline else paragraphs)
 
 
 def about(event: AnyEvent) -> dict[str, str]:
@@ -54,7 +55,7 @@ def about(event: AnyEvent) -> dict[str, str]:
     match event:
         case Said():
             more = {"speaker": event.speaker, "task": event.task, "part": event.part, "model": event.model}
-        case Asked():
+        case Asked() | Waiting():
             more = {"speaker": event.speaker, "task": event.task}
         case Recruited():
             more = {"speaker": event.candidate}

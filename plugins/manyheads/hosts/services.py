@@ -55,8 +55,8 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
 
     async def answer(arguments: Any) -> str:
         async with offhand(chosen, make_host, tell) as run:
-            told = await service.run(run, arguments)
-            return with_label(told, OFFLINE if OFFLINE in run.writers else "")
+            text = await service.run(run, arguments)
+            return with_label(text, OFFLINE if OFFLINE in run.writers else "")
 
     return tool(name, roles_of(chosen).prompts, answer, service.arguments)
 

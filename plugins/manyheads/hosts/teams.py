@@ -70,7 +70,7 @@ def native_classes(base: type[T]) -> Callable[[str], type[T]]:
     return by_name
 
 
-class Given(NamedTuple):
+class TeamMessage(NamedTuple):
     """A message to a team: its speaker and its text."""
 
     speaker: str
@@ -94,7 +94,7 @@ class RunState(BaseModel):
     asked: tuple[str, ...] = ()
     """What it was given: a topic, a text to review, abstracts of a background, or a target and ideas."""
     finished: bool = False
-    """Whether it has come to its end."""
+    """Whether it is finished."""
 
 
 S = TypeVar("S", bound=RunState)
@@ -203,7 +203,7 @@ class Runs(Generic[S]):
             )
         return config
 
-    def begin(self, messages: Iterable[Given]) -> AsyncGenerator[AnyEvent, None]:
+    def begin(self, messages: Iterable[TeamMessage]) -> AsyncGenerator[AnyEvent, None]:
         """The events of the run that messages start or resume, if any; the state is then that of this run.
 
         The system assigns messages to inputs; a message is never a file name. Of several messages only the last one
@@ -219,13 +219,15 @@ class Runs(Generic[S]):
             models = {**models, "default": self._kind.serves.describe(self.model, models["default"])}
         config = self.config.model_copy(update={"models": models})
         system = system_of(config)
-        given = self._heard([Given(speaker, said) for speaker, text in messages if (said := text.strip())])
+        given = self._heard(
+            [TeamMessage(speaker, bare) for speaker, text in messages if (bare := text.strip())]
+        )
         fills = {slot.filled_by for slot in system.slots.values()}
         note = None
         if not fills & {"each", "first", "rest"}:
             if len(given) > 1 and fills - {None}:
-                told = f"the last of {len(given)} messages, by {given[-1].speaker}"
-                note = Judged(subject="the task", outcome=told)
+                outcome = f"the last of {len(given)} messages, by {given[-1].speaker}"
+                note = Judged(subject="the task", outcome=outcome)
             given = given[-1:]
         asked = tuple(each.text for each in given)
         if state.folder in (None, self._refused) or state.finished or asked not in ((), state.asked):
@@ -235,9 +237,10 @@ class Runs(Generic[S]):
         folder = Path(state.folder or "")
         begun = self._reopen(folder)
         run = begun or system.with_inputs(config, state.asked, folder)
-        return self._events(Session(run, folder), state, None if begun else note)
+        session = Session(run, folder, clients=("default",) if self.model else ())
+        return self._events(session, state, None if begun else note)
 
-    def _heard(self, given: list[Given]) -> list[Given]:
+    def _heard(self, given: list[TeamMessage]) -> list[TeamMessage]:
         if self.listens_to is None or not given:
             return given
         heard = [each for each in given if each.speaker == self.listens_to]

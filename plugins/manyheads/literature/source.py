@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from manyheads import __version__
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError, describe
-from manyheads.literature.markup import plain
+from manyheads.markup import plain
 from manyheads.models.answers import body_of, refusal_of, scrubbed
 from manyheads.objects import printable
 from manyheads.papers import ANY_TIME, Paper, Window

@@ -32,6 +32,8 @@ class Neighbour:
     year: int
     citations: int | None
     distance: float
+    bearing: float | None = None
+    """Its direction on the report's map, in degrees; see `measures.bearings`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,7 @@ def surroundings(
             raise MeasureError(
                 f"the index found only {fewest} of {k} neighbours", hint="search exactly: --search exact"
             )
-        row_of = {one: row for row, one in enumerate(papers.ids)}
-        rows = np.array([[row_of[one] for one in some] for some in ids], dtype=np.intp)
+        rows = np.array([[papers.row_of[one] for one in some] for some in ids], dtype=np.intp)
     near = nearest(vectors, papers.vectors, k, groups, rows=rows)
     counts = np.array([np.nan if one is None else one for one in papers.citations], dtype=np.float64)
     mean_distances = mean_counts = np.ones(near.rows.shape)

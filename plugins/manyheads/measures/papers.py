@@ -84,20 +84,17 @@ def nearest(
         np.empty((len(points), k), dtype=np.float32),
         np.empty((len(points), len(groups)), dtype=np.float64),
     )
-    lengths = np.einsum("ij,ij->i", among, among)
+    whole = rows is None or len(groups) > 0  # else only distances to `rows` are needed
+    lengths = np.einsum("ij,ij->i", among, among) if whole else np.empty(0, dtype=np.float32)
     for block in _blocks(len(points), max(1, numbers // max(1, len(among)))):
         some = points[block]
         own = np.einsum("ij,ij->i", some, some)
-        squared: Floats = some @ among.T  # |p - a|² = |p|² + |a|² - 2 p·a
-        squared *= -2
-        squared += lengths
-        squared += own[:, None]
-        np.maximum(squared, 0, out=squared)
+        squared = _squared(some, own, among, lengths) if whole else np.empty((0, 0), dtype=np.float32)
         for number, group in enumerate(groups):
             found.means[block, number] = np.sqrt(squared[:, group]).mean(axis=1, dtype=np.float64)
-        if without is not None:
-            squared[np.arange(len(some)), without[block]] = np.inf
         if rows is None:  # all that rounding could hide
+            if without is not None:
+                squared[np.arange(len(some)), without[block]] = np.inf
             doubt = ROUNDING * points.shape[1] * (own + np.max(lengths))
             limit = np.partition(squared, k - 1, axis=1)[:, k - 1] + 2 * doubt
             which, candidates = np.nonzero(squared <= limit[:, None])
@@ -109,6 +106,15 @@ def nearest(
         chosen = order[first[:, None] + np.arange(k)]
         found.rows[block], found.distances[block] = candidates[chosen], far[chosen]
     return found
+
+
+def _squared(points: Floats, own: Floats, among: Floats, lengths: Floats) -> Floats:
+    """(q, n) squared distances; `own` and `lengths` are the squared lengths of both."""
+    squared: Floats = points @ among.T  # |p - a|² = |p|² + |a|² - 2 p·a
+    squared *= -2
+    squared += lengths
+    squared += own[:, None]
+    return np.maximum(squared, 0, out=squared)
 
 
 def _blocks(count: int, size: int) -> Iterator[slice]:
@@ -178,6 +184,11 @@ class Papers:
         return Papers(**columns, vectors=np.ascontiguousarray(self.vectors[rows], dtype=np.float32))
 
     @cached_property
+    def row_of(self) -> dict[str, int]:
+        """The row of each paper, by id."""
+        return {one: row for row, one in enumerate(self.ids)}
+
+    @cached_property
     def by_year(self) -> dict[int, slice]:
         """The rows of each year."""
         years, starts = (each.tolist() for each in np.unique(self.years, return_index=True))
@@ -224,9 +235,9 @@ def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") ->
     rows, texts, vectors = list[tuple[Any, ...]](), list[str](), list[Floats]()
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
         for record in bank.store.scroll(Filter(equals={"period": "past"})):
-            known = record.payload
-            rows.append((record.id, known["title"], known["year"], known.get("citations")))
-            texts.append(titled(known["title"], known.get("abstract") or ""))
+            paper = record.payload
+            rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
+            texts.append(titled(paper["title"], paper.get("abstract") or ""))
     if not rows:
         raise CorpusError(f"{folder}: the corpus has no past papers to measure against")
     for start in range(0, len(texts), AT_ONCE):
@@ -249,8 +260,8 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
             for done, record in enumerate(bank.store.scroll(where, vectors=True), 1):
                 if record.vector is None:
                     raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus again")
-                known = record.payload
-                rows.append((record.id, known["title"], known["year"], known.get("citations")))
+                paper = record.payload
+                rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
                 vectors.append(record.vector)
                 if progress is not None and (done % TOLD_EVERY == 0 or done == total):
                     progress(f"reading {period} papers", done, total)

@@ -15,6 +15,7 @@ from manyheads.disk import replace_text
 from manyheads.errors import LiteratureError, MeasureError
 from manyheads.literature.library import PARTS, Library, comparable, window
 from manyheads.literature.queries import first_sentence, widen
+from manyheads.measures.bearings import with_bearings
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.novelty import (
     NEIGHBOURS,
@@ -152,15 +153,19 @@ def scores(
         )
     titles = corpus.ids_by_title([one.title for one in subjects]) if exclude_same_title else ()
     excluded = sorted({*exclude, *titles})
-    past, vectors = corpus.past.without(excluded), corpus.model.embed(texts)
+    past, contemporary = corpus.past.without(excluded), corpus.contemporary.without(excluded)
+    vectors = corpus.model.embed(texts)
     found = novelty(
         vectors,
         past,
-        corpus.contemporary.without(excluded),
+        contemporary,
         neighbours=neighbours,
         normalise=normalise,
         search=partial(corpus.approximately, excluded) if search == "approximate" else None,
     )
+    found = [
+        with_bearings(one, vector, past, contemporary) for one, vector in zip(found, vectors, strict=True)
+    ]
     around, own = rnd or (None, None)
     densities: list[Any] = [None] * len(texts)
     if rnd:
@@ -295,12 +300,13 @@ async def service_scores(
             why = (
                 f"{len(papers)} papers with abstract and year were found, fewer than {neighbours} neighbours"
             )
-        around = Surroundings((), why, why)
+        measured = novelty_of(Surroundings(), Surroundings((), why, why))
         if not why:
             vectors = model.embed([subject.text, *(paper.abstract for paper in papers)])
             columns = zip(*((one.id, one.title, one.year, one.citations) for one in papers), strict=True)
             held = Papers.of(*columns, vectors=vectors[1:])
             [around] = surroundings(vectors[:1], held, neighbours, normalise, "retrieved")
+            measured = with_bearings(novelty_of(Surroundings(), around), vectors[0], None, held)
         retrieval = Retrieval(
             query=query,
             queries=queries,
@@ -315,7 +321,7 @@ async def service_scores(
         scores.append(
             _score(
                 subject,
-                novelty_of(Surroundings(), around),
+                measured,
                 unread(model, [subject.text])[0],
                 neighbours=neighbours,
                 normalise=normalise,

@@ -427,7 +427,7 @@ class Filler:
 
 
 class LocalModel(Protocol):
-    """A model in this process, without a server, as both hosts' adapters call it.
+    """A model in this process, without a server, as the hosts' adapters call it.
 
     A `Raw` with empty text and `tool_calls` requests these calls (their `result` is ignored); the host runs them and asks
     once more.

@@ -1,4 +1,4 @@
-"""What both hosts share in requests to a provider: arguments, cost, keys, limits."""
+"""What the hosts share in requests to a provider: arguments, cost, keys, limits."""
 
 import os
 from typing import Any
@@ -35,7 +35,7 @@ def usage_of(
 ROOM = 2048
 """Tokens reserved for an answer without a length limit."""
 
-# Arguments of requests besides the messages, and requests that both hosts refuse to send.
+# Arguments of requests besides the messages, and requests that every host refuses to send.
 
 
 def options(**settings: Any) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from manyheads.replies.literature import (
     OtherNames, Problem, RefinedIdea, Refinement, RoughIdea, Screening, Synonyms, ideas_of,
 )  # fmt: skip
 from manyheads.replies.papers import (
-    Assessment, Doubted, Expert, ExpertAnswer, Finding, Inquiries, Inquiry, MendedPoint, Mending, Plan, PlanStep, Point,
-    SectionChoice, Support, Weighed, WrittenReview, inquiries_of, mending_of, written_on,
+    Assessment, Doubted, Expert, ExpertAnswer, Finding, Inquiries, Inquiry, CorrectedPoint, Correction, Plan, PlanStep, Point,
+    SectionChoice, Support, Weighed, WrittenReview, inquiries_of, correction_of, written_on,
 )  # fmt: skip
 from manyheads.replies.proposals import (
     ABSENT, AROUND, Answer, Answers, Condensed, FirstIdea, Note, Proposal, Ranked, Ranking, Rethought,
@@ -33,6 +33,7 @@ from manyheads.replies.reviews import (
     FigureDescription, IdeaLikeness, IdeaRating, NoveltyDecision, NoveltyReport, NoveltyRound, NoveltySummary, Placing,
     Relevance, SearchPhrase, closest_of, comparison_of,
 )  # fmt: skip
+from manyheads.replies.steering import Action, OwnText, Steering, own, prefilled, steering_among
 from manyheads.replies.team import (
     Abstract, Advice, Analysis, Consensus, Critique, Decision, Doubts, Idea, IdeaNote, IdeaNotes, Interest,
     Interests, Judgement, Lineage, Overlap, Progress, Ratings, Reading, Reflection, Remark, Revision, Seeks,
@@ -50,8 +51,9 @@ REPLIES: dict[str, type[ReplyModel]] = {
         Extract, DetailedIdeas, FullExtract,
         Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
         Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
-        Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Mending,
+        Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Correction,
         SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
+        Steering, OwnText,
     )
 }  # fmt: skip
 """The shipped replies, by name."""

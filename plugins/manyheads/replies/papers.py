@@ -147,7 +147,7 @@ def written_on(kind: type[W], fields: Mapping[str, Any], first: type[ReplyModel]
     return cast(type[W], made)
 
 
-class MendedPoint(ReplyModel):
+class CorrectedPoint(ReplyModel):
     """A point of a review whose sources were not found, checked again."""
 
     number: Choice
@@ -157,12 +157,12 @@ class MendedPoint(ReplyModel):
     text: str
 
 
-class Mending(ReplyModel):
+class Correction(ReplyModel):
     """Points with better sources, reworded, or withdrawn."""
 
-    verb = "mends"
+    verb = "corrects"
 
-    points: list[MendedPoint]
+    points: list[CorrectedPoint]
 
     def spoken(self) -> str:
         kept = (f"{one.number}: {'withdrawn' if one.withdraw else one.text}" for one in self.points)
@@ -170,7 +170,7 @@ class Mending(ReplyModel):
 
 
 @cache
-def mending_of(kind: type[Mending], last: int, most: int) -> type[Mending]:
+def correction_of(kind: type[Correction], last: int, most: int) -> type[Correction]:
     """A maximum number of points, numbered up to the last."""
-    numbered = limited(MendedPoint, "number", int, ge=1, le=last)
+    numbered = limited(CorrectedPoint, "number", int, ge=1, le=last)
     return limited(kind, "points", list[numbered], max_length=most)

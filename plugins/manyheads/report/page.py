@@ -20,6 +20,7 @@ from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.replies import Abstract, Ratings, label
 from manyheads.report.record import Record, count
 from manyheads.report.references import bibtex, links_of
+from manyheads.report.surroundings import Map
 from manyheads.report.top import (
     REPORT,
     Measured,
@@ -33,6 +34,8 @@ from manyheads.report.top import (
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 SECTIONS = tuple(name for name in Abstract.model_fields if name != "title")
+HUMAN = "human/"
+"""Beginning of the model's name where a person answers."""
 FOLD_AT = 3000
 """Texts longer than this many characters are folded."""
 SOURCES = {
@@ -141,6 +144,19 @@ class Page:
     def measured(self) -> Measured | None:
         """The measures that `manyheads measure` has saved in the run folder."""
         return read_measure(self.record.folder)
+
+    @cached_property
+    def map(self) -> Map | None:
+        """The map of the abstract among its nearest papers; None if it was not measured, or by an earlier version."""
+        measured = self.measured
+        papers = (*measured.past, *measured.contemporary) if measured else ()
+        drawable = len(papers) > 1 and all(paper.drawable for paper in papers)
+        return Map(measured.past, measured.contemporary) if measured and drawable else None
+
+    @cached_property
+    def humans(self) -> frozenset[str]:
+        """Speakers whom a person played."""
+        return frozenset(said.speaker for said in self.said if said.model.startswith(HUMAN))
 
     @property
     def replayed(self) -> bool:

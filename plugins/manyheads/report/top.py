@@ -14,6 +14,8 @@ from manyheads.measures import BY_FIELD
 
 REPORT = "report.html"
 
+FARTHEST = 1e6
+"""The largest distance on a map; embeddings of length one are at most 2 apart."""
 LONGEST = 650
 """Maximum characters of an idea's summary."""
 SENTENCE_END = re.compile(r"(?<=[.!?。！？])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bal\.)(?<!\bcf\.)\s+")
@@ -40,6 +42,12 @@ class Near(Part):
     title: str
     year: int | None = None
     distance: float
+    bearing: float | None = None
+
+    @property
+    def drawable(self) -> bool:
+        """Whether a map can show it: a file may lack the bearing, or hold any number."""
+        return self.bearing is not None and abs(self.bearing) <= 360 and 0 <= self.distance <= FARTHEST
 
 
 class Measured(Part):
@@ -52,6 +60,8 @@ class Measured(Part):
     rnd: float | None = None
     corpus: str | None = None
     embedding: str = ""
+    normalise: str = ""
+    against: str = "corpus"
     past: tuple[Near, ...] = ()
     contemporary: tuple[Near, ...] = ()
 

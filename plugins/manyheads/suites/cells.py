@@ -14,7 +14,8 @@ from manyheads.engine.jobs import Job
 from manyheads.engine.readiness import prepare, roles_of
 from manyheads.engine.system import Judge, System, system_of
 from manyheads.errors import ConfigError, UserError
-from manyheads.suites.spec import MOST_RUNS, VARIANT, Condition, Suite, judges, label_of, leaves, mapped, root
+from manyheads.suites.files import Suite
+from manyheads.suites.spec import MOST_RUNS, VARIANT, Condition, judges, label_of, leaves, mapped, root
 from manyheads.systems import systems
 
 # Checks of a suite, its settings and its cases, before anything runs.

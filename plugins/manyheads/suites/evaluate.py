@@ -19,11 +19,12 @@ from manyheads.measures.calibration import Calibration, as_data, calibrate
 from manyheads.measures.scores import as_lines
 from manyheads.suites.arena import ARENA, write_arena
 from manyheads.suites.cells import Cell, jobs_of, need_all
+from manyheads.suites.files import Suite
 from manyheads.suites.folder import begin, locked, record_of, write
 from manyheads.suites.measuring import Coverage, Row, open_corpora, replies_of, rows_of
 from manyheads.suites.page import write_suite_page
 from manyheads.suites.report import Results, draw_suite, replies_table, report_text, summary_table, troubles
-from manyheads.suites.spec import REPLIES, Condition, Suite
+from manyheads.suites.spec import REPLIES, Condition
 
 RESULTS, SUMMARY, TABLE, REPORT = "results.jsonl", "summary.jsonl", "summary.csv", "report.md"
 TASKS, CALIBRATION = "replies.csv", "calibration.json"

@@ -35,7 +35,8 @@ from manyheads.errors import ChangedError, JournalError
 from manyheads.resources import Resources, parse_json
 from manyheads.roles import Roles
 from manyheads.suites.cells import CELLS, RUN, Cell, jobs_of, judged_in
-from manyheads.suites.spec import Suite, leaves, mapped, root
+from manyheads.suites.files import Suite
+from manyheads.suites.spec import leaves, mapped, root
 
 # What results depend on, as the folder records it: results of different origin are never mixed.
 
@@ -247,9 +248,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
             changed, before = [OLDER], {ACCEPTED: before.get(ACCEPTED, ())}
             what = f"was {OLDER}, so its settings cannot be compared"
         if changed and not (accept_changes and not in_use(folder)):
-            hint = (
-                "--out FOLDER starts anew in another folder; --accept-changes resumes and keeps finished runs"
-            )
+            hint = "--out FOLDER starts in another folder; --accept-changes resumes and keeps finished runs"
             raise ChangedError(
                 f"{folder}: {what}",
                 hint="wait for the process that is running it, or stop it" if accept_changes else hint,

@@ -1,10 +1,12 @@
 """Measures of a suite's cells, one row each; measures that no result can have are reported early."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,19 +17,31 @@ from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
 from manyheads.suites.cells import RUN, Cell
 from manyheads.suites.replies import ReplyCount, reply_counts
-from manyheads.suites.spec import (
-    REPLIES,
-    Absent,
-    Condition,
-    MeasurePath,
-    MeasuringConfig,
-    SuiteSpec,
-    Value,
-    at,
-    label_of,
-)
+from manyheads.suites.spec import REPLIES, Condition, MeasurePath, MeasuringConfig, SuiteSpec, label_of
 from manyheads.texts import Subject, read_subject
 
+LENGTH = "length"
+SHOWN = 60
+"""Maximum length of the excerpt shown for a non-number."""
+
+
+@dataclass(frozen=True)
+class Absent:
+    """There is no value.
+
+    Attributes:
+        why: the reason, in words.
+        there: the keys of the mapping in which the next key is missing.
+        never: whether no result of the same form can have it; lists may grow, mappings keep their keys.
+    """
+
+    why: str
+    there: tuple[str, ...] = ()
+    never: bool = True
+
+
+Value: TypeAlias = float | bool | Absent | None
+"""A number or truth value; None for null on the path: unknown, such as a cost without prices."""
 Corpora: TypeAlias = dict[tuple[str, str], MeasuringCorpus]
 """By name or folder, and embedding."""
 Novelty: TypeAlias = dict[Path, dict[str, Value]]
@@ -266,3 +280,38 @@ class Coverage:
 
 def _form(job: Job) -> str:
     return job.group if job.kind == RUN else job.kind
+
+
+def at(result: Mapping[str, Any], path: Sequence[str]) -> Value:
+    """The value at a path in a run's result, or else in its system's own.
+
+    Paths consist of keys, list indices and `length`, the length of a list.
+    """
+    name = ".".join(path)
+    value: Any = result if path[0] in result else result.get("result") or {}
+    for key in path:
+        match value:
+            case None:
+                return None
+            case list() if key == LENGTH:
+                value = len(cast(list[Any], value))
+            case list() if key.isdecimal():
+                if int(key) >= len(cast(list[Any], value)):
+                    return Absent(f"the result has no {name}", never=False)
+                value = value[int(key)]
+            case dict() if key in value:
+                value = value[key]
+            case _:
+                keys = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+                return Absent(f"the result has no {name}", tuple(keys))
+    match value:
+        case None | bool():
+            return value
+        case dict():
+            return Absent(f"{name} holds several values", tuple(cast(dict[str, Any], value)))
+        case list():
+            return Absent(f"{name} is a list; for its length, use {name}.{LENGTH}")
+        case int() | float() if math.isfinite(value):
+            return float(value)
+        case _:
+            return Absent(f"{name} is {str(value)[:SHOWN]!r}, not a number")

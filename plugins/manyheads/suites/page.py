@@ -12,6 +12,7 @@ from manyheads.measures.calibration import figure as alike
 from manyheads.report.page import render, write_html
 from manyheads.report.top import REPORT
 from manyheads.suites.cells import Cell
+from manyheads.suites.files import Suite
 from manyheads.suites.report import (
     ABSENT,
     FEW,
@@ -25,7 +26,7 @@ from manyheads.suites.report import (
     title_of,
     with_error,
 )
-from manyheads.suites.spec import Suite, label_of
+from manyheads.suites.spec import label_of
 
 
 def write_suite_page(

@@ -34,9 +34,10 @@ from manyheads.measures.statistics import (
 from manyheads.report.plots import LABELS, WITHOUT, Panel, Point, can_draw, draw
 from manyheads.report.record import count
 from manyheads.suites.cells import CELLS, together
+from manyheads.suites.files import Suite
 from manyheads.suites.measuring import Row
 from manyheads.suites.replies import FIGURES, ReplyCount, table_row
-from manyheads.suites.spec import REPLIES, Condition, PlotConfig, Suite, SuiteSpec, judges, label_of
+from manyheads.suites.spec import REPLIES, Condition, PlotConfig, SuiteSpec, judges, label_of
 from manyheads.systems import systems
 
 # The results of a suite: for each condition and measure n, mean ± standard error, and intervals.

@@ -1,5 +1,7 @@
 """The web application: its routes, its errors, its state."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -12,7 +14,8 @@ from starlette.staticfiles import StaticFiles
 
 from manyheads import report
 from manyheads.errors import UserError
-from manyheads.web import runs
+from manyheads.web import runs, start, steering
+from manyheads.web.children import Children
 from manyheads.web.pages import render
 from manyheads.web.security import HEADERS, Access, Guard, get, keep, post
 
@@ -40,21 +43,35 @@ PROBLEMS = {
 """What a page says about each error: title and next step."""
 
 
-def create_app(folder: Path, access: Access) -> Starlette:
-    """The web application of a folder of runs."""
+def create_app(folder: Path, access: Access, at_once: int = 2) -> Starlette:
+    """The web application of a folder of runs.
+
+    Args:
+        at_once: maximum number of runs that it works on at once.
+    """
+    children = Children(folder.resolve(), at_once)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[None]:
+        yield
+        await children.close()
+
     app = Starlette(
+        lifespan=lifespan,
         routes=[
             get("/", home),
             get("/enter", enter, right=None),
             post("/address", address),
             *runs.routes(),
+            *start.routes(),
+            *steering.routes(),
             Route("/static/report.css", FileResponse(Path(report.__file__).with_name("style.css"))),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[Middleware(Guard, access=access)],
         exception_handlers={HTTPException: problem, UserError: mistake, Exception: crash},
     )
-    app.state.access, app.state.runs = access, runs.Runs(folder)
+    app.state.access, app.state.runs = access, runs.Runs(folder, children)
     return app
 
 

@@ -24,7 +24,7 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "striketh
 
 
 def render(request: Request, template: str, status: int = 200, **variables: Any) -> HTMLResponse:
-    """A page from `templates/`; it may use `visitor`, `csrf`, `path`, `markdown`, and the filters of reports."""
+    """A page from `templates/`; it may use `visitor`, `csrf`, `path`, `markdown`, `inline`, and the filters of reports."""
     return HTMLResponse(html(request, template, **variables), status)
 
 
@@ -34,7 +34,14 @@ def html(request: Request, template: str, **variables: Any) -> str:
     field = Markup('<input type="hidden" name="csrf" value="{}">').format(
         visitor.form_token if visitor else ""
     )
-    shown = {"visitor": visitor, "csrf": field, "path": request.url.path, "markdown": markdown, **variables}
+    shown = {
+        "visitor": visitor,
+        "csrf": field,
+        "path": request.url.path,
+        "markdown": markdown,
+        "inline": inline,
+        **variables,
+    }
     return reports.render("manyheads.web", f"templates/{template}", shown)
 
 
@@ -51,3 +58,8 @@ def markdown(text: str, most: int = LONGEST) -> Markup:
         url_schemes={"http", "https", "mailto"}, link_rel="noopener noreferrer nofollow",
     )  # fmt: skip
     return Markup(body)
+
+
+def inline(text: str) -> Markup:
+    """Markdown of a single line, such as a field's help."""
+    return Markup(nh3.clean(_MARKDOWN.renderInline(printable(text)), tags={"code", "em", "strong"}))

@@ -1,55 +1,267 @@
-"""The list of the runs in a folder, and their pages."""
+"""The runs in a folder: the list, a run's page, its files and report, two reports side by side."""
 
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
+from typing import Any
+from urllib.parse import quote
 
+from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 
+from manyheads.core import money
+from manyheads.core.results import RESULT
+from manyheads.engine.folder import CONFIG, EVENTS, REPORT
+from manyheads.errors import UserError
 from manyheads.report.index import Entry, entries
-from manyheads.web.pages import render
-from manyheads.web.security import get
+from manyheads.systems.results import write_report
+from manyheads.web.children import Children
+from manyheads.web.live import PART, WINDOW, Log, Logs, Look, follow
+from manyheads.web.pages import html, render
+from manyheads.web.security import REPORT_HEADERS, get
 
 PER_PAGE = 100
 FRESH = 1.0
 """Seconds for which a list of runs is reused."""
+STATES = ("queued", "running", "paused", "waiting", "stopping", "finished", "stopped", "failed", "damaged")
+LIVE = frozenset(STATES[:5])
+"""States that change by themselves."""
+FILES = {
+    RESULT: "application/json", EVENTS: "application/jsonl", CONFIG: "application/yaml",
+    "searches.jsonl": "application/jsonl", "measure.json": "application/json",
+}  # fmt: skip
+CHUNK = 2**18
 
 
 class Runs:
-    """The runs in a folder."""
+    """The runs in a folder.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.resolve()
+    Args:
+        children: the runs that this server works on.
+    """
+
+    def __init__(self, folder: Path, children: Children) -> None:
+        self.folder, self.children, self.logs = folder.resolve(), children, Logs()
+        self.started = dict[str, str]()
+        """The names of runs by the forms that started them."""
         self._lock, self._at, self._entries = Lock(), 0.0, list[Entry]()
 
     def entries(self) -> list[Entry]:
-        """The runs, newest first, at most a second old."""
+        """The runs, newest first, at most a second old; those that wait for their start come first."""
         with self._lock:
             if not self._entries or time.monotonic() - self._at > FRESH:
                 self._entries = [each for each in entries(self.folder, self._entries) if each.state]
                 self._at = time.monotonic()
-            return self._entries
+            known = {entry.folder for entry in self._entries}
+            waiting = [
+                Entry(folder=each.name, system=each.system, at=each.at)
+                for each in self.children.all()
+                if each.name not in known and (each.alive or each.error)
+            ]
+            return [*reversed(waiting), *self._entries]
+
+    def entry(self, name: str) -> Entry:
+        """A run by its folder's name; raises `HTTPException` if there is none."""
+        if (entry := next((each for each in self.entries() if each.folder == name), None)) is None:
+            raise HTTPException(404)
+        return entry
 
     def path(self, name: str) -> Path:
-        """The folder of a run by its name; raises `HTTPException` if there is none in this folder."""
+        """The folder of a run by its name, inside this folder; raises `HTTPException` otherwise."""
         try:
             path = (self.folder / name).resolve()
-            if name[:1] not in ("", ".") and path.parent == self.folder and path.is_dir():
+            if name[:1] not in ("", ".") and path.parent == self.folder and not path.is_file():
                 return path
         except (OSError, ValueError):
             pass
         raise HTTPException(404)
 
+    def file(self, name: str, file: str) -> Path:
+        """A file of a run, inside its folder; raises `HTTPException` if it is not there."""
+        folder = self.path(name)
+        path = (folder / file).resolve()
+        if path.parent != folder or not path.is_file():
+            raise HTTPException(404)
+        return path
 
-def routes() -> Iterable[BaseRoute]:
+    def state(self, entry: Entry) -> str:
+        """The state of a run, one of `STATES`."""
+        child = self.children.get(entry.folder)
+        if child and child.alive:
+            return "waiting" if child.state == "running" and self._waits(entry.folder) else child.state
+        if entry.state == "running":
+            return "waiting" if self._waits(entry.folder) else "running"
+        return "failed" if child and child.error and entry.state != "finished" else entry.state
+
+    def _waits(self, name: str) -> bool:
+        return bool(self.logs.of(self.path(name)).waiting)
+
+
+def routes() -> Iterator[BaseRoute]:
     """The routes of runs."""
     yield get("/runs", run_list)
+    yield get("/runs/{name}", run_page)
+    yield get("/runs/{name}/live", live)
+    yield get("/runs/{name}/report.html", report)
+    yield get("/runs/{name}/files/{file}", download)
+    yield get("/compare", compare)
+
+
+def _runs(request: Request) -> Runs:
+    return request.app.state.runs
 
 
 def run_list(request: Request) -> Response:
-    """The list of runs."""
-    return render(request, "runs.html.j2", runs=request.app.state.runs.entries()[:PER_PAGE])
+    """The list of runs: filtered by system, state and text, a hundred on a page."""
+    runs, query = _runs(request), request.query_params
+    system, state, text = query.get("system", ""), query.get("state", ""), query.get("q", "").strip()
+    every = runs.entries()
+    rows = [
+        (entry, runs.state(entry))
+        for entry in every
+        if (not system or entry.system == system) and _matches(entry, text.casefold())
+    ]
+    rows = [row for row in rows if not state or row[1] == state]
+    number, pages = _number(query.get("page")), max(1, -(-len(rows) // PER_PAGE))
+    number = min(number, pages)
+    shown = rows[(number - 1) * PER_PAGE : number * PER_PAGE]
+    systems = sorted({entry.system for entry in every if entry.system})
+    filters = "".join(
+        f"&{key}={quote(value)}"
+        for key, value in (("system", system), ("state", state), ("q", text))
+        if value
+    )
+    return render(
+        request, "runs.html.j2", rows=[(*row, _figures(runs, *row)) for row in shown], total=len(rows),
+        every=len(every), systems=systems, states=STATES, system=system, state=state, q=text, number=number,
+        pages=pages, filters=filters,
+    )  # fmt: skip
+
+
+def _matches(entry: Entry, text: str) -> bool:
+    return not text or any(text in each.casefold() for each in (entry.title, entry.folder, *entry.models))
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and re.fullmatch(r"[1-9]\d{0,5}", text) else 1
+
+
+def _figures(runs: Runs, entry: Entry, state: str) -> tuple[int | None, str, float | None]:
+    """Tokens, cost and seconds of a run; from its events while it is under way."""
+    if state in LIVE:
+        log = runs.logs.of(runs.path(entry.folder))
+        usage = log.standing.usage
+        cost = money(usage.cost, log.standing.currency) if usage.cost is not None else ""
+        return usage.input_tokens + usage.output_tokens, cost, log.seconds
+    return entry.tokens, "" if entry.cost is None else f"{entry.cost:.4f}", None
+
+
+def run_page(request: Request) -> Response:
+    """A run: what was said so far, and live what is said."""
+    runs, name = _runs(request), request.path_params["name"]
+    folder, entry = runs.path(name), runs.entry(name)
+    log = runs.logs.of(folder)
+    last = min(
+        _number(request.query_params.get("before")) if "before" in request.query_params else len(log),
+        len(log),
+    )
+    first = max(0, last - WINDOW)
+    state = runs.state(entry)
+    return render(
+        request, "run.html.j2", entry=entry, log=log, shown=list(log.shown(first, last)), first=first, last=last,
+        live=state in LIVE and last == len(log), files=[each for each in FILES if (folder / each).is_file()],
+        **_state_values(runs, entry, log, state),
+    )  # fmt: skip
+
+
+def _state_values(runs: Runs, entry: Entry, log: Log, state: str) -> dict[str, Any]:
+    child = runs.children.get(entry.folder)
+    usage, folder = log.standing.usage, runs.path(entry.folder)
+    return {
+        "name": entry.folder,
+        "state": state,
+        "at": log.standing,
+        "cost": money(usage.cost, log.standing.currency) if usage.cost is not None else "",
+        "seconds": log.seconds,
+        "warnings": log.warnings,
+        "waiting": [*log.waiting.values()] if state in LIVE else [],
+        "answered": child.answered if child else (),
+        "ours": child is not None and child.alive,
+        "error": child.error if child else "",
+        "resumable": state in ("stopped", "failed") and (folder / CONFIG).is_file(),
+        "has_report": (folder / REPORT).is_file() or (state not in LIVE and len(log) > 0),
+    }
+
+
+async def live(request: Request) -> Response:
+    """The server-sent events of a run's page."""
+    runs, name, query = _runs(request), request.path_params["name"], request.query_params
+    folder = runs.path(name)
+    runs.entry(name)
+
+    def look(first: int) -> Look:
+        state, log = runs.state(entry := runs.entry(name)), runs.logs.of(folder)
+        first = max(first, len(log) - WINDOW)  # a page that was away for long shows only the last ones
+        turns = [
+            (each.number, html(request, "turn.html.j2", turn=each)) for each in log.shown(first, first + PART)
+        ]
+        where = html(request, "state.html.j2", **_state_values(runs, entry, log, state))
+        return Look(turns, where, log.life, state in LIVE)
+
+    first = request.headers.get("last-event-id") or query.get("from", "0")
+    events = follow(look, _whole(query.get("life", "0")), _whole(first))
+    return EventSourceResponse(events, ping=15)
+
+
+def _whole(text: str) -> int:
+    return int(text) if re.fullmatch(r"\d{1,20}", text) else 0
+
+
+def report(request: Request) -> Response:
+    """A run's report, under a policy of its own: it has inline styles, and no scripts."""
+    runs, name = _runs(request), request.path_params["name"]
+    folder = runs.path(name)
+    if not (folder / REPORT).is_file():
+        try:
+            write_report(folder)
+        except UserError as error:
+            raise HTTPException(404, f"This run has no report yet: {error.message}.") from error
+    return _file(runs.file(name, REPORT), "text/html; charset=utf-8", REPORT_HEADERS)
+
+
+def download(request: Request) -> Response:
+    """A file of a run."""
+    name, file = request.path_params["name"], request.path_params["file"]
+    if file not in FILES:
+        raise HTTPException(404)
+    path = _runs(request).file(name, file)
+    disposition = f"attachment; filename*=UTF-8''{quote(f'{name}-{file}')}"
+    return _file(path, FILES[file], {"content-disposition": disposition})
+
+
+def _file(path: Path, kind: str, headers: dict[str, str]) -> Response:
+    """A file as it is now, even if it grows meanwhile."""
+    size = path.stat().st_size
+
+    def content() -> Iterator[bytes]:
+        left = size
+        with path.open("rb") as file:
+            while left and (part := file.read(min(CHUNK, left))):
+                left -= len(part)
+                yield part
+
+    return StreamingResponse(content(), media_type=kind, headers={**headers, "content-length": str(size)})
+
+
+def compare(request: Request) -> Response:
+    """Two reports side by side."""
+    runs, query = _runs(request), request.query_params
+    chosen = [query.get(side, "") for side in ("left", "right")]
+    able = [each for each in runs.entries() if each.report or each.folder in chosen]
+    sides = [next((each for each in able if each.folder == name), None) for name in chosen]
+    return render(request, "compare.html.j2", runs=able[:500], chosen=chosen, sides=sides)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.bibtex import NotTeXError, names, plain_text
+from manyheads.literature.readers.bibtex import names
 from manyheads.literature.readers.formats import FORMATS, Opening, detect, open_corpus
 from manyheads.literature.readers.table import fields
+from manyheads.markup import NotTeXError, from_latex
 
 FILES = ("jsonl", "unarxive", "anthology", "bibtex", "csv", "parquet", "tei", "pdf")
 PIECES = (
@@ -114,6 +115,6 @@ def test_cells(cells: list[object]) -> None:
 @MANY
 @given(text=st.one_of(st.text(max_size=40), LIKELY.map(lambda raw: raw.decode())))
 def test_latex(text: str) -> None:
-    for read in (plain_text, names):
+    for read in (from_latex, names):
         with suppress(NotTeXError):
             assert read(text) is not None

@@ -6,7 +6,8 @@ import pytest
 
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.errors import CorpusError
-from manyheads.literature.readers.bibtex import BibTeX, NotTeXError, names, plain_text
+from manyheads.literature.readers.bibtex import BibTeX, names
+from manyheads.markup import NotTeXError, from_latex
 
 LIBRARY = r"""Free text before the first entry is a comment, even with an a@b.
 @string{pears = "Journal of {Pears}"}
@@ -94,13 +95,13 @@ def test_a_file_without_entries_is_none(tmp_path: Path) -> None:
     ],
 )
 def test_latex_becomes_letters(text: str, read_as: str) -> None:
-    assert plain_text(text) == read_as
+    assert from_latex(text) == read_as
 
 
 @pytest.mark.parametrize("text", [r"\begin{array}", "\\'" + "{" * 3000])
 def test_what_is_no_latex_is_said(text: str) -> None:
     with pytest.raises(NotTeXError):
-        plain_text(text)
+        from_latex(text)
 
 
 def test_names_stand_with_the_family_name_last() -> None:

@@ -19,11 +19,11 @@ from agent_framework import Message as NativeMessage
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
-from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, Usage, safe_name
+from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, with_passage
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel, to_native
-from manyheads.hosts.clients import ClientHost, Ledger
+from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
 from manyheads.systems.loading import AnyConfig
 
@@ -93,7 +93,7 @@ class Recollection(ContextProvider):
         if passage := await self._recall(self._turn):
             asked = context.input_messages[-1]
             text = with_passage(self._turn, asked.contents[0].text or "", passage)
-            context.input_messages[-1] = NativeModel.saying(asked, text)
+            context.input_messages[-1] = NativeModel.with_text(asked, text)
 
 
 class AgentFrameworkHost(ClientHost[Client]):
@@ -139,24 +139,23 @@ class AgentHost(StructuredHost):
         client: Any = getattr(agent, "client", None)
         self._agent, self._session = agent, getattr(agent, "chat", None) or AgentSession()
         self._client = client if isinstance(client, GovernedClient) else None
-        known = isinstance(client, NativeModel.client_type)
+        readable = isinstance(client, NativeModel.client_type)
         name = agent.name or type(agent).__name__
         self.config = (
-            NativeModel.describe(client, ModelConfig()) if known else ModelConfig(name=safe_name(name))
+            NativeModel.describe(client, ModelConfig()) if readable else ModelConfig(name=safe_name(name))
         )
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         ledger = self._client.ledger if self._client else Ledger(model=self.config.name)
         before = ledger.usage
         response: AgentResponse[Any] = await self._agent.run(to_native(thread[-1]), session=self._session)
-        spent = response.usage_details or {}
-        usage = ledger.usage - before if self._client else Usage(
-            input_tokens=spent.get("input_token_count") or 0,
-            output_tokens=spent.get("output_token_count") or 0,
-            calls=1,
-        )  # fmt: skip
-        text = response.messages[-1].text if response.messages else ""
-        return Raw(text, ledger.model, usage, calls_in(response.messages), ledger.truncated)
+        answer = response.messages[-1].text if response.messages else ""
+        usage = ledger.usage - before
+        if not self._client:
+            counts = response.usage_details or {}
+            read, written = (counts.get(f"{name}_token_count") or 0 for name in ("input", "output"))
+            usage = usage_of_agent(self.config, read, written, 1, thread[-1:], answer)
+        return Raw(answer, ledger.model, usage, calls_in(response.messages), ledger.truncated)
 
 
 make_host = AgentFrameworkHost

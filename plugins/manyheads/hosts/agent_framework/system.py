@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 from agent_framework import (
@@ -21,7 +21,7 @@ from manyheads.errors import ConfigError
 from manyheads.hosts.agent_framework.client import Client
 from manyheads.hosts.agent_framework.host import AgentFrameworkHost
 from manyheads.hosts.events import about, outcome, sentence
-from manyheads.hosts.teams import Given, SyncTeam, native_class, native_classes, next_event
+from manyheads.hosts.teams import SyncTeam, TeamMessage, native_class, native_classes, next_event
 
 
 class SystemAgent(SyncTeam[Client], BaseAgent):
@@ -50,6 +50,7 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
     """
 
     ending, serves = "Agent", AgentFrameworkHost
+    INJECTABLE: ClassVar[set[str]] = {"model_client"}
     _running = False
 
     def _join(self, name: str) -> None:
@@ -85,7 +86,9 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
             raise ConfigError(f"{self.name} is running", hint="make another agent for another run")
         if session and (state := session.state.get(self._key)):
             self.load_state(state)
-        given = [Given(each.author_name or each.role, each.text) for each in normalize_messages(messages)]
+        given = [
+            TeamMessage(each.author_name or each.role, each.text) for each in normalize_messages(messages)
+        ]
         run, self._running = self._runs.begin(given), True
         try:
             async with aclosing(run) as events:
@@ -96,6 +99,25 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
             self._running = False
             if session:
                 session.state[self._key] = self.save_state()
+
+    def to_dict(self, *, exclude: set[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
+        """The arguments that it was made with, as JSON data without keys; `from_dict` and `from_json` make it again.
+
+        A client that you passed is a dependency: `from_dict(data, dependencies={"vir_sci_agent": {"model_client": …}})`.
+        """
+        data = {
+            "type": self._get_type_identifier(),
+            "config": self.config.model_dump(mode="json", exclude_unset=True),
+            "out": str(self._runs.out),
+            "emit": self._emit,
+            "name": self.name,
+            "listens_to": self._runs.listens_to,
+        }
+        return {
+            name: value
+            for name, value in data.items()
+            if name not in (exclude or ()) and not (exclude_none and value is None)
+        }
 
     @property
     def _key(self) -> str:
@@ -108,9 +130,9 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         """
         last = isinstance(event, Result)
         text = outcome(event) if last else sentence(event)
-        if not text or (self._emit == "final" and not last):
+        if self._emit == "final" and not last:
             return None
-        contents, usage, metadata = [Content.from_text(text)], None, about(event)
+        contents, usage, metadata = [Content.from_text(text)] if text else [], None, about(event)
         if isinstance(event, Said):
             usage = event.usage
         elif last and self._emit == "final":
@@ -125,6 +147,8 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
                     }
                 )
             )
+        if not contents:
+            return None
         speaker = metadata["speaker"]
         return AgentResponseUpdate(
             contents=contents,

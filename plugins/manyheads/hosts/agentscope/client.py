@@ -34,7 +34,7 @@ from pydantic import SecretStr
 
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, install_command
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.answers import sound_arguments
@@ -101,7 +101,7 @@ class NativeModel(ServedModel[ChatModelBase]):
         except ModuleNotFoundError as error:
             raise ConfigError(
                 f"provider {config.provider!r} needs the package {error.name!r}, which is not installed",
-                hint="pip install 'manyheads[agentscope]'",
+                hint=install_command("agentscope"),
             ) from error
         tap(model.client, config)
         return model
@@ -122,12 +122,12 @@ class NativeModel(ServedModel[ChatModelBase]):
         return ours
 
     @staticmethod
-    def said(message: Msg) -> Message | None:
+    def as_message(message: Msg) -> Message | None:
         block = _text_of(message)
         return Message(block.text, "assistant" if message.role == "assistant" else "user") if block else None
 
     @staticmethod
-    def saying(message: Msg, text: str) -> Msg:
+    def with_text(message: Msg, text: str) -> Msg:
         block = _text_of(message)
         content = [TextBlock(text=text) if part is block else part for part in message.content]
         return message.model_copy(update={"content": content})
@@ -138,7 +138,7 @@ class NativeModel(ServedModel[ChatModelBase]):
             "anthropic": AnthropicChatModel,
             "ollama": OllamaChatModel,
         }
-        credential = vars(client.credential)
+        credential = getattr(client.credential, "__dict__", {})  # a model of the user's own may have none
         address = credential.get("base_url") or credential.get("host")
         update = {
             "base_url": scrubbed(address) if address else None,

@@ -20,11 +20,11 @@ from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
-from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn, Usage
+from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
-from manyheads.hosts.clients import ClientHost, Ledger
+from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
 from manyheads.models.requests import refuse_unfit, refuse_unseen
 from manyheads.systems.loading import AnyConfig
@@ -277,9 +277,11 @@ class AgentHost(StructuredHost):
         if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
             raise asyncio.CancelledError
         usage, calls = ledger.usage - before, calls_in(agent.state.context, agent.state.reply_id)
-        if not self._model and (spent := reply.usage):
-            usage = Usage(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, calls=1)
-        return Raw(reply.get_text_content() or "", ledger.model, usage, calls, ledger.truncated)
+        answer = reply.get_text_content() or ""
+        if not self._model:
+            read, written = (reply.usage.input_tokens, reply.usage.output_tokens) if reply.usage else (0, 0)
+            usage = usage_of_agent(self.config, read, written, 1, thread[-1:], answer)
+        return Raw(answer, ledger.model, usage, calls, ledger.truncated)
 
 
 make_host = AgentScopeHost

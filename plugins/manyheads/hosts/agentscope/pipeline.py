@@ -38,12 +38,26 @@ from manyheads.hosts.agentscope.client import GovernedModel
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.events import about, sentence
-from manyheads.hosts.teams import Given, Runs, RunState, SyncTeam, native_class, native_classes, next_event
+from manyheads.hosts.teams import (
+    Runs,
+    RunState,
+    SyncTeam,
+    TeamMessage,
+    native_class,
+    native_classes,
+    next_event,
+)
 from manyheads.models.offline import LABEL
 from manyheads.systems.loading import AnyConfig
 from manyheads.systems.results import ABSTRACT, details, essence, in_full, typed
 
-PARTS = {"leader": " (leader)", "guest": " (invited)", "candidate": " (candidate)", "member": ""}
+PARTS = {
+    "leader": " (leader)",
+    "guest": " (invited)",
+    "candidate": " (candidate)",
+    "member": "",
+    "person": "",
+}
 OF_AGENTS = frozenset(
     {"toolkit", "offloader", "model_config", "context_config", "react_config", "injection_config"}
 )
@@ -115,9 +129,9 @@ def closing(data: Mapping[str, Any]) -> Iterator[str]:
     if run.offline:
         yield LABEL
     yield from details(run)
-    told = essence(run)
-    yield from (f"{name}: {text}" for name, text in told if name != ABSTRACT)
-    yield from (f"{name}\n\n{text}" for name, text in told if name == ABSTRACT)
+    parts = essence(run)
+    yield from (f"{name}: {text}" for name, text in parts if name != ABSTRACT)
+    yield from (f"{name}\n\n{text}" for name, text in parts if name == ABSTRACT)
 
 
 class PipelineState(RunState):
@@ -248,7 +262,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         self._running, self._interrupted = True, False
         result: Mapping[str, Any] = {}
 
-        def told(part: AgentEvent) -> AgentEvent:
+        def enter(part: AgentEvent) -> AgentEvent:
             whole.append_event(part)
             return part
 
@@ -257,19 +271,19 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
             async with aclosing(run) as events:
                 while event := await next_event(events, self._link):
                     for part in story.tell(event):
-                        yield told(part)
+                        yield enter(part)
                     result = event.data if isinstance(event, Result) else result
             if structured_schema:
                 whole.structured_output, spent = await self._filled(structured_schema, result)
                 if spent:
-                    yield told(
+                    yield enter(
                         story.count(Usage(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens))
                     )
-            yield told(story.end(ReplyFinishedReason.COMPLETED))
+            yield enter(story.end(ReplyFinishedReason.COMPLETED))
             if yield_final_msg:
                 yield whole
         except asyncio.CancelledError:
-            yield told(story.end(ReplyFinishedReason.INTERRUPTED))
+            yield enter(story.end(ReplyFinishedReason.INTERRUPTED))
             consumer = asyncio.current_task()
             if consumer and consumer.cancelling():  # the consumer is cancelled too
                 raise
@@ -277,8 +291,8 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
                 yield whole
         except UserError as problem:
             for part in story.say(str(problem)):
-                yield told(part)
-            yield told(story.end(ReplyFinishedReason.ERROR, problem.message))
+                yield enter(part)
+            yield enter(story.end(ReplyFinishedReason.ERROR, problem.message))
             raise
         finally:
             self._running, self._step = False, None
@@ -326,10 +340,10 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         self.state.middle_context[KEPT] = self.save_state()
 
 
-def _given(messages: Sequence[Msg]) -> list[Given]:
+def _given(messages: Sequence[Msg]) -> list[TeamMessage]:
     """The texts of messages of any speaker, without AgentScope's reminders, unless there is nothing else."""
-    given = [Given(each.name, each.get_text_content() or "") for each in messages]
-    bare = [Given(name, REMINDER.sub("", text).strip()) for name, text in given]
+    given = [TeamMessage(each.name, each.get_text_content() or "") for each in messages]
+    bare = [TeamMessage(name, REMINDER.sub("", text).strip()) for name, text in given]
     return bare if any(text for _, text in bare) else given
 
 

@@ -27,7 +27,8 @@ from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Tool, ToolCall, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.errors import ConfigError, ModelError, UserError
-from manyheads.hosts.autogen.client import ModelClient, NativeModel, without_keys
+from manyheads.hosts.autogen.client import ModelClient, NativeModel
+from manyheads.hosts.autogen.component import Versioned, without_keys
 from manyheads.hosts.autogen.context import context_for
 from manyheads.hosts.autogen.memory import KnowledgeMemory
 from manyheads.hosts.clients import Ledger
@@ -131,7 +132,7 @@ class RoleAgentConfig(AssistantAgentConfig):
     casting: Casting | None = None
 
 
-class RoleAgent(AssistantAgent):
+class RoleAgent(Versioned, AssistantAgent):
     """An `AssistantAgent` whose `close` also closes the model client, memory and library made for it.
 
     A user's mistake in one of its tools, such as a spent budget, ends its turn. It takes tools and workbenches together.

@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
-from autogen_core import CancellationToken, Component, ComponentModel, FunctionCall, Image
+from autogen_core import CancellationToken, Component, FunctionCall, Image
 from autogen_core.models import (
     AssistantMessage,
     ChatCompletionClient,
@@ -18,11 +18,12 @@ from autogen_core.models import (
     UserMessage,
 )
 from autogen_core.tools import Tool, ToolSchema
-from pydantic import BaseModel, ConfigDict, SecretStr
+from pydantic import BaseModel
 
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.escaping import scrubbed
+from manyheads.hosts.autogen.component import ComponentConfig, Versioned
 from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.answers import sound_arguments
 from manyheads.models.fitting import IMAGE
@@ -36,10 +37,6 @@ from manyheads.replies import ReplyModel
 
 PROVIDERS = {"OpenAI": "openai", "Ollama": "ollama", "Anthropic": "anthropic"}
 """The provider of an AutoGen client, by part of its class's name."""
-SECRETS = frozenset({
-    "api_key", "x_api_key", "authorization", "azure_ad_token", "auth_token", "access_token", "password",
-    "aws_access_key", "aws_secret_key", "aws_session_token",
-})  # fmt: skip
 
 
 def model_info(config: ModelConfig) -> ModelInfo:
@@ -108,7 +105,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
         return ready.served.client
 
     @staticmethod
-    def said(message: LLMMessage) -> Message | None:
+    def as_message(message: LLMMessage) -> Message | None:
         content = message.content
         first = content if isinstance(content, str) else content[0] if content else None
         if not isinstance(message, UserMessage | AssistantMessage) or not isinstance(first, str):
@@ -116,7 +113,7 @@ class NativeModel(ServedModel[ChatCompletionClient]):
         return Message(first, "assistant" if isinstance(message, AssistantMessage) else "user")
 
     @staticmethod
-    def saying(message: LLMMessage, text: str) -> LLMMessage:
+    def with_text(message: LLMMessage, text: str) -> LLMMessage:
         content = text if isinstance(message.content, str) else [text, *message.content[1:]]
         return message.model_copy(update={"content": content})
 
@@ -305,17 +302,15 @@ async def _answer_here(local: LocalModel, messages: Sequence[LLMMessage], ledger
     )
 
 
-class ModelClientConfig(BaseModel):
+class ModelClientConfig(ComponentConfig):
     """Config of a `ModelClient` component; keys come from the environment."""
-
-    model_config = ConfigDict(extra="forbid")
 
     model: ModelConfig
     alias: str = "default"
     """The model's name in messages to the user."""
 
 
-class ModelClient(GovernedClient, Component[ModelClientConfig]):
+class ModelClient(Versioned, GovernedClient, Component[ModelClientConfig]):
     """A model of a config as an AutoGen client: back-off, Retry-After, time-out, a maximum of parallel requests.
 
     Usable wherever AutoGen takes a `ChatCompletionClient`. Its owner closes it.
@@ -347,16 +342,3 @@ class ModelClient(GovernedClient, Component[ModelClientConfig]):
     @classmethod
     def _from_config(cls, config: ModelClientConfig) -> "ModelClient":
         return cls(config.model, config.alias)
-
-
-def without_keys(data: Any) -> Any:
-    """A component's config without its secrets at any depth: AutoGen would write them as asterisks or in clear text."""
-    if isinstance(data, ComponentModel):
-        return data.model_copy(update={"config": without_keys(data.config)})
-    if isinstance(data, Mapping):
-        return {
-            key: without_keys(value)
-            for key, value in data.items()
-            if not isinstance(value, SecretStr) and str(key).lower().replace("-", "_") not in SECRETS
-        }
-    return [without_keys(item) for item in data] if isinstance(data, list | tuple) else data

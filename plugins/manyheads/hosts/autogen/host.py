@@ -17,12 +17,12 @@ from PIL import Image as Pillow
 
 from manyheads.config import ModelConfig
 from manyheads.core import Image as Picture
-from manyheads.core import Message, Raw, Turn, Usage
+from manyheads.core import Message, Raw, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost
 from manyheads.hosts.autogen.agent import CoreTool, calls_made
 from manyheads.hosts.autogen.client import GovernedClient, NativeModel
 from manyheads.hosts.autogen.memory import RecallMemory
-from manyheads.hosts.clients import ClientHost, Ledger
+from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
 from manyheads.systems.loading import AnyConfig
 
@@ -93,10 +93,10 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
             )
         finally:
             token.cancel()  # ends tool calls that AutoGen would leave running after a cancelled turn
-        said = result.messages[-1]
-        assert isinstance(said, TextMessage)
+        answer = result.messages[-1]
+        assert isinstance(answer, TextMessage)
         calls = tuple(calls_made(result.messages))
-        return Raw(said.content, ledger.model, ledger.usage, calls, ledger.truncated)
+        return Raw(answer.content, ledger.model, ledger.usage, calls, ledger.truncated)
 
 
 class AgentHost(StructuredHost):
@@ -111,21 +111,24 @@ class AgentHost(StructuredHost):
         self._agent = agent
         client = vars(agent).get("_model_client")
         self._client = client if isinstance(client, GovernedClient) else None
-        known = isinstance(client, ChatCompletionClient)
-        self.config = NativeModel.describe(client, ModelConfig()) if known else ModelConfig(name=agent.name)
+        readable = isinstance(client, ChatCompletionClient)
+        self.config = (
+            NativeModel.describe(client, ModelConfig()) if readable else ModelConfig(name=agent.name)
+        )
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         ledger = self._client.ledger if self._client else Ledger(model=self.config.name)
         before = ledger.usage
         result = await self._agent.run(task=[chat_message(thread[-1])], output_task_messages=False)
-        spent = [usage for message in result.messages if (usage := message.models_usage)]
-        usage = ledger.usage - before if self._client else Usage(
-            input_tokens=sum(each.prompt_tokens for each in spent),
-            output_tokens=sum(each.completion_tokens for each in spent),
-            calls=len(spent),
-        )  # fmt: skip
-        said, calls = result.messages[-1], tuple(calls_made(result.messages))
-        return Raw(said.to_text(), ledger.model, usage, calls, ledger.truncated)
+        answer, calls = result.messages[-1].to_text(), tuple(calls_made(result.messages))
+        if self._client:
+            return Raw(answer, ledger.model, ledger.usage - before, calls, ledger.truncated)
+        counts = [usage for message in result.messages if (usage := message.models_usage)]
+        read, written = (
+            sum(getattr(each, name) for each in counts) for name in ("prompt_tokens", "completion_tokens")
+        )
+        usage = usage_of_agent(self.config, read, written, len(counts), thread[-1:], answer)
+        return Raw(answer, ledger.model, usage, calls, ledger.truncated)
 
 
 make_host = AutoGenHost

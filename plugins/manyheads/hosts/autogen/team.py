@@ -10,20 +10,21 @@ from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMess
 from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken, Component, ComponentModel, RoutedAgent
 from autogen_core.models import ChatCompletionClient
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from manyheads.config import RunConfig
 from manyheads.core import Usage, safe_name
 from manyheads.core.events import AnyEvent, Asked, Began, Result, Said, Stage
-from manyheads.hosts.autogen.client import NativeModel, as_usage, without_keys
+from manyheads.hosts.autogen.client import NativeModel, as_usage
+from manyheads.hosts.autogen.component import ComponentConfig, Versioned, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.events import about, outcome, sentence
 from manyheads.hosts.teams import (
     AnyRunConfig,
     Emit,
-    Given,
     RunState,
     SystemTeam,
+    TeamMessage,
     native_class,
     native_classes,
     next_event,
@@ -59,10 +60,8 @@ def as_message(event: AnyEvent, team: str) -> TextMessage | None:
     return message
 
 
-class ResearchTeamConfig(BaseModel):
+class ResearchTeamConfig(ComponentConfig):
     """Config of a team component."""
-
-    model_config = ConfigDict(extra="forbid")
 
     config: AnyRunConfig
     """The whole run; its keys are those of a config file."""
@@ -81,12 +80,12 @@ class ResearchTeamConfig(BaseModel):
 
 
 class TeamState(RunState):
-    """What `save_state` gives: enough to go on with a run that was stopped."""
+    """What `save_state` gives: enough to resume a stopped run."""
 
     type: Literal["ManyheadsTeamState"] = "ManyheadsTeamState"
 
 
-class ResearchTeam(SystemTeam[ChatCompletionClient], BaseGroupChat, Component[ResearchTeamConfig]):
+class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, Component[ResearchTeamConfig]):
     """A system of manyheads as an AutoGen team; `team_of` makes the subclass of a system.
 
     The members of a team are chosen while it runs. Each run has its own folder under `out`. A run that was
@@ -149,14 +148,14 @@ class ResearchTeam(SystemTeam[ChatCompletionClient], BaseGroupChat, Component[Re
             raise ValueError("the team is running already; wait for it, or make another")
         self._is_running = True
         try:
-            said: list[Item] = []
+            shown: list[Item] = []
             messages = [TextMessage(content=task, source="user")] if isinstance(task, str) else task
             # A copy: a surrounding chat changes the list that it passes.
             messages = [messages] if isinstance(messages, BaseChatMessage) else list(messages or ())
             for message in messages if output_task_messages else ():
-                said.append(message)
+                shown.append(message)
                 yield message
-            given = [Given(message.source, message.to_model_text()) for message in messages]
+            given = [TeamMessage(message.source, message.to_model_text()) for message in messages]
             link = cancellation_token.link_future if cancellation_token else None
             async with aclosing(self._runs.begin(given)) as events:
                 while event := await next_event(events, link):
@@ -165,9 +164,9 @@ class ResearchTeam(SystemTeam[ChatCompletionClient], BaseGroupChat, Component[Re
                         continue
                     if self._emit == "final" and isinstance(event, Result):
                         message.models_usage = as_usage(Usage.model_validate(event.data.get("usage", {})))
-                    said.append(message)
+                    shown.append(message)
                     yield message
-            yield TaskResult(messages=said, stop_reason=f"{self.system} finished: {self.folder}")
+            yield TaskResult(messages=shown, stop_reason=f"{self.system} finished: {self.folder}")
         finally:
             self._is_running = False
 

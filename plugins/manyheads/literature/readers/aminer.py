@@ -13,7 +13,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Record, Rejects, lines, members, shards
+from manyheads.bank.corpus import RawAuthor, RawPaper, Reader, Record, Rejects, shards
+from manyheads.bank.files import lines, members
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import (
     count_of,

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import Element, ParseError
 
-from manyheads.bank.corpus import Reader, Record, open_file
+from manyheads.bank.corpus import Reader, Record
+from manyheads.bank.files import open_file
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper
 

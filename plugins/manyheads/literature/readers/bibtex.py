@@ -4,41 +4,21 @@ import logging
 import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.bank.corpus import RawPaper, Reader, Record, lines
+from manyheads.bank.corpus import RawPaper, Reader, Record
+from manyheads.bank.files import lines
 from manyheads.errors import CorpusError
 from manyheads.literature.readers.common import paper, terms
+from manyheads.markup import BRACES, NotTeXError, from_latex, latex_letters
 
 if TYPE_CHECKING:
     from bibtexparser.model import Entry
-    from pylatexenc.latex2text import LatexNodes2Text
 
 
-# Texts and names of BibTeX entries in readable form: LaTeX decoded, names separated.
-
-
-ESCAPED, BARE = re.compile(r"\\([%&_#])"), re.compile(r"(?<!\\)([%&#])")
-PLAIN = str.maketrans({"~": " "})
-NO_BRACES = str.maketrans("", "", "{}")
-TRIPS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
-"""The decoder's errors on text that is not LaTeX."""
 OTHERS = "others"
 """BibTeX's "et al."."""
-
-
-class NotTeXError(ValueError):
-    """A text or a list of names that cannot be read."""
-
-
-def plain_text(text: str) -> str:
-    """A text with accents as letters, on one line, without the braces that protect capitals; formulas stay. Raises
-    `NotTeXError` if it is not LaTeX."""
-    parts = _letters(text).split("$")
-    parts[::2] = (part.translate(NO_BRACES) for part in parts[::2])
-    return " ".join("$".join(parts).split())
 
 
 def names(text: str) -> list[str]:
@@ -51,29 +31,13 @@ def names(text: str) -> list[str]:
     )
 
     try:
-        people = [parse_single_name_into_parts(name) for name in split_multiple_persons_names(_letters(text))]
+        people = [
+            parse_single_name_into_parts(name) for name in split_multiple_persons_names(latex_letters(text))
+        ]
     except InvalidNameError as wrong:
         raise NotTeXError(" ".join(str(wrong).split())) from wrong
     parts = (" ".join((*one.first, *one.von, *one.last, *one.jr)) for one in people)
-    return [name for part in parts if (name := " ".join(part.translate(NO_BRACES).split())) != OTHERS]
-
-
-def _letters(text: str) -> str:
-    """LaTeX as Unicode with its braces, which group names of several words."""
-    plain = ESCAPED.sub(r"\1", text)
-    if "\\" not in plain:  # the decoder is slow: it reads letter by letter
-        return plain.translate(PLAIN)
-    try:
-        return _decoder().latex_to_text(BARE.sub(r"\\\1", text))
-    except TRIPS as wrong:
-        raise NotTeXError(f"not LaTeX: {text[:60]!r}") from wrong
-
-
-@cache
-def _decoder() -> "LatexNodes2Text":
-    from pylatexenc.latex2text import LatexNodes2Text
-
-    return LatexNodes2Text(keep_braced_groups=True, math_mode="verbatim")
+    return [name for part in parts if (name := " ".join(part.translate(BRACES).split())) != OTHERS]
 
 
 BEGIN = re.compile(rb"\s*@\s*(\w+)\s*[{(]")
@@ -167,10 +131,10 @@ def _fields(entry: "Entry") -> dict[str, Any]:
     venues = (values.get(name) for name in ("journal", "journaltitle", "booktitle"))
     return {
         "id": entry.key,
-        "title": plain_text(values.get("title", "")),
-        "abstract": plain_text(values.get("abstract", "")),
+        "title": from_latex(values.get("title", "")),
+        "abstract": from_latex(values.get("abstract", "")),
         "authors": names(values["author"]) if "author" in values else None,
         "year": values.get("year") or values.get("date"),
-        "venue": plain_text(next(filter(None, venues), "")) or None,
-        "keywords": terms(plain_text(values.get("keywords", ""))),
+        "venue": from_latex(next(filter(None, venues), "")) or None,
+        "keywords": terms(from_latex(values.get("keywords", ""))),
     }

@@ -1,6 +1,7 @@
 """Shared by the readers: JSON objects, and fields in datasets' notations."""
 
 import datetime as dt
+import html
 import re
 from collections.abc import Generator, Mapping
 from contextlib import closing
@@ -9,7 +10,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from manyheads.bank.corpus import RawPaper, at_fault, crowded, lines
+from manyheads.bank.corpus import RawPaper, at_fault
+from manyheads.bank.files import crowded, lines
 
 YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 SHOWN = 60
@@ -97,5 +99,6 @@ def year_of(value: object) -> int | None:
 
 def terms(text: str) -> list[str]:
     """The terms of a list in one text: separated by semicolons if there are any, else by commas."""
+    text = html.unescape(text)  # an entity ends in a semicolon
     parts = text.split(";" if ";" in text else ",")
     return [term for part in parts if (term := " ".join(part.split()))]

@@ -8,20 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from manyheads.bank.corpus import (
-    GZIP,
-    LISTED,
-    UTF8_MARK,
-    ZIP,
-    JsonLines,
-    RawAuthor,
-    RawPaper,
-    Reader,
-    Rejects,
-    head,
-    open_file,
-    reading,
-)
+from manyheads.bank.corpus import LISTED, JsonLines, RawAuthor, RawPaper, Reader, Rejects
+from manyheads.bank.files import GZIP, UTF8_MARK, ZIP, head, open_file, reading
 from manyheads.config import LiteratureConfig
 from manyheads.errors import CorpusError, did_you_mean
 from manyheads.literature.cache import LookupCache

@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import html
 import io
 import json
 import re
@@ -10,8 +11,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from manyheads.bank.corpus import RawPaper, Reader, Record, lines, open_file
-from manyheads.errors import CorpusError
+from manyheads.bank.corpus import RawPaper, Reader, Record
+from manyheads.bank.files import lines, open_file
+from manyheads.errors import CorpusError, install_command
 from manyheads.literature.readers.common import paper, terms
 from manyheads.papers import fold
 
@@ -194,7 +196,7 @@ class Parquet(_Table):
         except ImportError as missing:
             raise CorpusError(
                 f"{file}: parquet needs pyarrow, which is not installed",
-                hint="pip install 'manyheads[parquet]'",
+                hint=install_command("parquet"),
             ) from missing
         number = 0
         try:
@@ -437,6 +439,7 @@ def _first(one: object, keys: Sequence[str]) -> object:
 
 def _names(text: str) -> list[str] | None:
     """The names in one text, separated by semicolons, bars or `and`, else by commas; None for an empty one."""
+    text = html.unescape(text)
     for mark in (";", "|"):
         if mark in text:
             return [_natural_order(name) for part in text.split(mark) if (name := part.strip())]

@@ -8,9 +8,9 @@ from typing import Any
 
 from manyheads.bank.corpus import RawPaper, Reader, Record
 from manyheads.bank.sections import Section, core_of
-from manyheads.literature.readers.bibtex import NotTeXError, plain_text
 from manyheads.literature.readers.common import mapping, objects, paper, sequence
 from manyheads.literature.readers.table import person
+from manyheads.markup import NotTeXError, from_latex
 
 IDS = {"doi": "doi:", "arxiv_id": "arXiv:"}
 """Identifiers of a bibliography's entry, with their prefixes in references."""
@@ -50,9 +50,9 @@ def _paper(row: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
         return paper(
             {
                 "id": row.get("paper_id"),
-                "title": plain_text(str(about.get("title") or "")),
+                "title": from_latex(str(about.get("title") or "")),
                 "abstract": " ".join(abstract.split()) if isinstance(abstract, str) else "",
-                "authors": [plain_text(person(one)) for one in sequence(people)]
+                "authors": [from_latex(person(one)) for one in sequence(people)]
                 if isinstance(people, list)
                 else None,
                 "year": next((date for date in dates if isinstance(date, str)), None),

@@ -63,4 +63,4 @@ async def alone(run: MamorxRun) -> None:
             break
         task, first = "rethink", Doubted
         given = {"text": markdown(review, desk.form, apart=False), "claims": review.claims}
-    await verify(desk, REVIEWER, mend=False)
+    await verify(desk, REVIEWER, correct=False)

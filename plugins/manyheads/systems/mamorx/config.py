@@ -11,11 +11,11 @@ from manyheads.replies import (
     Assessment,
     CaptionCritique,
     Colours,
+    Correction,
     ExpertAnswer,
     FigureCritique,
     FigureDescription,
     Inquiries,
-    Mending,
     Plan,
     ReplyModel,
     SectionChoice,
@@ -93,6 +93,11 @@ class MamorxInputs(Inputs):
         return None if value is None else str(expanded(value).resolve())
 
 
+STEERS = {
+    "plan": "accept or edit the leader's plan, or send it back",
+    "writing": "accept or edit the review, or send it back, before its sources are looked up",
+}
+"""What a person may do after a stage of the committee."""
 LEADER, REVIEWER = "review_leader", "paper_reviewer"
 EXPERTS = ("clarity", "experiments", "impact")
 """Experts that the leader may ask; the role of each is `<name>_expert`."""
@@ -113,7 +118,7 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
             tasks = {
                 "draft": WrittenReview,
                 "rethink": WrittenReview,
-                "mend": Mending,
+                "correct": Correction,
                 "choose": SectionChoice,
             }
             return {(REVIEWER, task): kind for task, kind in tasks.items()}
@@ -123,7 +128,7 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
                 "lead": Assessment,
                 "inquire": Inquiries,
                 "write": WrittenReview,
-                "mend": Mending,
+                "correct": Correction,
             }
             expert = {"choose": SectionChoice, "answer": ExpertAnswer}
             figures = {

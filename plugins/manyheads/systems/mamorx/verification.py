@@ -7,7 +7,7 @@ from manyheads.core.events import Judged
 from manyheads.errors import ModelError
 from manyheads.literature.documents import Document, Passage, find_quote
 from manyheads.papers import fold
-from manyheads.replies import Mending, mending_of
+from manyheads.replies import Correction, correction_of
 from manyheads.systems.mamorx.desk import VERIFICATION, Desk
 from manyheads.systems.mamorx.paper import MamorxRun, section_name
 from manyheads.systems.mamorx.result import Claim, PaperReview, Source
@@ -15,21 +15,21 @@ from manyheads.systems.mamorx.review import markdown, source_of
 from manyheads.texts import count
 
 
-async def verify(desk: Desk, role: str, *, mend: bool) -> None:
+async def verify(desk: Desk, role: str, *, correct: bool) -> None:
     """Look up the sources of all claims of the review, and write its text.
 
     Args:
         role: who wrote it.
-        mend: whether to ask the author again about points whose sources are absent.
+        correct: whether to ask the author again about points whose sources are absent.
     """
     desk.begin(VERIFICATION)
     run, review = desk.run, desk.run.result.review
     assert review
     await look_up(run, review.claims)
     await look_up_quotes(run, review)
-    if mend and (astray := [claim for claim in review.claims if not claim.grounded]):
+    if correct and (astray := [claim for claim in review.claims if not claim.grounded]):
         try:
-            await _mend(desk, role, review, astray)
+            await _correct(desk, role, review, astray)
         except ModelError as error:
             run.warn(VERIFICATION, f"points without sources could not be corrected: {error.message}")
     left = [claim for claim in review.claims if not claim.grounded]
@@ -123,15 +123,15 @@ def place_name(passage: Passage, document: Document) -> str:
     return f"{'Section ' * bool(section.number)}{section_name(section)}"
 
 
-async def _mend(desk: Desk, role: str, review: PaperReview, astray: Sequence[Claim]) -> None:
+async def _correct(desk: Desk, role: str, review: PaperReview, astray: Sequence[Claim]) -> None:
     """Have points with absent sources corrected or withdrawn; points without an answer are not changed."""
     run = desk.run
-    kind = mending_of(run.reply_type(role, "mend", Mending), len(review.claims), len(astray))
-    shown = await desk.text(VERIFICATION, role, purpose="mend")
+    kind = correction_of(run.reply_type(role, "correct", Correction), len(review.claims), len(astray))
+    shown = await desk.text(VERIFICATION, role, purpose="correct")
     reply = await desk.ask(
         VERIFICATION,
         role,
-        "mend",
+        "correct",
         kind,
         tools=desk.tools(role),
         manuscript=desk.overview(),
@@ -146,7 +146,7 @@ async def _mend(desk: Desk, role: str, review: PaperReview, astray: Sequence[Cla
             withdrawn.add(claim.number)
         elif point.text.strip():
             claim.text, claim.sources = point.text.strip(), [*map(source_of, point.sources)]
-        outcome = "withdrawn" if point.withdraw else "mended"
+        outcome = "withdrawn" if point.withdraw else "corrected"
         run.emit(Judged(stage=VERIFICATION, subject=f"point {claim.number}", outcome=outcome))
     review.claims = [claim for claim in review.claims if claim.number not in withdrawn]
     for entry in review.entries:

@@ -1,10 +1,11 @@
 """The evolution of an idea in the report: versions, their differences, reviews and verdicts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from manyheads.replies import label
 from manyheads.report.diff import Piece, changed_words, shortened, word_diff
+from manyheads.report.lineage import Lineage, Row
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems import results
@@ -34,8 +35,41 @@ def work(result: RebuttalResult) -> Iterator[str]:
 def report(record: Record) -> View:
     """The report of a review and rebuttal."""
     result: RebuttalResult = record.result.result
-    shown = {"course": result.rebuttal or Course(method=""), "steps": steps(result.rounds)}
-    return View(__package__ or "", Page(record, tuple(person.name for person in result.team)), shown)
+    page = Page(record, tuple(person.name for person in result.team))
+    course = result.rebuttal or Course(method="")
+    lines = lineage(result.rounds, course, page.hues)
+    return View(__package__ or "", page, {"course": course, "steps": steps(result.rounds), "lines": lines})
+
+
+MET = {"yes": 1.0, "partly": 0.5, "no": 0.0}
+"""The reviewer's verdict on a trait, as a score."""
+
+
+def lineage(rounds: Sequence[Round], course: Course, hues: Mapping[str, int]) -> Lineage | None:
+    """The versions, each from the one before, with the reviewer's verdicts; None for fewer than two."""
+    rows = list[Row]()
+    for before, one in zip([None, *rounds], rounds, strict=False):
+        verdicts = [each.met for each in one.review.verdicts] if one.review else []
+        met = verdicts.count("yes")
+        better = {True: "better than the one before", False: "not better than the one before", None: ""}
+        words = (
+            "final" if one.round == course.final else "",
+            better[one.improved],
+        )
+        row = Row(
+            str(one.round),
+            one.idea.title or "The initial idea",
+            mark=str(one.round),
+            parents=(str(before.round),) if before else (),
+            scores=tuple(MET[each] for each in verdicts),
+            figure=f"{met}/{len(verdicts)}" if verdicts else "",
+            weight=one.round,
+            outcome="won" if one.round == course.final else "kept" if one.improved else "",
+            note=", ".join(filter(None, words)),
+            hue=hues.get(one.idea.by, 190),
+        )
+        rows.append(row)
+    return Lineage(rows) if len(rows) > 1 else None
 
 
 @dataclass(frozen=True)

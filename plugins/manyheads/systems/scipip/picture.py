@@ -1,16 +1,12 @@
 """The picture of papers and the ideas they led to: positions of boxes and lines, in SVG units."""
 
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, takewhile
 
-LINE, PAD, GAP = 15.0, 7.0, 8.0
-"""Height of a line of text, space in a box around it, space between boxes."""
-LETTER = 6.8
-"""Width of a letter at the size of the labels: a generous estimate, without fonts."""
-BROAD, LATIN = frozenset("MWm@%—"), "ɏ"
-"""The broadest letters, and the last one of the Latin script: most others are broader."""
+from manyheads.report.lettering import LETTER, LINE, wrapped
+
+PAD, GAP = 7.0, 8.0
+"""Space in a box around its text, and between boxes."""
 EDGE = 1.0
 """Margin of the picture, so that no frame is cut."""
 
@@ -143,38 +139,3 @@ def _stacked(
         boxes.append(Box(entry, x, round(y, 1), width, height, head, below))
         y += height + GAP + spare / len(entries) / 2
     return boxes
-
-
-def breadth(text: str) -> float:
-    """Width of a text, in small letters. East Asian letters count as two, capitals and broad letters as more than one,
-    so that a title in capitals stays in its box."""
-    return sum(map(_breadth, text))
-
-
-def _breadth(letter: str) -> float:
-    if unicodedata.east_asian_width(letter) in "WF":
-        return 2.0
-    if letter in BROAD:
-        return 1.75
-    return 1.25 if letter.isupper() or (letter.isalpha() and letter > LATIN) else 1.0
-
-
-def cut(text: str, most: float) -> str:
-    """A text cut to a maximum width in letters."""
-    if breadth(text) <= most:
-        return text
-    breadths = accumulate(map(_breadth, text))
-    kept = sum(1 for _ in takewhile(lambda so_far: so_far <= most - 1, breadths))
-    return text[:kept].rstrip() + "…"
-
-
-def wrapped(text: str, most: int, count: int) -> list[str]:
-    """A text in at most `count` lines of limited width; the rest is cut off."""
-    lines, rest = list[str](), " ".join(text.split())
-    while rest and len(lines) < count - 1 and breadth(rest) > most:
-        head = cut(rest, most + 1).removesuffix("…")
-        if rest[len(head) : len(head) + 1] not in (" ", "") and " " in head:
-            head = head[: head.rindex(" ")]
-        lines.append(head.rstrip())
-        rest = rest[len(head) :].lstrip()
-    return [*lines, cut(rest, most)] if rest else lines

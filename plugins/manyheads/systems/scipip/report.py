@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from manyheads.core.results import Evidence
+from manyheads.report.lineage import Lineage, Row
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems import results
@@ -135,6 +136,44 @@ class IdeasPage(Page):
         links = {str(idea.number): idea.references for idea in self.result.ideas}
         return [(name, draw(papers, ideas, links, *size)) for name, size in PICTURES.items()]
 
+    @cached_property
+    def lines(self) -> Lineage | None:
+        """From the first ideas, by origin, to the final ones; None for fewer than two."""
+        rows = [self._row(idea, home) for idea, home in self.rows] + [
+            Row(
+                f"final-{final.number}",
+                final.title,
+                "Final ideas, refined together",
+                str(final.number),
+                tuple(map(str, final.sources)),
+                outcome="won",
+                hue=_hue(final.sources[0]) if final.sources else 190,
+            )
+            for final in self.result.final
+        ]
+        return Lineage(rows) if len(rows) > 1 else None
+
+    def _row(self, idea: Candidate | Twin, home: Candidate | None) -> Row:
+        """A first idea; one that was merged into another is a source of that."""
+        screening = idea.screening if isinstance(idea, Candidate) else None
+        merged = [str(twin.number) for twin in idea.merged] if isinstance(idea, Candidate) else []
+        kept = screening.kept if screening else None
+        scores = (screening.fit, screening.novelty, screening.feasibility) if screening else ()
+        fate = {True: "kept", False: "left out", None: f"merged into {home.number}" if home else ""}[kept]
+        return Row(
+            str(idea.number),
+            idea.title,
+            "Ideas from brainstorming" if idea.origin == "brainstorm" else "Ideas from the papers",
+            str(idea.number),
+            tuple(merged),
+            tuple(score / 10 for score in scores),
+            f"no. {screening.place}" if screening and screening.place else "",
+            sum(scores),
+            "kept" if kept else "out" if home or kept is False else "",
+            fate,
+            _hue(idea.number),
+        )
+
     def _entry(self, idea: Candidate) -> Entry:
         screening, finals = idea.screening, self.finals(idea)
         fate = ""
@@ -142,16 +181,25 @@ class IdeasPage(Page):
             fate = "in final " + ", ".join(str(each.number) for each in finals)
         elif screening and screening.kept is not None:
             fate = "kept" if screening.kept else "left out"
-        origin = {"brainstorm": "brainstormed", "both": "also brainstormed", "literature": ""}[idea.origin]
+        origin = {
+            "brainstorm": "brainstormed",
+            "both": "also brainstormed",
+            "literature": "",
+            "person": "a person's",
+        }[idea.origin]
         style = " ".join(
             filter(
                 None,
                 (
-                    "brainstormed" if idea.origin != "literature" else "",
+                    "brainstormed" if idea.origin in ("brainstorm", "both") else "",
                     "out" if screening and screening.kept is False else "",
                 ),
             )
         )
         note = " · ".join(filter(None, (origin, fate)))
-        hue = int(idea.number * 137.508 + 200) % 360
-        return Entry(str(idea.number), f"{idea.number}.", idea.title, note, style, hue)
+        return Entry(str(idea.number), f"{idea.number}.", idea.title, note, style, _hue(idea.number))
+
+
+def _hue(number: int) -> int:
+    """The colour of an idea, by turns of the golden angle."""
+    return int(number * 137.508 + 200) % 360

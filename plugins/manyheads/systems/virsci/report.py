@@ -5,12 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from manyheads.core.events import Judged
+from manyheads.core.events import Invited, Judged
 from manyheads.core.results import Draft, Evidence, ScoredIdea, Vote
 from manyheads.report.diff import Piece, changed_words, word_diff
-from manyheads.report.page import SECTIONS, Page, View
+from manyheads.report.lineage import Lineage, Row
+from manyheads.report.page import SECTIONS, Page, View, monogram
 from manyheads.report.record import Record, count, section
 from manyheads.report.talk import Line, Round, guests, rounds
+from manyheads.report.team import Pair, Standing, TeamPicture
+from manyheads.report.team import Person as TeamPerson
 from manyheads.systems import results
 from manyheads.systems.virsci.result import SelfReviews, TeamResult, VirSciResult
 
@@ -83,6 +86,59 @@ class TeamPage(Page):
     @cached_property
     def guests(self) -> dict[str, list[tuple[int, Line]]]:
         return {stage: guests(self.record, stage) for stage in ("selection", "novelty", "abstract")}
+
+    @cached_property
+    def picture(self) -> TeamPicture | None:
+        """Who took part, with joint papers and questions; None for a baseline, or before there is a team."""
+        result = self.result
+        if not isinstance(result, VirSciResult) or not result.team:
+            return None
+        standings: dict[str, list[Standing]] = {}
+        for place, person in enumerate(result.team):
+            standings[person.name] = [
+                "left" if person.name in result.left else "member" if place else "leader"
+            ]
+        asked = Counter((guest.by, guest.name) for guest in result.guests)
+        # Until a run is finished, only its events have the guests.
+        asked |= Counter((event.by, event.guest) for event in self.record.of(Invited))
+        declined, guests = [person.name for person in result.declined], [guest for _, guest in asked]
+        for name in dict.fromkeys([*guests, *declined]):
+            former: list[Standing] = ["declined"] * (name in declined)
+            latter: list[Standing] = ["guest"] * (name in guests)
+            standings.setdefault(name, [*former, *latter])
+        people = [
+            TeamPerson(name, tuple(parts), monogram(name), self.hues.get(name, 80), name in self.humans)
+            for name, parts in standings.items()
+        ]
+        joint = [Pair(each.one, each.other, each.papers) for each in result.joint_papers or ()]
+        questions = [Pair(by, guest, times) for (by, guest), times in asked.items()]
+        return TeamPicture(people, None if result.joint_papers is None else joint, questions)
+
+    @cached_property
+    def lines(self) -> Lineage | None:
+        """The ideas over the turns; None for fewer than two."""
+        ideas, weight = self.result.ideas, self.weight
+        return Lineage([self._row(idea, 20 + 10 * weight) for idea in ideas]) if len(ideas) > 1 else None
+
+    def _row(self, idea: ScoredIdea, most: float) -> Row:
+        votes = self.votes.get(idea.number) if self.result.votes else None
+        won, out = idea == self.chosen, idea.number in self.given_up
+        words = "winning idea" if won else "discarded" if out else "voted on" if idea.kept else ""
+        ballots = "" if votes is None else count(votes, "vote")
+        rounds = f"Round {idea.round}, " if self.rounds > 1 else ""
+        return Row(
+            str(idea.number),
+            f"{idea.number}. {idea.title}",
+            f"{rounds}turn {idea.turn}".capitalize(),
+            monogram(idea.by),
+            (str(idea.builds_on),) if idea.builds_on else (),
+            tuple(score / 10 for score in (idea.clarity, idea.feasibility, idea.novelty)),
+            f"{idea.confidence:.3g}",
+            idea.confidence / most,
+            "won" if won else "out" if out else "kept" if idea.kept else "",
+            ", ".join(filter(None, (idea.by, ballots, words))),
+            self.hues.get(idea.by, 190),
+        )
 
     @cached_property
     def tallies(self) -> list[tuple[int, list[tuple[str, int]]]]:

@@ -2,7 +2,17 @@
 
 from collections.abc import Sequence
 
-from manyheads.core.results import Abstract, ChosenIdea, Draft, Part, Person, ScoredIdea, Topic, Vote
+from manyheads.core.results import (
+    Abstract,
+    ChosenIdea,
+    Draft,
+    JointPapers,
+    Part,
+    Person,
+    ScoredIdea,
+    Topic,
+    Vote,
+)
 from manyheads.discussion.run import Guest, Run
 from manyheads.systems.virsci.config import STAGES, VirSciConfig
 
@@ -92,6 +102,13 @@ class VirSciResult(TeamResult):
     self_review: SelfReviews | None = None
     """None where none is held."""
     guests: list[Guest] = []
+    joint_papers: list[JointPapers] | None = None
+    """Pairs of members, candidates and guests who have written together, from the corpus; None in results of earlier versions."""
+
+    @property
+    def people(self) -> list[str]:
+        """Names of members, candidates who declined, and guests, each once."""
+        return list(dict.fromkeys(one.name for one in (*self.team, *self.declined, *self.guests)))
 
     def hear(self, guests: Sequence[Guest]) -> None:
         """Guests as the stages went. Votes are cast all at once, so there the order is the table's, not the clock's."""

@@ -5,7 +5,7 @@ from manyheads.core.events import Recruited
 from manyheads.core.results import Person
 from manyheads.discussion.run import Question
 from manyheads.discussion.team import Member, Team, need_members
-from manyheads.measures.team import MEASURES, draw_towards, gap, shares
+from manyheads.measures.team import MEASURES, draw_towards, gap, joint_papers, shares
 from manyheads.replies import Decision
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciRun
@@ -43,6 +43,7 @@ async def select_team(run: VirSciRun) -> Team:
     if len(team.members) < config.size:
         run.warn(STAGE, f"the team has {len(team.members)} of {config.size} members; {invited} were invited")
     values = shares(team.profiles())
+    note_joint_papers(run)
     run.result.freshness, run.result.diversity = values["freshness"], values["diversity"]
     for name, aim in aims.items():
         if gap(team.profiles(), {name: aim}):
@@ -53,6 +54,11 @@ async def select_team(run: VirSciRun) -> Team:
                 f"team drawn around {scientist.name} comes closer",
             )
     return team
+
+
+def note_joint_papers(run: VirSciRun) -> None:
+    """Note who of the people so far have written together: again at the end, when the guests are known."""
+    run.result.joint_papers = joint_papers([run.literature.scientist(name) for name in run.result.people])
 
 
 def _join(run: VirSciRun, team: Team, member: Member) -> None:

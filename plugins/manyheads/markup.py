@@ -3,9 +3,13 @@
 import html
 import re
 from contextlib import suppress
+from functools import cache
 from html.parser import HTMLParser
+from typing import TYPE_CHECKING
 
-from manyheads.literature.readers.bibtex import NotTeXError, plain_text
+if TYPE_CHECKING:
+    from pylatexenc.latex2text import LatexNodes2Text
+
 
 _INLINE = (
     "a abbr b big bold break cite code em ext-link font i inline-formula italic kbd monospace named-content overline "
@@ -41,8 +45,17 @@ _LATEX = re.compile(
 _BROKEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
+def has_markup(text: str) -> bool:
+    """Whether a text may contain markup; quick, for millions of texts."""
+    if "&" in text or "<" in text or "\\" in text:
+        return True
+    return not text.isprintable() and _BROKEN.search(text) is not None
+
+
 def plain(text: str) -> str:
     """The text without markup, its entities and accents as letters; formulas in LaTeX stay between their dollars."""
+    if not has_markup(text):
+        return text.strip()
     if "&" in text:
         text = html.unescape(html.unescape(text))  # some publishers escape what is escaped already
     if _TAG.search(text):
@@ -55,7 +68,7 @@ def plain(text: str) -> str:
         text = " ".join("".join(reader.parts).split())
     if _LATEX.search(text):
         with suppress(NotTeXError):
-            text = plain_text(text).replace(r"\&", "&").replace(r"\%", "%")
+            text = from_latex(text).replace(r"\&", "&").replace(r"\%", "%")
     return _BROKEN.sub("", text).strip()
 
 
@@ -123,3 +136,43 @@ class _Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.parts.append(data)
+
+
+# LaTeX.
+
+_ESCAPED, _BARE = re.compile(r"\\([%&_#])"), re.compile(r"(?<!\\)([%&#])")
+_TIES = str.maketrans({"~": " "})
+BRACES = str.maketrans("", "", "{}")
+"""Removes them."""
+_TRIPS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+"""The decoder's errors on text that is not LaTeX."""
+
+
+class NotTeXError(ValueError):
+    """A text or a list of names that cannot be read."""
+
+
+def from_latex(text: str) -> str:
+    """A text with accents as letters, on one line, without the braces that protect capitals; formulas stay. Raises
+    `NotTeXError` if it is not LaTeX."""
+    parts = latex_letters(text).split("$")
+    parts[::2] = (part.translate(BRACES) for part in parts[::2])
+    return " ".join("$".join(parts).split())
+
+
+def latex_letters(text: str) -> str:
+    """LaTeX as Unicode with its braces, which group names of several words. Raises `NotTeXError`."""
+    plain = _ESCAPED.sub(r"\1", text)
+    if "\\" not in plain:  # the decoder is slow: it reads letter by letter
+        return plain.translate(_TIES)
+    try:
+        return _decoder().latex_to_text(_BARE.sub(r"\\\1", text))
+    except _TRIPS as wrong:
+        raise NotTeXError(f"not LaTeX: {text[:60]!r}") from wrong
+
+
+@cache
+def _decoder() -> "LatexNodes2Text":
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    return LatexNodes2Text(keep_braced_groups=True, math_mode="verbatim")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from manyheads.literature.markup import plain
+from manyheads.markup import plain
 
 TEX = r"\documentclass{minimal}\begin{document}$$\alpha$$\end{document}"
 

@@ -1,4 +1,4 @@
-"""A run that was stopped, on either host: what goes on with it, and what begins another."""
+"""A run that was stopped, on any host: what goes on with it, and what begins another."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,0 +1,109 @@
+"""A drawing of a report: what a template turns into SVG. Positions are plain geometry, so that the same input gives the same
+file."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import hypot
+
+from manyheads.report.lettering import LINE
+
+SIZES = {"broad": 704.0, "slim": 350.0}
+"""Widths: in the report's column, and on a telephone."""
+NARROW = 500.0
+"""Drawings narrower than this have less text."""
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A line of text; `anchor` is `start`, `middle` or `end`."""
+
+    x: float
+    y: float
+    text: str
+    style: str = ""
+    anchor: str = "start"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line. `hue` is that of a person or an idea, None for the style's own colour; `title` is shown on hover."""
+
+    path: str
+    style: str = ""
+    width: float = 1.5
+    hue: int | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A circle, or a square, with a short mark in it."""
+
+    x: float
+    y: float
+    radius: float
+    mark: str = ""
+    style: str = ""
+    hue: int | None = None
+    title: str = ""
+    square: bool = False
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A rectangle, such as a score or the ground of a row."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """All parts, in the order of painting: bars, curves, nodes, texts."""
+
+    width: float
+    height: float
+    curves: Sequence[Curve] = ()
+    nodes: Sequence[Node] = ()
+    texts: Sequence[Text] = ()
+    bars: Sequence[Bar] = ()
+
+
+def in_sizes(draw: Callable[[float], Drawing]) -> list[tuple[str, Drawing]]:
+    """A drawing in each width."""
+    return [(name, draw(width)) for name, width in SIZES.items()]
+
+
+def lines(texts: Iterable[str], x: float, y: float, style: str = "", anchor: str = "start") -> list[Text]:
+    """Lines of text below each other, centred around `y`."""
+    rows = list(texts)
+    top = y - len(rows) * LINE / 2 + 0.78 * LINE
+    return [
+        Text(round(x, 1), round(top + n * LINE, 1), row, style, anchor) for n, row in enumerate(rows) if row
+    ]
+
+
+def bend(start: Point, middle: Point, end: Point) -> str:
+    """The path of a curve that is drawn towards a point."""
+    return f"M{start[0]:.1f} {start[1]:.1f}Q{middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
+
+
+def arrowhead(tip: Point, source: Point, size: float = 7.0) -> str:
+    """The path of a triangle at the end of a curve, as it comes from `source`."""
+    across, down = tip[0] - source[0], tip[1] - source[1]
+    length = hypot(across, down) or 1.0
+    across, down = across / length * size, down / length * size
+    base = (tip[0] - across, tip[1] - down)
+    one, other = (base[0] - down / 2, base[1] + across / 2), (base[0] + down / 2, base[1] - across / 2)
+    return f"M{tip[0]:.1f} {tip[1]:.1f}L{one[0]:.1f} {one[1]:.1f} {other[0]:.1f} {other[1]:.1f}Z"
+
+
+def towards(start: Point, end: Point, length: float) -> Point:
+    """The point at some distance from `start` on the way to `end`."""
+    whole = hypot(end[0] - start[0], end[1] - start[1]) or 1.0
+    part = length / whole
+    return start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part

@@ -1,0 +1,168 @@
+"""HTML forms from JSON Schemas: fields with titles, help, bounds and choices, and the values that come back."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import yaml
+
+from manyheads.replies import label
+from manyheads.resources import parse_yaml
+
+Kind = Literal["choice", "yes", "number", "text", "long", "lines", "yaml"]
+Schema = Mapping[str, Any]
+LONG = 120
+"""Texts that may be longer than this get a field of several lines."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a form.
+
+    Attributes:
+        path: of its key, such as `team`, `size`.
+        optional: whether it may be left empty, which means null.
+        bounds: in words.
+    """
+
+    path: tuple[str, ...]
+    title: str
+    help: str = ""
+    kind: Kind = "text"
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+    bounds: str = ""
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.path)
+
+    def text(self, value: Any) -> str:
+        """A value as the field shows it."""
+        match value:
+            case None:
+                return ""
+            case bool() if self.kind in ("choice", "yes"):
+                return "yes" if value else "no" if self.kind == "choice" else ""
+            case list() | tuple() if self.kind == "lines":
+                return "\n".join(map(str, cast(Sequence[Any], value)))
+            case _ if self.kind == "yaml":
+                return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).strip() if value else ""
+            case _:
+                return str(value)
+
+    def value(self, text: str | None) -> Any:
+        """The value of a text from the field; a text that cannot be read stays, for the validation to refuse.
+
+        Raises:
+            ValueError: it is not YAML where YAML is needed.
+        """
+        text = (text or "").replace("\r\n", "\n")
+        if self.kind == "yes":
+            return bool(text)
+        if self.kind == "lines":
+            return [line.strip() for line in text.split("\n") if line.strip()]
+        if not text.strip() and (self.optional or self.kind in ("number", "yaml")):
+            return None
+        match self.kind:
+            case "choice" if set(self.choices) == {"yes", "no"}:
+                return text == "yes"
+            case "number":
+                return _number(text.strip())
+            case "yaml":
+                try:
+                    return parse_yaml(text)
+                except yaml.YAMLError as error:
+                    raise ValueError(f"not valid YAML: {getattr(error, 'problem', None) or error}") from error
+            case "text" | "choice":
+                return text.strip()
+            case _:
+                return text
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def fields(schema: Schema, parts: Mapping[str, Schema], path: tuple[str, ...] = ()) -> Iterator[Field]:
+    """The fields of an object, those of its sections too.
+
+    Args:
+        parts: the schemas that references name.
+    """
+    for key, node in cast(Mapping[str, Schema], schema.get("properties", {})).items():
+        options = _options(node, parts)
+        inner = next((each for each in options if "properties" in each), None)
+        if inner is not None:
+            yield from fields(inner, parts, (*path, key))
+        elif "const" not in node:
+            yield _field((*path, key), node, options)
+
+
+def _options(node: Schema, parts: Mapping[str, Schema]) -> list[Schema]:
+    """The schemas of which a value fits one, without references."""
+    if "$ref" in node:
+        return _options(parts[str(node["$ref"]).rpartition("/")[2]], parts)
+    if "anyOf" in node:
+        return [each for option in node["anyOf"] for each in _options(option, parts)]
+    return [node]
+
+
+def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Field:
+    kinds = {str(each.get("type", "")) for each in options}
+    optional, kinds = "null" in kinds, kinds - {"null"}
+    first = next((each for each in options if each.get("type") != "null"), {})
+    kind: Kind
+    choices: tuple[str, ...] = ()
+    if len(options) - optional == 1 and "enum" in first:
+        kind, choices = "choice", tuple(map(str, first["enum"]))
+    elif kinds == {"boolean"}:
+        kind, choices = ("choice", ("yes", "no")) if optional else ("yes", ())
+    elif kinds and kinds <= {"integer", "number"}:
+        kind = "number"
+    elif kinds == {"string"}:
+        kind = "long" if max(int(each.get("maxLength", 0)) for each in options) > LONG else "text"
+    elif "array" in kinds and kinds <= {"array", "string"} and _of_texts(options):
+        kind = "lines"
+    else:
+        kind = "yaml"
+    words = [
+        f"{text} {first[key]:,}"
+        for key, text in (
+            ("minimum", "at least"), ("exclusiveMinimum", "more than"), ("maximum", "at most"),
+            ("exclusiveMaximum", "less than"),
+        )
+        if key in first
+    ]  # fmt: skip
+    if kind == "lines":
+        words.append("one per line")
+    title = str(node.get("title") or path[-1])
+    usual = title.replace(" ", "").casefold() == path[-1].replace("_", "").casefold()
+    return Field(
+        path, label(path[-1]) if usual else title, " ".join(str(node.get("description", "")).split()), kind,
+        choices, optional, ", ".join(words),
+    )  # fmt: skip
+
+
+def _of_texts(options: Sequence[Schema]) -> bool:
+    arrays = [each for each in options if each.get("type") == "array"]
+    return all(each.get("items", {}).get("type") == "string" for each in arrays)
+
+
+def at(data: Any, path: Sequence[str]) -> Any:
+    """The value at a path; None if there is none."""
+    for key in path:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
+
+
+def nested(path: Sequence[str], value: Any) -> dict[str, Any]:
+    """A mapping with one value at a path."""
+    for key in reversed(path):
+        value = {key: value}
+    return cast(dict[str, Any], value)

@@ -1,0 +1,360 @@
+"""The form that starts a run, made from its system's config and inputs; the estimate before it."""
+
+import asyncio
+import json
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute
+
+from manyheads.config import RunConfig
+from manyheads.config.files import merge
+from manyheads.core import money
+from manyheads.core.results import currency_of
+from manyheads.disk import read_text
+from manyheads.engine.estimate import LONGER, estimate
+from manyheads.engine.folder import new_folder, writing
+from manyheads.engine.readiness import need_keys, prepare, roles_of
+from manyheads.engine.system import System, system_of
+from manyheads.errors import UserError, problem_of
+from manyheads.resources import Resources, parse_yaml
+from manyheads.schemas import schema_text
+from manyheads.systems import systems
+from manyheads.systems.loading import load, validate
+from manyheads.web.children import HIDDEN
+from manyheads.web.forms import Field, at, fields, nested
+from manyheads.web.pages import render
+from manyheads.web.runs import Runs
+from manyheads.web.security import get, post
+
+UPLOADS = "uploads"
+LARGEST_UPLOAD = 64_000_000
+MOST_FILES = 20
+QUICK = 2.0
+"""Maximum seconds of the dry run before a run, as on the command line."""
+MAIN = ("models.default.provider", "models.default.name", "models.default.base_url")
+RUN = (
+    "name", "host", "seed", "corpus", "steer", "budget.calls", "budget.tokens", "budget.money", "budget.seconds",
+)  # fmt: skip
+LEFT_OUT = ("system", "paths", "models", "roles")
+MORE = "more"
+"""The field for further keys, in YAML."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Fields under one heading; `folded` unless one of them has a problem."""
+
+    title: str
+    fields: tuple[Field, ...]
+    folded: bool = True
+    help: str = ""
+
+
+@dataclass
+class Filled:
+    """What a form holds: its texts by field, problems beside them, those of the whole form, the estimate."""
+
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    problems: dict[str, str] = field(default_factory=dict[str, str])
+    error: UserError | None = None
+    estimate: dict[str, Any] | None = None
+    confirm: str = ""
+
+
+def routes() -> Iterator[BaseRoute]:
+    """The routes of the form."""
+    yield get("/start", choice)
+    yield get("/start/{config}", form_page)
+    yield post("/start/{config}", start, most=LARGEST_UPLOAD, files=MOST_FILES)
+
+
+def configs() -> dict[str, str]:
+    """Shipped configs, and systems without one, with a sentence about each."""
+    shipped = Resources.of().names("configs", ".yaml")
+    names = {name.removesuffix(".yaml"): file for name, file in shipped.items() if "/" not in name}
+    about = {name: system.about for name, system in systems().items()}
+    return about | {name: about.get(name) or _comment(file) for name, file in sorted(names.items())}
+
+
+def _comment(file: Path) -> str:
+    with suppress(OSError, ValueError):
+        lines = [line[1:].strip() for line in read_text(file).split("\n")[1:6] if line.startswith("#")]
+        return " ".join(lines).split(". ")[0].rstrip(".:") + "."
+    return ""
+
+
+def choice(request: Request) -> Response:
+    """The configs to start from."""
+    return render(request, "choice.html.j2", configs=configs())
+
+
+def form_page(request: Request) -> Response:
+    """The form of a config."""
+    return _page(request, _base(request), Filled())
+
+
+def _base(request: Request) -> RunConfig:
+    if (name := request.path_params["config"]) not in configs():
+        raise HTTPException(404)
+    return load([name])
+
+
+def _page(request: Request, base: RunConfig, filled: Filled, status: int = 200) -> Response:
+    system, runs = system_of(base), cast(Runs, request.app.state.runs)
+    data = base.model_dump(mode="json", by_alias=True)
+    texts = {
+        each.name: each.text(at(data, each.path)) for group in groups(system.name) for each in group.fields
+    }
+    return render(
+        request, "start.html.j2", status=status, system=system, config=request.path_params["config"],
+        groups=groups(system.name), texts={**texts, **filled.texts}, filled=filled, slots=_slots(system),
+        finished=[each for each in runs.entries() if each.state == "finished"][:200],
+        once=secrets.token_urlsafe(12), longer=LONGER, largest=LARGEST_UPLOAD // 1_000_000,
+    )  # fmt: skip
+
+
+def _slots(system: System) -> dict[str, Any]:
+    return {f"inputs.{name}": slot for name, slot in system.slots.items()}
+
+
+@cache
+def groups(name: str) -> tuple[Group, ...]:
+    """The fields of a system's form: inputs, model and run first, then its own settings by section, then all others."""
+    system = systems()[name]
+    schema = json.loads(schema_text(system.model))
+    parts = schema["$defs"]
+    model = fields(parts["ModelConfig"], parts, ("models", "default"))
+    every = {each.name: each for each in (*fields(schema, parts), *model) if each.path[0] not in LEFT_OUT[:2]}
+    for left_out in LEFT_OUT[2:]:
+        every.pop(left_out, None)
+
+    def those(*names: str) -> tuple[Field, ...]:
+        return tuple(every.pop(each) for each in names if each in every)
+
+    def below(prefix: str, depth: int | None = None) -> tuple[Field, ...]:
+        return those(
+            *(
+                each.name
+                for each in every.values()
+                if each.name.startswith(f"{prefix}.") and depth in (None, len(each.path))
+            )
+        )
+
+    inputs = tuple(
+        replace(each, kind="long")
+        if each.kind == "text" and "TEXT" in system.slots[each.path[1]].metavar
+        else each
+        for each in those(*(f"inputs.{each}" for each in system.slots))
+    )
+    made = [
+        Group("Input", inputs, folded=False),
+        Group(
+            "Model", those(*MAIN), folded=False, help="API keys are read from the environment of the server."
+        ),
+        Group("Run", those(*RUN), folded=False),
+        Group(f"Settings of {system.title}", below(name, 2)),
+    ]
+    sections = dict.fromkeys(each.path[1] for each in every.values() if each.path[0] == name)
+    about = {key: node.get("description", "") for key, node in parts.items()}
+    own = parts[str(schema["properties"][name].get("$ref", "")).rpartition("/")[2]]["properties"]
+    for section in sections:
+        node = own[section]
+        ref = next((each["$ref"] for each in (node, *node.get("anyOf", ())) if "$ref" in each), "")
+        made.append(
+            Group(
+                section.replace("_", " ").capitalize(), below(f"{name}.{section}"),
+                help=about.get(ref.rpartition("/")[2], ""),
+            )
+        )  # fmt: skip
+    made += [
+        Group("More of the model", below("models.default")),
+        Group("Literature", below("literature")),
+        Group("Others", those(*[*every])),
+    ]
+    return tuple(group for group in made if group.fields)
+
+
+async def start(request: Request, form: FormData) -> Response:
+    """Start the run of a form, or estimate it; with problems, the form again."""
+    base, runs = await run_in_threadpool(_base, request), cast(Runs, request.app.state.runs)
+    once = str(form.get("once") or secrets.token_urlsafe(12))[:50]
+    filled = Filled()
+    changes = await _changes(form, base, filled, runs)
+    config = await run_in_threadpool(_validated, base, changes, filled)
+    if config is not None:
+        try:
+            await run_in_threadpool(_need_ready, config)
+            if form.get("do") == "estimate":
+                filled.estimate = await run_in_threadpool(_estimate, config, 20.0)
+            elif not form.get("confirmed"):
+                filled.confirm = await run_in_threadpool(_expensive, config)
+        except UserError as error:
+            filled.error = error
+    if config is None or filled.error or filled.estimate or filled.confirm:
+        return await run_in_threadpool(
+            _page, request, base, filled, 200 if config and not filled.error else 422
+        )
+    if once not in runs.started:  # the same form may be sent twice
+        folder = new_folder(config, runs.folder)
+        file = runs.folder / HIDDEN / f"{folder.name}.yaml"
+        with writing(file.parent):
+            file.parent.mkdir(exist_ok=True)
+            data = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+            file.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        runs.children.start(folder.name, config.system, file)
+        runs.started[once] = folder.name
+    return RedirectResponse(f"/runs/{runs.started[once]}", 303)
+
+
+async def _changes(form: FormData, base: RunConfig, filled: Filled, runs: Runs) -> dict[str, Any]:
+    """What a form changes of its config; texts and problems go into `filled`."""
+    system, changes = system_of(base), dict[str, Any]()
+    data, slots = base.model_dump(mode="json", by_alias=True), _slots(system)
+    for each in (each for group in groups(system.name) for each in group.fields):
+        text = form.get(each.name)
+        if not isinstance(text, str) and each.kind != "yes":
+            continue
+        text = text if isinstance(text, str) else ""
+        filled.texts[each.name] = text
+        try:
+            value, before = each.value(text), at(data, each.path)
+        except ValueError as error:
+            filled.problems[each.name] = str(error)
+            continue
+        if each.kind == "number" and value is None and not each.optional:
+            continue
+        if value != before and not (value in ("", [], None) and before in ("", [], None)):
+            changes = merge(changes, nested(each.path, value))
+    for name, slot in slots.items():
+        try:
+            chosen = [*await _uploads(form, name, runs), *_chosen_runs(form, name, runs)]
+        except ValueError as error:
+            filled.problems[name] = str(error)
+            continue
+        if chosen:
+            before = at(changes, name.split(".")) or []
+            texts = [before] if isinstance(before, str) else before
+            value = [*texts, *chosen] if slot.many or len(chosen) > 1 else chosen[0]
+            changes = merge(changes, nested(name.split("."), value))
+        empty = not at(merge(data, changes), name.split("."))
+        if slot.required and empty and name not in filled.problems:
+            filled.problems[name] = "is needed"
+    more = form.get(MORE)
+    if isinstance(more, str) and more.strip():
+        filled.texts[MORE] = more
+        try:
+            keys = parse_yaml(more)
+        except yaml.YAMLError as error:
+            filled.problems[MORE] = f"not valid YAML: {getattr(error, 'problem', None) or error}"
+        else:
+            if isinstance(keys, Mapping):
+                changes = merge(changes, system.lift(cast(Mapping[str, Any], keys))[0] | system.lift(keys)[1])
+            else:
+                filled.problems[MORE] = "must be a mapping of keys to values"
+    return changes
+
+
+async def _uploads(form: FormData, name: str, runs: Runs) -> list[str]:
+    """The files that were sent for an input, stored under safe names; raises ValueError for an empty one."""
+    paths = list[str]()
+    for file in form.getlist(f"file:{name}"):
+        if not isinstance(file, UploadFile) or not file.filename:
+            continue
+        if not file.size:
+            raise ValueError(f"{file.filename[:80]}: the file is empty")
+        folder = runs.folder / UPLOADS
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{secrets.token_hex(4)}-{safe_name(file.filename)}"
+        content = await file.read()
+        await run_in_threadpool(path.write_bytes, content)
+        paths.append(str(path))
+    return paths
+
+
+def safe_name(name: str) -> str:
+    """A file name without folders, hidden names and unusual characters; the suffix stays."""
+    stem, _, suffix = re.split(r"[\\/]", name)[-1].rpartition(".")
+    stem, suffix = (stem, suffix) if stem else (suffix, "")
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-")[:60] or "file"
+    end = re.sub(r"[^A-Za-z0-9]+", "", suffix)[:10].lower()
+    return f"{plain}.{end}" if end else plain
+
+
+def _chosen_runs(form: FormData, name: str, runs: Runs) -> list[str]:
+    chosen = [each for each in form.getlist(f"run:{name}") if isinstance(each, str) and each]
+    try:
+        return [str(runs.path(each)) for each in chosen]
+    except HTTPException:
+        raise ValueError("no such run in this folder") from None
+
+
+def _validated(base: RunConfig, changes: Mapping[str, Any], filled: Filled) -> RunConfig | None:
+    """The config with the changes; None with problems."""
+    system = system_of(base)
+    data = merge(base.model_dump(mode="json", by_alias=True), changes, system.model)
+    if at(changes, ("models", "default")):
+        data["models"]["default"].pop("price", None)
+        if price := at(changes, ("models", "default", "price")):
+            data["models"]["default"]["price"] = price
+    known = {each.name for group in groups(system.name) for each in group.fields}
+    try:
+        system.model.model_validate(data)
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_context=False):
+            path = [str(each) for each in item["loc"]]
+            names = (".".join(path[:length]) for length in range(len(path), 0, -1))
+            name = next((each for each in names if each in known), MORE)
+            where = f"{'.'.join(path)}: " if name == MORE and path else ""
+            filled.problems.setdefault(name, f"{where}{problem_of(item)}")
+    if filled.problems:
+        return None
+    try:
+        return validate(data, "form")
+    except UserError as error:
+        filled.error = error
+        return None
+
+
+def _need_ready(config: RunConfig) -> None:
+    """Raises `UserError` if the run cannot begin: an input, an extra or a key is missing."""
+    prepared = prepare(config)
+    need_keys(prepared, roles_of(prepared))
+
+
+def _estimate(config: RunConfig, within: float) -> dict[str, Any]:
+    made = asyncio.run(estimate([config], within))
+    prices = {alias: model.price for alias, model in config.models.items() if model.price}
+    return {
+        "stages": list(made.spent.items()), "total": made.spent.total, "whole": made.whole,
+        "currency": currency_of(prices),
+    }  # fmt: skip
+
+
+def _expensive(config: RunConfig) -> str:
+    """The question before a run that costs more than `confirm.money`; empty for others."""
+    limit = config.confirm.money
+    if limit is None or not any(model.price for model in config.models.values()):
+        return ""
+    made = _estimate(config, QUICK)
+    cost = made["total"].cost or 0
+    if cost <= limit:
+        return ""
+    how, currency = "about" if made["whole"] else "at least", made["currency"]
+    return (
+        f"This run is estimated to cost {how} {money(cost, currency)}. That is more than confirm.money, "
+        f"{money(limit, currency)}."
+    )

@@ -1,0 +1,322 @@
+"""The list of runs, a run's page, its live stream, files and report."""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+
+from manyheads.core import Usage
+from manyheads.core.events import Asked, Event, Said, Stage, Warned
+from manyheads.core.results import FORMAT
+from manyheads.sqlite import Database
+from manyheads.web.live import WINDOW, Log
+from manyheads.web.pages import LONGEST, markdown
+from support.web import app_of, owner
+
+USAGE = Usage(input_tokens=100, output_tokens=20, calls=1)
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)>\n\n# Heading\n\n[click](javascript:alert(3)) "
+    "![pixel](https://elsewhere.example/p.png) <style>*{display:none}</style> \x1b[31mred\x1b[0m \u202eevil\n\n"
+    "<details open ontoggle=alert(4)> | a | b |\n|---|---|\n| <b>c</b> | d |"
+)
+
+
+def said(speaker: str, text: str, turn: int = 1) -> Said:
+    return Said(
+        stage="topic", turn=turn, speaker=speaker, task="discuss", text=text, data={}, model="m", usage=USAGE
+    )
+
+
+def line(event: Event, at: float = 1.0) -> str:
+    return json.dumps({"at": at, **event.model_dump(mode="json")}, ensure_ascii=False) + "\n"
+
+
+def a_run(
+    folder: Path, *events: Event, finished: bool | None = None, system: str = "virsci", **result: Any
+) -> Path:
+    """A run folder with these events; `finished` is None for a run without a result."""
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(f"system: {system}\ninputs: {{}}\n", encoding="utf-8")
+    (folder / "events.jsonl").write_text("".join(map(line, events)), encoding="utf-8")
+    if finished is not None:
+        data: Mapping[str, Any] = {
+            "format": FORMAT, "system": system, "finished": finished, "seed": 0, "corpus": "sample", "models": {},
+            "written_by_language_model": False, "usage": {"calls": 2, "input_tokens": 1000, "output_tokens": 234},
+            "result": result,
+        }  # fmt: skip
+        (folder / "result.json").write_text(json.dumps(data), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[Path]:
+    """A run that another process works on."""
+    folder = a_run(
+        tmp_path / "20260101-000000-held", Stage(stage="topic", title="Topic discussion", number=2, total=5)
+    )
+    journal = Database(
+        folder / "journal.sqlite", "CREATE TABLE IF NOT EXISTS t (x)", safety="each write", alone=True
+    )
+    yield folder
+    journal.close()
+
+
+async def test_the_list_shows_runs_newest_first_and_filters_them(tmp_path: Path) -> None:
+    a_run(tmp_path / "20260101-000000-old", finished=True, title="A title with <b>tags</b>")
+    a_run(tmp_path / "20260201-000000-new", finished=False, system="scipip", title="Second")
+    async with owner(tmp_path) as client:
+        every = (await client.get("/runs")).text
+        assert every.index("20260201-000000-new") < every.index("20260101-000000-old")
+        assert "1,234" in every
+        assert "<b>tags" not in every
+        for query, shown in {
+            "system=scipip": "new", "state=finished": "old", "q=TAGS": "old", "state=stopped": "new", "q=2026020": "new",
+        }.items():  # fmt: skip
+            page = (await client.get(f"/runs?{query}")).text
+            assert [name for name in ("old", "new") if f"000000-{name}" in page] == [shown], query
+        assert "No run matches" in (await client.get("/runs?q=nothing")).text
+
+
+async def test_a_long_list_has_pages(tmp_path: Path) -> None:
+    for number in range(105):
+        a_run(tmp_path / f"20260101-{number:06}-x", finished=True)
+    async with owner(tmp_path) as client:
+        first, second = [(await client.get(f"/runs?page={page}&system=virsci")).text for page in (1, 2)]
+        far = await client.get("/runs?page=99999")
+    assert (first.count("<tr>") - 1, second.count("<tr>") - 1) == (100, 5)
+    assert "page=2&amp;system=virsci" in first
+    assert far.status_code == 200
+
+
+async def test_a_run_of_the_command_line_is_shown_but_not_steered(held: Path) -> None:
+    async with owner(held.parent) as client:
+        page = (await client.get(f"/runs/{held.name}")).text
+    assert "running" in page
+    assert "2 of 5: Topic discussion" in page
+    assert "Started elsewhere" in page
+    assert f"/runs/{held.name}/stop" not in page
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["%2e%2e", "..%2f..", "%2fetc", ".web", "nothing", "a%00b", "%2e%2e%2fx", "x" * 5000, "link"],
+)
+async def test_no_path_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    outside = a_run(tmp_path / "outside", said("A", "secret"), finished=True)
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "link").symlink_to(outside)
+    (runs / ".web").mkdir()
+    inside = a_run(runs / "inside", said("A", "known"), finished=True)
+    (inside / "searches.jsonl").symlink_to(outside / "events.jsonl")
+    (inside / "key.txt").write_text("secret", encoding="utf-8")
+    async with owner(runs) as client:
+        for path in (
+            f"/runs/{name}",
+            f"/runs/{name}/report.html",
+            f"/runs/{name}/files/events.jsonl",
+            f"/runs/{name}/live",
+        ):
+            response = await client.get(path)
+            assert response.status_code == 404, path
+            assert "secret" not in response.text
+        for file in (name, "searches.jsonl", "key.txt", "..%2finside%2fkey.txt", "journal.sqlite"):
+            assert (await client.get(f"/runs/inside/files/{file}")).status_code == 404
+        for file in ("../../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "style.css/../../app.py"):
+            assert (await client.get(f"/static/{file}")).status_code == 404
+
+
+async def test_texts_of_strangers_are_harmless(tmp_path: Path) -> None:
+    a_run(
+        tmp_path / "20260101-000000-x", Stage(stage="s", title=HOSTILE, number=1, total=1), said(HOSTILE, HOSTILE),
+        Warned(message=HOSTILE), finished=False, title=HOSTILE,
+    )  # fmt: skip
+    async with owner(tmp_path) as client:
+        pages = [
+            await client.get(path)
+            for path in ("/runs", "/runs/20260101-000000-x", "/compare", "/start/rebuttal")
+        ]
+    for page in pages:
+        assert page.status_code == 200
+        for tag in (
+            "<script>alert",
+            "<img",
+            "onerror=alert(2)>",
+            "<style>",
+            "<details open ontoggle",
+            'href="javascript',
+        ):
+            assert tag not in page.text
+        assert "\x1b" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("**bold** `code`", "<strong>bold</strong> <code>code</code>"),
+        ("# Big", "<h4>Big</h4>"),
+        ("[x](https://a.example)", 'href="https://a.example"'),
+        ("[x](javascript:alert(1))", "[x](javascript:alert(1))"),
+        ("[x](data:text/html,hi)", "[x](data:text/html,hi)"),
+        ("![x](https://a.example/p.png)", "!<a href="),
+        ("<b>raw</b>", "&lt;b&gt;raw&lt;/b&gt;"),
+    ],
+)
+def test_markdown_of_strangers(text: str, shown: str) -> None:
+    html = str(markdown(text))
+    assert shown in html
+    assert "<img" not in html
+
+
+async def test_a_huge_text_is_cut(tmp_path: Path) -> None:
+    a_run(tmp_path / "20260101-000000-x", said("A", "word " * 1_000_000), finished=False)
+    async with owner(tmp_path) as client:
+        page = (await client.get("/runs/20260101-000000-x")).text
+    assert len(page) < LONGEST + 10_000
+    assert "5,000,000" in page
+
+
+async def test_a_run_of_2000_turns_shows_the_last_ones(tmp_path: Path) -> None:
+    a_run(
+        tmp_path / "20260101-000000-x",
+        *(said("A", f"turn number {n}", n) for n in range(2_000)),
+        finished=False,
+    )
+    async with owner(tmp_path) as client:
+        page = (await client.get("/runs/20260101-000000-x")).text
+        assert page.count('class="turn') == WINDOW + 1  # with the list itself
+        assert "turn number 1999" in page
+        assert "turn number 1799" not in page
+        earlier = (await client.get("/runs/20260101-000000-x?before=1800")).text
+        assert "turn number 1799" in earlier
+        assert "turn number 1800" not in earlier
+        assert "240,000 tokens" in page
+
+
+async def test_the_report_has_its_own_policy_and_files_are_downloads(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "20260101-000000-x", said("A", "x"), finished=True)
+    (run / "report.html").write_text("<style>p {}</style>", encoding="utf-8")
+    async with owner(tmp_path) as client:
+        report = await client.get(f"/runs/{run.name}/report.html")
+        file = await client.get(f"/runs/{run.name}/files/events.jsonl")
+    policy = report.headers["content-security-policy"]
+    assert "sandbox" in policy
+    assert "allow-scripts" not in policy
+    assert "script-src" not in policy
+    assert "frame-ancestors 'self'" in policy
+    assert file.headers["content-disposition"].startswith("attachment")
+    assert file.content == (run / "events.jsonl").read_bytes()
+
+
+async def test_a_run_without_a_report_gets_one(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "20260101-000000-x", said("A", "x"), finished=False)
+    empty = a_run(tmp_path / "20260101-000000-y")
+    (empty / "events.jsonl").unlink()
+    async with owner(tmp_path) as client:
+        assert (await client.get(f"/runs/{run.name}/report.html")).status_code == 200
+        nothing = await client.get(f"/runs/{empty.name}/report.html")
+    assert nothing.status_code == 404
+    assert "no report" in nothing.text
+
+
+async def test_two_reports_side_by_side(tmp_path: Path) -> None:
+    for name in ("20260101-000000-a", "20260101-000000-b"):
+        (a_run(tmp_path / name, finished=True) / "report.html").write_text("report", encoding="utf-8")
+    async with owner(tmp_path) as client:
+        page = (await client.get("/compare?left=20260101-000000-a&right=20260101-000000-b")).text
+        none = (await client.get("/compare?left=../x&right=20260101-000000-b")).text
+    assert re.findall(r'<iframe src="([^"]+)" sandbox="[^"]*"', page) == [
+        "/runs/20260101-000000-a/report.html", "/runs/20260101-000000-b/report.html",
+    ]  # fmt: skip
+    assert none.count("<iframe") == 1
+
+
+# Live.
+
+
+async def stream(app: Starlette, path: str, cookie: str) -> AsyncGenerator[tuple[str, str]]:
+    """The server-sent events of a page, as they come: httpx's transport would wait for the last one."""
+    parts = asyncio.Queue[bytes]()
+    scope = {
+        "type": "http", "method": "GET", "path": path.partition("?")[0], "raw_path": path.encode(), "root_path": "",
+        "query_string": path.partition("?")[2].encode(), "scheme": "http", "server": ("127.0.0.1", 8765),
+        "headers": [(b"host", b"127.0.0.1:8765"), (b"cookie", cookie.encode())], "http_version": "1.1",
+        "client": ("127.0.0.1", 5000), "asgi": {"version": "3.0"},
+    }  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(60)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        await parts.put(message.get("body", b""))
+
+    task = asyncio.create_task(app(scope, receive, send))
+    text = ""
+    try:
+        while True:
+            text += (await asyncio.wait_for(parts.get(), 5)).decode().replace("\r\n", "\n")
+            while "\n\n" in text:
+                block, _, text = text.partition("\n\n")
+                fields: dict[str, str] = {"event": "", "data": ""}
+                for each in block.split("\n"):
+                    key, _, value = each.partition(": ")
+                    fields[key] = f"{fields.get(key, '')}{value}\n"
+                yield fields["event"].strip(), fields["data"]
+    finally:
+        task.cancel()
+
+
+async def test_a_live_page_follows_the_run(held: Path) -> None:
+    async with owner(held.parent) as client:
+        app = app_of(client)
+        page = (await client.get(f"/runs/{held.name}")).text
+        address = re.search(r'sse-connect="([^"]+)"', page)
+        assert address
+        cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+        events = stream(app, address[1].replace("&amp;", "&"), cookie)
+        kind, data = await anext(events)
+        assert (kind, "2 of 5" in data) == ("state", True)
+        with (held / "events.jsonl").open("a", encoding="utf-8") as log:
+            log.write(line(Asked(stage="topic", turn=1, speaker="Ada", task="discuss")))
+            log.write(line(said("Ada", HOSTILE)))
+            log.write('{"kind": "said", "half')
+        seen = [await anext(events), await anext(events)]
+        turn = dict(seen)["turn"]
+        assert "Ada" in turn
+        assert "<script" not in turn
+        assert "120 tokens" in dict(seen)["state"]
+        # the run is resumed: its file is replaced
+        os.replace(held / "events.jsonl", held / "old")
+        (held / "events.jsonl").write_text("", encoding="utf-8")
+        assert (await anext(events))[0] == "again"
+        await events.aclose()
+
+
+async def test_a_live_page_ends_with_the_run(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "20260101-000000-x", said("A", "x"), finished=True)
+    life = (run / "events.jsonl").stat().st_ino
+    async with owner(tmp_path) as client:
+        response = await client.get(f"/runs/{run.name}/live?from=0&life={life}")
+    kinds = re.findall(r"event: (\w+)", response.text)
+    assert kinds == ["turn", "state", "done"]
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+
+
+def test_the_log_of_a_damaged_run(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(
+        b"\xff\xfe\n[]\n{}\nnull\n" + line(said("A", "x")).encode() + b'{"kind":"said"}\n{"at": 1e999}\n'
+    )
+    log = Log(path).update()
+    assert [each.who for each in log.shown(0, 10)] == ["A"]
+    assert log.standing.usage.calls == 1
+    path.unlink()
+    assert list(log.update().shown(0, 10)) == []

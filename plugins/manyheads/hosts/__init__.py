@@ -85,10 +85,11 @@ def need_framework(name: str) -> HostEntry:
     entry = host_entry(name)
     if not entry.installed:
         here = [host.name for host in hosts().values() if host.installed]
+        others = [host.install for host in hosts().values() if host is not entry]
         raise ConfigError(
             f"host {entry.name!r} needs {entry.framework}, which is not installed",
-            tried=f"installed hosts: {', '.join(here)}" if here else None,
-            hint=entry.install + (f", or take --host {here[0]}" if here else ""),
+            tried=f"installed hosts: {', '.join(here) or 'none'}",
+            hint=f"{entry.install}, or {f'take --host {here[0]}' if here else ' or '.join(others)}",
         )
     return entry
 

@@ -24,9 +24,9 @@ from manyheads.hosts.autogen import VirSciTeam
 from manyheads.hosts.person import answer_of, question
 from support.command import result_of
 from support.llm import LLM
-from support.native import Native, small
+from support.native import Native, quick_on, small
 
-TEXTS = {"settle": "rationale: I like owls.\ntopic: Owls: how they plan"}
+TEXT = "rationale: I like owls.\ntopic: Owls: how they plan"
 MINE = "Owls: how they plan"
 LEADER = {"models": {"me": {"provider": "human"}}, "roles": {"leader": {"model": "me"}}}
 
@@ -70,6 +70,7 @@ class Me:
         return json.loads(filled(request.form))
 
 
+@quick_on("agentscope")
 async def test_a_person_plays_a_role(name: str, llm: LLM, tmp_path: Path) -> None:
     team = Native(name, led(llm), tmp_path, person=Me())
     result = result_of(await team.run(None))
@@ -83,7 +84,7 @@ async def test_a_function_answers(name: str, llm: LLM, tmp_path: Path) -> None:
 
     def answers(prompt: str) -> str:
         asked.append(prompt)
-        return "back\n" if not prompt else "accept"
+        return "accept"
 
     team = Native(name, steered(llm), tmp_path, person=answers)
     assert result_of(await team.run(None))["topic"]["topic"]
@@ -99,7 +100,7 @@ async def test_an_input_func_is_asked_as_a_user_proxy_is(llm: LLM, tmp_path: Pat
 
     async def answers(prompt: str, token: CancellationToken | None) -> str:
         asked.append((UserProxyAgent.InputRequestContext.request_id(), prompt, token))
-        return "edit" if len(asked) == 1 else TEXTS["settle"] if "rationale" in prompt else "?"
+        return "edit" if len(asked) == 1 else TEXT if "rationale" in prompt else "?"
 
     team, token = VirSciTeam(steered(llm), out=tmp_path, input_func=answers), CancellationToken()
     items = [item async for item in team.run_stream(task=None, cancellation_token=token)]
@@ -178,7 +179,7 @@ async def test_a_pipeline_asks_its_user(llm: LLM, tmp_path: Path, restarted: boo
     assert bad
     assert bad.id != edit.id
     assert "not accepted" in json.loads(bad.input)["question"]
-    output = [TextBlock(text=TEXTS["settle"])]
+    output = [TextBlock(text=TEXT)]
     assert await parked(pipeline, outside(pipeline.state.reply_id, bad, output)) is None
     assert pipeline.folder
     assert result_of(pipeline.folder)["topic"]["topic"] == MINE

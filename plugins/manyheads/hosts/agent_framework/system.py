@@ -72,7 +72,7 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
             session: stores the state of the run, so that a later session can resume it.
 
         Where a person plays a role or steers, and no `person` was given, the response has a function call `answer` in its
-        `user_input_requests`, with the question and the form (JSON Schema); the run goes on with a message that has
+        `user_input_requests`, with the question and the form (JSON Schema); the run continues with a message that has
         `Content.from_function_result(call_id, result=…)`: data of the form as JSON, or text.
 
         Raises:

@@ -231,7 +231,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         out: parent of the run folders.
         listens_to: the speaker whose messages count; all speakers when left out.
         person: plays the roles of models with the provider `human`, and steers: a `Person`, or a function of a text. By
-            default the app answers: a reply that needs a person ends with a `RequireExternalExecutionEvent`, and goes on
+            default the app answers: a reply that needs a person ends with a `RequireExternalExecutionEvent`, and continues
             with the `ExternalExecutionResultEvent`. A choice is a call of AgentScope's `AskUser`; others are calls of
             `Answer`, with the question and the form (JSON Schema), whose output is text or JSON.
         middlewares: of the speakers' agents, shared by all, such as `TracingMiddleware()`.

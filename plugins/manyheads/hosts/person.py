@@ -23,7 +23,7 @@ def question(request: Waiting) -> str:
         for name, field in fields.items()
     ]
     how = (
-        f"Answer with the {needed[0]} alone, or with JSON."
+        f"Answer with the {needed[0]} alone, with a line `name: text` for each field, or with JSON."
         if len(needed) == 1
         else "Answer with a line `name: text` for each field, or with JSON."
     )
@@ -38,12 +38,12 @@ def question(request: Waiting) -> str:
 
 
 def _meaning(field: Mapping[str, Any]) -> str:
-    told = [str(field.get("description") or field.get("title", ""))]
+    parts = [str(field.get("description") or field.get("title", "")).rstrip(".")]
     if "enum" in field:
-        told.append(f"one of {', '.join(map(str, field['enum']))}")
+        parts.append(f"one of {', '.join(map(str, field['enum']))}")
     if field.get("default") not in (None, "", []):
-        told.append(f"now: {json.dumps(field['default'], ensure_ascii=False)}")
-    return "; ".join(part for part in told if part)
+        parts.append(f"now: {json.dumps(field['default'], ensure_ascii=False)}")
+    return "; ".join(part for part in parts if part)
 
 
 def answer_of(answer: object, form: Mapping[str, Any]) -> Mapping[str, Any]:

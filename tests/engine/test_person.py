@@ -142,15 +142,15 @@ def test_a_steered_run_can_be_replayed(tmp_path: Path, llm: LLM) -> None:
 
 
 @pytest.mark.slow
-def test_a_persons_answers_cost_nothing(tmp_path: Path, llm: LLM) -> None:
+def test_a_persons_answers_cost_nothing(tmp_path: Path) -> None:
     class Slow(Scripted):
         async def answer(self, request: Waiting) -> Any:
             await asyncio.sleep(0 if self.requests else 4)
             return await super().answer(request)
 
-    everybody = {"models": {"default": {"provider": "human"}}}
     limits = {"calls": 1, "tokens": 1, "money": 0.01, "seconds": 3}
-    result, _ = run(small("virsci", **everybody, budget=limits), tmp_path, Slow())
+    everybody = small("virsci", models={"default": {"provider": "human"}}, budget=limits)
+    result, _ = run(everybody, tmp_path, Slow())
     assert (result.usage.calls, result.usage.cost, result.cost) == (0, None, None)
     assert not result.written_by_language_model
     assert not result.offline

@@ -239,7 +239,8 @@ class Runs(Generic[S]):
         folder = Path(state.folder or "")
         begun = self._reopen(folder)
         run = begun or system.with_inputs(config, state.asked, folder)
-        return self._events(Session(run, folder, person=self._person), state, None if begun else note)
+        session = Session(run, folder, clients=("default",) if self.model else (), person=self._person)
+        return self._events(session, state, None if begun else note)
 
     def _heard(self, given: list[TeamMessage]) -> list[TeamMessage]:
         if self.listens_to is None or not given:

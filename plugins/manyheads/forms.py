@@ -176,7 +176,10 @@ class Forms:
         return meanings
 
     def for_people(self, kind: type[ReplyModel]) -> dict[str, Any]:
-        """A reply's JSON Schema for a person: without references, with titles and meanings, each text with a limit."""
+        """A reply's JSON Schema for a person: without references, with titles and meanings, each text with a limit.
+
+        `x-when` of a field names the values of another field with which it is asked for.
+        """
         schema = kind.model_json_schema()
         return {"title": label(kind.__name__), **self._object(kind, schema, schema.get("$defs", {}))}
 
@@ -195,6 +198,8 @@ class Forms:
                 **self._part(value, inner, defs),
                 **({"default": part["default"]} if part.get("default") is not None else {}),
             }
+            if when := getattr(kind, "asked_with", {}).get(name):
+                properties[name]["x-when"] = when
             if name in schema.get("required", ()) and not optional:
                 required.append(name)
         return {"type": "object", "properties": properties, "required": required}

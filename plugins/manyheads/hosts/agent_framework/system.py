@@ -43,6 +43,9 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         emit: `all` messages, or only the `final` one, so that a surrounding chat stays short.
         name: of the agent in workflows; the class's when left out.
         listens_to: the speaker whose messages count; all speakers when left out.
+        person: plays the roles of models with the provider `human`, and steers: a `Person`, or a function of a text. By
+            default the app answers, see `run`.
+        input_func: the same, under AutoGen's name.
         changes: keys of the config, applied last.
 
     Raises:

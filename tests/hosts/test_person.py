@@ -123,7 +123,10 @@ async def test_without_a_function_nothing_is_begun(llm: LLM, tmp_path: Path) -> 
     def accepts(prompt: str) -> str:
         return "accept"
 
-    team.input_func = accepts  # as AutoGen Studio does
+    # As AutoGen Studio does, see its TeamManager.
+    for agent in team._participants:
+        if hasattr(agent, "input_func") and isinstance(agent, UserProxyAgent):
+            agent.input_func = accepts
     assert team.input_func is accepts
     with pytest.raises(ConfigError, match="both person and input_func"):
         VirSciTeam(person=Me(), input_func=accepts)

@@ -6,7 +6,8 @@ from contextlib import aclosing
 from typing import Any, Literal, NoReturn, Self
 
 from autogen_agentchat.agents import UserProxyAgent
-from autogen_agentchat.base import TaskResult
+from autogen_agentchat.agents._user_proxy_agent import cancellable_input
+from autogen_agentchat.base import ChatAgent, TaskResult, Team
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage, UserInputRequestedEvent
 from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken, Component, ComponentModel, RoutedAgent
@@ -96,6 +97,23 @@ class InputPerson(Caller):
             return await super().answer(request)
 
 
+class InputReceiver(UserProxyAgent):
+    """Receives the `input_func` that AutoGen Studio gives to the user proxies of a team, and passes it to the team."""
+
+    def __init__(self, team: "ResearchTeam") -> None:
+        self._team = team
+        super().__init__("person")
+
+    @property
+    def input_func(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - the team's
+        return self._team.input_func
+
+    @input_func.setter
+    def input_func(self, function: Any) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if function is not cancellable_input:  # what a user proxy falls back to: the console
+            self._team.input_func = function
+
+
 class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, Component[ResearchTeamConfig]):
     """A system of manyheads as an AutoGen team; `team_of` makes the subclass of a system.
 
@@ -144,10 +162,12 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
         self._runs.person = InputPerson(function) if function else None
 
     def _join(self, name: str) -> None:
-        # Its members are unknown before a run. A group chat needs participants, and Studio closes them.
+        # Its members are unknown before a run. A group chat needs participants. Studio closes them, and gives its users' answers
+        # to user proxies among them.
         manager: Any = RoutedAgent
         self._name = name
-        BaseGroupChat.__init__(self, name, self.about, [self], "none", manager)
+        members: list[ChatAgent | Team] = [self, InputReceiver(self)]
+        BaseGroupChat.__init__(self, name, self.about, members, "none", manager)
 
     async def run_stream(
         self,

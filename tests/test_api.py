@@ -10,8 +10,10 @@ import pytest
 import manyheads
 
 PUBLIC = {
-    "ConfigError", "Event", "Evidence", "FileOrText", "Inputs", "Judge", "KnowledgeBank", "Library", "LiteratureConfig", "Paper", "Part", "Question", "ReplyModel", "Run",
-    "RunConfig", "RunResult", "Section", "Service", "Slot", "Stage", "System", "UserError", "ask", "ask_sync", "load", "load_config", "load_embedder",
+    "ConfigError", "Event", "Evidence", "FileOrText", "Inputs", "Judge", "KnowledgeBank", "Library", "LiteratureConfig", "Paper", "Part",
+    "Person", "Question", "ReplyModel", "Run",
+    "RunConfig", "RunResult", "Section", "Service", "Slot", "Stage", "System", "UserError",
+    "Waiting", "ask", "ask_sync", "load", "load_config", "load_embedder",
     "parse_reply", "reply_form", "reply_type", "role_agent", "run", "subject_of",
 }  # fmt: skip
 

@@ -68,6 +68,8 @@ BARE = {
     "speech": [],
 }
 SAMPLES: dict[str, list[Any]] = {
+    "shown": [EVIL, ""], "items": [[], [EVIL, EVIL]],
+    "actions": [["accept", "edit"], ["accept", "pick", "add", "back"]], "limit": [5],
     "manuscript": [MANUSCRIPT, BARE], "chapters": [CHAPTERS, []], "left_out": [[EVIL], []], "exchange": [EXCHANGE, {**EXCHANGE, "kind": "delegate"}],
     "exchanges": [[EXCHANGE, {**EXCHANGE, "failed": "x"}], []], "asked_before": [[EXCHANGE], []], "left": [3, 1], "purpose": [EVIL, "write", "correct", "draft"],
     "plan": [[{"expert": "clarity", "task": EVIL, "expects": EVIL}], []], "form": [form_of("neurips", SHIPPED.prompts)],

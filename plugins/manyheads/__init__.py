@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from manyheads.bank.embedding import load_embedder
     from manyheads.bank.knowledge import KnowledgeBank
     from manyheads.config import Inputs, LiteratureConfig, RunConfig, Section, Slot
-    from manyheads.core.events import Event, Stage
+    from manyheads.core.events import Event, Person, Stage, Waiting
     from manyheads.core.results import Evidence, Part, RunResult
     from manyheads.discussion.run import Question, Run
     from manyheads.engine.replying import parse as parse_reply
@@ -41,6 +41,7 @@ __all__ = [
     "LiteratureConfig",
     "Paper",
     "Part",
+    "Person",
     "Question",
     "ReplyModel",
     "Run",
@@ -52,6 +53,7 @@ __all__ = [
     "Stage",
     "System",
     "UserError",
+    "Waiting",
     "ask",
     "ask_sync",
     "load",
@@ -77,6 +79,7 @@ _HOMES = {
     "LiteratureConfig": "config",
     "Paper": "papers",
     "Part": "core.results",
+    "Person": "core.events",
     "Question": "discussion.run",
     "ReplyModel": "replies",
     "Run": "discussion.run",
@@ -88,6 +91,7 @@ _HOMES = {
     "Stage": "core.events",
     "System": "engine.system",
     "UserError": "errors",
+    "Waiting": "core.events",
     "ask": "hosts.asking",
     "ask_sync": "hosts.asking",
     "load": "systems.results",

@@ -18,10 +18,12 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveInt, RootModel
 
 from manyheads.prompts import Prompts, key_of
-from manyheads.replies import PlainText, ReplyModel
+from manyheads.replies import PlainText, ReplyModel, label
 from manyheads.resources import Resources
 
 Schema = Mapping[str, Any]
+LONGEST_TEXT = 20_000
+"""Maximum characters of a person's text, where a reply has no limit of its own."""
 MISSING = object()
 """Stands for a missing value."""
 SHORT = 0.6
@@ -126,9 +128,9 @@ class Forms:
             schema = schema_of(kind)
             skeleton = "\n".join(_object(schema, kind, schema.get("$defs", {}), self, ""))
             asked = ((name, each.words) for name, each in self.meanings(kind).items() if each.words)
-            words = {name: (each, None) if isinstance(each, int) else each for name, each in asked}
-            given = {"name": kind.__name__, "skeleton": skeleton, "words": bool(words)}
-            self._made[kind] = Form(self.prompts.render("form.md.j2", given).strip(), words)
+            words = {name: _span(each) for name, each in asked}
+            variables = {"name": kind.__name__, "skeleton": skeleton, "words": bool(words)}
+            self._made[kind] = Form(self.prompts.render("form.md.j2", variables).strip(), words)
         return self._made[kind]
 
     def again(self, kind: type[ReplyModel], why: Unusable) -> str:
@@ -139,9 +141,15 @@ class Forms:
             for name, wrote in why.faults[:8]
         ]
         said, wanted = why.words
-        given = {"kind": why.kind, "problem": why.problem, "faults": faults, "said": said, "asked": wanted}
-        given["plain"] = issubclass(kind, PlainText)
-        return self.prompts.render("again.md.j2", given).strip()
+        variables = {
+            "kind": why.kind,
+            "problem": why.problem,
+            "faults": faults,
+            "said": said,
+            "asked": wanted,
+        }
+        variables["plain"] = issubclass(kind, PlainText)
+        return self.prompts.render("again.md.j2", variables).strip()
 
     def texts(self, kind: type[ReplyModel]) -> frozenset[str]:
         """Placeholders of texts in a reply's form, see `Form.texts`."""
@@ -161,11 +169,54 @@ class Forms:
         The file of the class itself overrides those of its base classes; a field without a line in a file has its
         description in code, if any.
         """
-        found = {name: Meaning(meaning=each.description or "") for name, each in kind.model_fields.items()}
+        meanings = {name: Meaning(meaning=each.description or "") for name, each in kind.model_fields.items()}
         for each in reversed(kind.__mro__):
             if words := self.prompts.words(f"replies/{key_of(each)}.yaml", Meanings):
-                found |= {name: meaning for name, meaning in words.root.items() if name in found}
-        return found
+                meanings |= {name: meaning for name, meaning in words.root.items() if name in meanings}
+        return meanings
+
+    def for_people(self, kind: type[ReplyModel]) -> dict[str, Any]:
+        """A reply's JSON Schema for a person: without references, with titles and meanings, each text with a limit.
+
+        `x-when` of a field names the values of another field with which it is asked for.
+        """
+        schema = kind.model_json_schema()
+        return {"title": label(kind.__name__), **self._object(kind, schema, schema.get("$defs", {}))}
+
+    def _object(self, kind: type[BaseModel], schema: Schema, defs: Schema) -> dict[str, Any]:
+        meanings, properties, required = self.meanings(kind), dict[str, Any](), list[str]()
+        for name, part in schema["properties"].items():
+            value, optional = resolved(part, defs)
+            if value.get("maxItems") == 0:
+                continue
+            inner = _model_in(kind.model_fields[name].annotation)
+            words = f" About {_shown(_span(each))} words." if (each := meanings[name].words) else ""
+            described = f"{meanings[name].meaning}{words}".strip()
+            properties[name] = {
+                "title": label(name),
+                **({"description": described} if described else {}),
+                **self._part(value, inner, defs),
+                **({"default": part["default"]} if part.get("default") is not None else {}),
+            }
+            if when := getattr(kind, "asked_with", {}).get(name):
+                properties[name]["x-when"] = when
+            if name in schema.get("required", ()) and not optional:
+                required.append(name)
+        return {"type": "object", "properties": properties, "required": required}
+
+    def _part(self, part: Schema, inner: type[BaseModel] | None, defs: Schema) -> dict[str, Any]:
+        """A value without its title and references."""
+        part, _ = resolved(part, defs)
+        match part.get("type"):
+            case "object" if inner:
+                return self._object(inner, part, defs)
+            case "array":
+                limits = {key: part[key] for key in ("minItems", "maxItems") if key in part}
+                return {"type": "array", **limits, "items": self._part(part["items"], inner, defs)}
+            case "string" if "enum" not in part and "const" not in part:
+                return {"maxLength": LONGEST_TEXT, **_bare(part)}
+            case _:
+                return _bare(part)
 
     def problems(self) -> Iterator[str]:
         """Files of words without a reply, and lines without a field."""
@@ -243,6 +294,14 @@ def off_length(said: int, spans: Iterable[Span]) -> Literal["short", "long"] | N
     return "short" if said < SHORT * least else "long" if most is not None and SHORT * said > most else None
 
 
+def _bare(part: Schema) -> dict[str, Any]:
+    return {key: value for key, value in part.items() if key not in ("title", "description", "default")}
+
+
+def _span(words: int | tuple[int, int]) -> Span:
+    return (words, None) if isinstance(words, int) else words
+
+
 def _shown(span: Span) -> str:
     least, most = span
     return f"{least}–{most}" if most else str(least)
@@ -298,8 +357,7 @@ def _value(
             high = part.get("maximum", part.get("exclusiveMaximum"))
             yield _slot(_range(low, high, float if part["type"] == "number" else int), meaning)
         case _:
-            span = (field.words, None) if isinstance(field.words, int) else field.words
-            asked = f"≈{_shown(span)}: " if span else ""
+            asked = f"≈{_shown(_span(field.words))}: " if field.words else ""
             yield f'"<{asked}{meaning or "…"}>"' + " | null" * optional
 
 

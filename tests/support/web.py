@@ -23,14 +23,22 @@ def browser(app: Starlette, **more: str) -> httpx.AsyncClient:
 
 
 @asynccontextmanager
-async def owner(folder: Path) -> AsyncGenerator[httpx.AsyncClient]:
-    """The browser of a folder's owner."""
+async def owner(folder: Path, at_once: int = 0) -> AsyncGenerator[httpx.AsyncClient]:
+    """The browser of a folder's owner; runs wait in the queue unless `at_once` is more."""
     access = Access()
-    app = create_app(folder, access)
+    app = create_app(folder, access, at_once)
     async with app.router.lifespan_context(app), browser(app) as client:
         response = await client.get("/enter", params={"token": access.token()})
         assert response.status_code == 200
         yield client
+
+
+def app_of(client: httpx.AsyncClient) -> Starlette:
+    """The application behind a browser."""
+    transport = client._transport
+    assert isinstance(transport, httpx.ASGITransport)
+    assert isinstance(transport.app, Starlette)
+    return transport.app
 
 
 async def send(client: httpx.AsyncClient, page: str, path: str, **fields: object) -> httpx.Response:

@@ -13,10 +13,11 @@ from starlette.applications import Starlette
 
 from manyheads.core import Usage
 from manyheads.core.events import Asked, Event, Said, Stage, Warned
+from manyheads.core.results import FORMAT
 from manyheads.sqlite import Database
 from manyheads.web.live import WINDOW, Log
 from manyheads.web.pages import LONGEST, markdown
-from support.web import owner
+from support.web import app_of, owner
 
 USAGE = Usage(input_tokens=100, output_tokens=20, calls=1)
 HOSTILE = (
@@ -45,7 +46,7 @@ def a_run(
     (folder / "events.jsonl").write_text("".join(map(line, events)), encoding="utf-8")
     if finished is not None:
         data: Mapping[str, Any] = {
-            "format": 1, "system": system, "finished": finished, "seed": 0, "corpus": "sample", "models": {},
+            "format": FORMAT, "system": system, "finished": finished, "seed": 0, "corpus": "sample", "models": {},
             "written_by_language_model": False, "usage": {"calls": 2, "input_tokens": 1000, "output_tokens": 234},
             "result": result,
         }  # fmt: skip
@@ -256,14 +257,14 @@ async def stream(app: Starlette, path: str, cookie: str) -> AsyncGenerator[tuple
     async def send(message: Any) -> None:
         await parts.put(message.get("body", b""))
 
-    task = asyncio.create_task(app(scope, receive, send))  # pyright: ignore
+    task = asyncio.create_task(app(scope, receive, send))
     text = ""
     try:
         while True:
             text += (await asyncio.wait_for(parts.get(), 5)).decode().replace("\r\n", "\n")
             while "\n\n" in text:
                 block, _, text = text.partition("\n\n")
-                fields = dict.fromkeys(("event", "data"), "")
+                fields: dict[str, str] = {"event": "", "data": ""}
                 for each in block.split("\n"):
                     key, _, value = each.partition(": ")
                     fields[key] = f"{fields.get(key, '')}{value}\n"
@@ -274,7 +275,7 @@ async def stream(app: Starlette, path: str, cookie: str) -> AsyncGenerator[tuple
 
 async def test_a_live_page_follows_the_run(held: Path) -> None:
     async with owner(held.parent) as client:
-        app: Starlette = client._transport.app  # pyright: ignore
+        app = app_of(client)
         page = (await client.get(f"/runs/{held.name}")).text
         address = re.search(r'sse-connect="([^"]+)"', page)
         assert address

@@ -10,7 +10,7 @@ from starlette.routing import Mount, Route
 
 from manyheads.web.app import create_app
 from manyheads.web.security import GUESSES, LARGEST_FORM, Access, get
-from support.web import ADDRESS, browser, owner, send
+from support.web import ADDRESS, app_of, browser, owner, send
 
 
 async def test_a_token_opens_one_session(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ async def test_the_owner_can_let_another_browser_in(tmp_path: Path) -> None:
     async with owner(tmp_path) as client:
         page = await send(client, "/runs", "/address")
         address = page.text.partition("<code>")[2].partition("</code>")[0]
-        async with browser(client._transport.app) as other:  # pyright: ignore
+        async with browser(app_of(client)) as other:
             assert (await other.get(address)).status_code == 200
             assert (await other.get("/runs")).status_code == 200
 
@@ -90,7 +90,7 @@ async def test_forms_come_from_our_own_pages(tmp_path: Path, headers: dict[str, 
 async def test_a_form_token_belongs_to_one_session(tmp_path: Path) -> None:
     async with owner(tmp_path) as client:
         token = (await client.get("/runs")).text.partition('name="csrf" value="')[2].partition('"')[0]
-        app = client._transport.app  # pyright: ignore
+        app = app_of(client)
         async with browser(app) as other:
             await other.get("/enter", params={"token": app.state.access.token()})
             assert (await other.post("/address", data={"csrf": token})).status_code == 403
@@ -135,7 +135,7 @@ async def test_a_bug_shows_no_traceback(tmp_path: Path) -> None:
         raise RuntimeError("secret detail")
 
     async with owner(tmp_path) as client:
-        client._transport.app.router.routes.append(get("/broken", broken))  # pyright: ignore
+        app_of(client).router.routes.append(get("/broken", broken))
         page = await client.get("/broken")
     assert page.status_code == 500
     assert "secret detail" not in page.text

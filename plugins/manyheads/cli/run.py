@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyheads.cli import completion
+from manyheads.cli.control import Control, errors_as_lines
 from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Budget, Changes, Configs, Estimated, Seed, with_folders
+from manyheads.cli.options import Budget, Changes, Configs, Estimated, Seed, settings, with_folders
 from manyheads.cli.printing import say
 from manyheads.cli.show import browse
 from manyheads.errors import ExitCode
@@ -19,6 +20,14 @@ from manyheads.errors import ExitCode
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
 
+Steer = Annotated[
+    str | None,
+    typer.Option(
+        "--steer",
+        metavar="STAGE,…",
+        help="Let a person steer after these stages, such as topic,idea, or all.",
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -38,27 +47,51 @@ class Show:
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and the result.")] = False
     open: Annotated[bool, typer.Option("--open", help="Open the report in the browser at the end.")] = False
 
+    @property
+    def as_json(self) -> bool:
+        """Whether stdout has lines of JSON only."""
+        return self.json
+
+
+@dataclass(frozen=True)
+class ShowOrControl(Show):
+    """What a single run prints, or who controls it."""
+
+    control: Annotated[
+        bool,
+        typer.Option(
+            "--control",
+            help="Let another program steer: events on stdout, commands on stdin, as lines of JSON.",
+        ),
+    ] = False
+
+    @property
+    def as_json(self) -> bool:
+        return self.json or self.control
+
 
 def run(
     configs: Configs,
     changes: Changes,
-    show: Show,
+    show: ShowOrControl,
     seed: Seed = None,
     out: Out = None,
     budget: Budget = None,
     estimate: Estimated = False,
     yes: Yes = False,
+    steer: Steer = None,
 ) -> None:
     """Run a system, such as virsci, and write its report.
 
     `manyheads run NAME --help` shows the system's own options. `manyheads resume` continues an interrupted run from its
     folder.
     """
-    config = with_budget(changes.config(configs, seed=seed), budget)
-    if estimate:
-        print_estimate([config], as_json=show.json)
-    else:
-        begin(config, out, show, yes=yes)
+    with errors_as_lines(show.control):
+        config = with_budget(changes.config(configs, settings({"steer": steer}), seed), budget)
+        if estimate:
+            print_estimate([config], as_json=show.json)
+        else:
+            begin(config, out, show, yes=yes)
 
 
 def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConfig":
@@ -74,7 +107,7 @@ def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConf
 def resume(
     folder: RunFolder,
     changes: Changes,
-    show: Show,
+    show: ShowOrControl,
     accept_changes: Annotated[
         bool,
         typer.Option(
@@ -90,6 +123,11 @@ def resume(
     ] = False,
 ) -> None:
     """Resume a run that was stopped. Finished turns are not asked again."""
+    with errors_as_lines(show.control):
+        _resume(folder, changes, show, accept_changes, again)
+
+
+def _resume(folder: Path, changes: Changes, show: ShowOrControl, accept_changes: bool, again: bool) -> None:
     from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
     from manyheads.core.results import result_data
@@ -101,7 +139,7 @@ def resume(
     changed = again or accept_changes or any(astuple(changes))
     with suppress(SubjectError):
         if not changed and getattr(load(folder, unfinished=False).result, "failed", 0):
-            if show.json:
+            if show.as_json:
                 show_json(Result(data=result_data(folder)))
             else:
                 say(closing(folder))
@@ -115,7 +153,7 @@ def begin(config: "RunConfig", out: Path | None, show: Show, *, yes: bool) -> No
     """Run a config in a new folder, after `confirm`."""
     from manyheads.engine.session import Session, fresh, new_folder
 
-    confirm([config], yes=yes, as_json=show.json)
+    confirm([config], yes=yes, as_json=show.as_json)
     folder = fresh(out) if out else new_folder(config, Path("runs"))
     go(Session(config, folder), show)
 
@@ -136,24 +174,32 @@ def go(session: Any, show: Show) -> None:
 
 
 async def _drive(session: Any, show: Show) -> None:
+    from manyheads.cli.person import Terminal, is_terminal
     from manyheads.cli.progress import run_progress
     from manyheads.errors import BudgetError, SubjectError
     from manyheads.hosts import host_factory
 
     factory = host_factory(session.config.host)
     folder = None if session.way_back else session.folder
+    controlled = isinstance(show, ShowOrControl) and show.control
+    terminal = Terminal(session.brake) if is_terminal() and not show.as_json else None
+    session.person = terminal
     try:
-        with run_progress(as_json=show.json, quiet=show.quiet, folder=folder) as note:
+        with run_progress(as_json=show.as_json, quiet=show.quiet, folder=folder, terminal=terminal) as note:
+            if controlled:
+                control = session.person = Control(session.brake)
+                control.listen()
+                note = control.show
             async with aclosing(session.events(factory)) as events:
                 async for event in events:
                     note(event)
     except BudgetError:
         with suppress(SubjectError):
-            if not show.json:  # show what was paid for
+            if not show.as_json:  # show what was paid for
                 say(closing(session.folder))
         raise
     _linked(session.folder)
-    if not show.json:
+    if not show.as_json:
         say(closing(session.folder))
 
 

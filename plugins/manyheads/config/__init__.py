@@ -9,7 +9,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -177,14 +177,16 @@ VariableName = Annotated[str, AfterValidator(_variable_name)]
 
 
 USUAL_WINDOW = 128_000
-Provider = Literal["openai", "ollama", "anthropic", "offline", "replay"]
+Provider = Literal["openai", "ollama", "anthropic", "offline", "replay", "human"]
+HUMAN, PERSON = "human", "person"
+"""The provider of a role that a person plays; the alias of who steers a run."""
 
 
 class ModelConfig(Strict):
     """A language model. Keys come only from the environment."""
 
     provider: Provider = "offline"
-    """`openai` is any OpenAI-compatible server; `offline` and `replay` need no server."""
+    """`openai` is any OpenAI-compatible server; `offline` and `replay` need no server; for `human` a person answers."""
     name: str = "offline"
     """The model's name at its provider; for `replay`, a run folder with a recorded journal."""
     base_url: Address | None = None
@@ -223,6 +225,14 @@ class ModelConfig(Strict):
     price: Price | None = None
     """Price per million tokens, in any currency; if omitted, from `configs/models/prices.yaml`."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _person(cls, value: object) -> object:
+        """A person without a name is not called `offline`."""
+        if isinstance(value, Mapping) and cast(Mapping[str, Any], value).get("provider") == HUMAN:
+            return {"name": PERSON, **cast(Mapping[str, Any], value)}
+        return value
+
     @property
     def address(self) -> str | None:
         """`base_url` with environment variables expanded."""
@@ -232,7 +242,7 @@ class ModelConfig(Strict):
     def parse(cls, text: str) -> "ModelConfig":
         """The model for `provider/name`; `offline` needs no name. Raises `ConfigError` for anything else."""
         provider, _, name = text.partition("/")
-        name = name or ("offline" if provider == "offline" else "")
+        name = name or {"offline": "offline", HUMAN: PERSON}.get(provider, "")
         known = provider in get_args(Provider)
         if known and name:
             return cls(provider=cast(Provider, provider), name=name)
@@ -252,7 +262,7 @@ class ModelConfig(Strict):
 
     @property
     def sees(self) -> bool:
-        return self.vision is not False
+        return self.vision is not False and self.provider != HUMAN
 
     @property
     def window(self) -> int:
@@ -417,6 +427,11 @@ class RunConfig(Strict):
     """Per-role changes."""
     attempts: int = Field(default=3, ge=1)
     """Maximum attempts to get a valid reply."""
+    steer: tuple[str, ...] = ()
+    """Stages after which a person steers, or `all`; `manyheads check` names those of a system. The model `person` answers: a
+    person, unless `models.person` says otherwise."""
+    send_backs: int = Field(default=5, ge=0)
+    """How often a person may send one stage back."""
     literature: LiteratureConfig = LiteratureConfig()
     budget: BudgetConfig = BudgetConfig()
     confirm: ConfirmConfig = ConfirmConfig()
@@ -424,6 +439,26 @@ class RunConfig(Strict):
     """The system's own section."""
     inputs: Any = None
     """The system's inputs."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _people(cls, value: object) -> object:
+        """Names people after their aliases, and adds the one who steers."""
+        if not isinstance(value, Mapping):
+            return value
+        data = dict(cast(Mapping[str, Any], value))
+        if isinstance(steer := data.get("steer"), str):
+            data["steer"] = [stage.strip() for stage in steer.split(",") if stage.strip()]
+        if isinstance(models := data.get("models", {}), Mapping):
+            models = dict(cast(Mapping[str, Any], models))
+            if data.get("steer"):
+                models.setdefault("default", {})
+                models.setdefault(PERSON, {"provider": HUMAN})
+            for alias, model in models.items():
+                if isinstance(model, Mapping) and model.get("provider") == HUMAN:
+                    models[alias] = {"name": alias, **cast(Mapping[str, Any], model)}
+            data |= {"models": models} if models else {}
+        return data
 
     @field_validator("host")
     @classmethod
@@ -454,6 +489,25 @@ class RunConfig(Strict):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _stages_exist(self) -> "RunConfig":
+        if self.definition is None or not self.steer:
+            return self
+        stages: Mapping[str, str] = self.definition.steers
+        if not stages:
+            raise ValueError(f"steer: {self.system} has no stage that a person can steer; leave the key out")
+        if unknown := [stage for stage in self.steer if stage not in {*stages, "all"}]:
+            hint = did_you_mean(unknown[0], stages)
+            raise ValueError(
+                f"steer: {self.system} has no stage {unknown[0]!r} to steer; its stages: {', '.join(stages)}, or all"
+                + (f"; {hint}" if hint else "")
+            )
+        return self
+
+    def steers(self, stage: str) -> bool:
+        """Whether a person steers after a stage."""
+        return "all" in self.steer or stage in self.steer
+
     def course(self) -> dict[str, Any]:
         """The keys that determine the turns, without those that affect only prompts or prices."""
         keys = {"references", "cascade", "before"}
@@ -462,6 +516,7 @@ class RunConfig(Strict):
         searched = self.literature.model_dump(mode="json", include=keys)
         return {
             **self.model_dump(mode="json", include={"system", "seed", "corpus", "embedding"}),
+            **({"steer": list(self.steer)} if self.steer else {}),
             "literature": searched,
             self.system: self.settings.course(),
             "inputs": self.inputs.course(),

@@ -348,6 +348,20 @@ class RunUsage(Usage):
     """What the result does not use: turns without a valid reply, and replaced replies."""
 
 
+class PersonWord(Part):
+    """What a person contributed to a run: a decision between stages, or a role's reply."""
+
+    stage: str
+    turn: int
+    speaker: str
+    task: str
+    action: str
+    """`accept`, `edit`, `pick`, `add` or `back` (sent back) of who steers; `reply` in a role."""
+    text: str
+    by: str
+    """Who it was, as `human/NAME`."""
+
+
 class RunResult(Part, Generic[R]):
     """A run of any system; `result` is the system's own part."""
 
@@ -376,6 +390,8 @@ class RunResult(Part, Generic[R]):
     searches: dict[str, Any] | None = None
     """The search ledger; null if the run looked up nothing."""
     evidence: list[Evidence] = []
+    people: list[PersonWord] = Field(default=[], exclude_if=lambda value: not value)
+    """What people contributed; omitted if nobody did."""
     result: R
 
     @property
@@ -423,7 +439,9 @@ def price_note(prices: Mapping[str, Price], models: Mapping[str, str]) -> str:
     if any(price.listed is None for price in prices.values()):
         notes.append("your own prices" if dates else "your prices")
     served = {
-        alias: name for alias, name in models.items() if name.partition("/")[0] not in ("offline", "replay")
+        alias: name
+        for alias, name in models.items()
+        if name.partition("/")[0] not in ("offline", "replay", "human")
     }
     unknown = dict.fromkeys(name for alias, name in served.items() if alias not in prices)
     missing = [f"no price is known for {', '.join(unknown)}"] if unknown else []

@@ -1,6 +1,7 @@
 """A system's run, and the settings of a team's discussion."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,10 +10,10 @@ from typing import Any, Generic, Literal, cast
 from pydantic import BaseModel, Field
 from typing_extensions import TypeVar
 
-from manyheads.config import RunConfig, Section, Strict
+from manyheads.config import HUMAN, PERSON, RunConfig, Section, Strict
 from manyheads.core import Host, Image, Message, Ordinals, Reply, Speaker, Tally, Tool, Turn, Usage, safe_name
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Stage, Warned
-from manyheads.core.results import EvidenceList, Part, Retrieval
+from manyheads.core.results import EvidenceList, Part, PersonWord, Retrieval
 from manyheads.literature.library import Library
 from manyheads.papers import Hit, Literature, Scientist
 from manyheads.replies import ReplyModel
@@ -119,7 +120,7 @@ class Question:
     role: str
     task: str
     variables: Mapping[str, object]
-    part: Literal["member", "leader", "guest", "candidate"] = "member"
+    part: Literal["member", "leader", "guest", "candidate", "person"] = "member"
     recall: str | None = None
     tools: tuple[Tool, ...] = ()
     after: tuple[Message, ...] = ()
@@ -164,6 +165,14 @@ class Run(Generic[Result, C, M]):
     """Papers that the result may cite."""
     warned: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Fallbacks and failures, by stage."""
+    people: list[PersonWord] = field(default_factory=list[PersonWord])
+    """What people contributed."""
+    remarks: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """What the person who steers has said to the team, by stage; all prompts of the stage show it."""
+    for_next: list[str] = field(default_factory=list[str])
+    """The same for the stage that begins next."""
+    sent_back: Counter[str] = field(default_factory=Counter[str])
+    """How often the person has sent a stage back."""
     long_queries: set[str] = field(default_factory=set[str])
     """Stages with a text longer than the embedding model's limit."""
     spent: Tally = field(default_factory=Tally)
@@ -200,6 +209,8 @@ class Run(Generic[Result, C, M]):
         speaker, label = question.speaker, f"{question.task} {question.asker}".rstrip()
         place = self.ordinals.place(question.stage, question.turn, speaker.name, label)
         prompt = self.roles.prompt(question.role, question.task, question.variables)
+        if question.part != PERSON and (remarks := self.remarks.get(question.stage)):
+            prompt += "\n" + self.roles.prompts.render("partials/steering.md.j2", {"remarks": remarks})
         thread = (Message(prompt, images=question.images), *question.after)
         # The hook shows possible guests; without invitations there are none.
         recall, nested = question.recall if self.invites else None, question.nested
@@ -238,6 +249,19 @@ class Run(Generic[Result, C, M]):
                 )
         self.writers.add(reply.model)
         self.spent.pay(question.stage, reply.usage)
+        text = self.wording(reply.value, names=question.names)
+        if reply.model.startswith(f"{HUMAN}/") or question.part == PERSON:
+            self.people.append(
+                PersonWord(
+                    stage=question.stage,
+                    turn=question.turn,
+                    speaker=question.speaker.name,
+                    task=question.task,
+                    action=_action(question, reply.value),
+                    text=text,
+                    by=reply.model,
+                )
+            )
         self.emit(
             Said(
                 stage=question.stage,
@@ -246,7 +270,7 @@ class Run(Generic[Result, C, M]):
                 task=question.task,
                 verb=reply.value.verb,
                 part=question.part,
-                text=self.wording(reply.value, names=question.names),
+                text=text,
                 data=reply.value.model_dump(mode="json"),
                 model=reply.model,
                 usage=reply.usage,
@@ -318,6 +342,9 @@ class Run(Generic[Result, C, M]):
             titles: all stages, in order; `title` overrides this one's.
             turns: maximum number of turns.
         """
+        if self.for_next:
+            self.remarks.setdefault(stage, []).extend(self.for_next)
+            self.for_next.clear()
         number, total = list(titles).index(stage) + 1, len(titles)
         title = title or titles[stage]
         self.emit(Stage(stage=stage, title=title, number=number, total=total, turns=turns))
@@ -340,3 +367,10 @@ class Run(Generic[Result, C, M]):
     @property
     def usage(self) -> Usage:
         return self.spent.total
+
+
+def _action(question: Question, value: ReplyModel) -> str:
+    """What a person did, see `PersonWord`."""
+    if question.part != PERSON:
+        return "reply"
+    return str(getattr(value, "action", question.task))

@@ -34,6 +34,10 @@ class Ledger:
     def pay(self, usage: Usage) -> None:
         self.spent += usage
 
+    def rest(self, seconds: float) -> None:
+        """Do not count this time, in which the run waited for a person."""
+        self._began += seconds
+
     @contextmanager
     def asking(self) -> Generator[None]:
         """Wraps one request to a model; each pending request counts as a call.

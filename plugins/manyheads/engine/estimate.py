@@ -11,7 +11,7 @@ import json
 import math
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from manyheads.bank.corpora import open_corpus
 from manyheads.bank.ecosystem import Ecosystem
-from manyheads.config import ModelConfig, RunConfig, SourceName
+from manyheads.config import HUMAN, ModelConfig, RunConfig, SourceName
 from manyheads.core import NOTHING, Message, Raw, Recall, Tally, Turn
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.discussion.run import Run
@@ -83,8 +83,9 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
 
 async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float]:
     """The cost of one run by stage, whether it is complete, and the seconds of the dry run."""
+    people = {alias for alias, model in config.models.items() if model.provider == HUMAN}
     models = {alias: _offline(settled(model)) for alias, model in config.models.items()}
-    config = prepare(config.model_copy(update={"models": models}))
+    config = prepare(config.model_copy(update={"models": models, "steer": ()}))
     system, roles = system_of(config), roles_of(config)
     titles = dict[str, str]()
 
@@ -104,7 +105,7 @@ async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float
         library = await stack.enter_async_context(Library(config.literature, bound=bound, sources=sources))
         team = system.team(config)
         recall = AuthorRecall(literature, roles.prompts, team.invitation.suggestions if team else 0)
-        host = DryHost(models, config.seed, recall, config.attempts)
+        host = DryHost(models, config.seed, recall, config.attempts, people)
         shown = shown_with_ideas(config, literature, library, lambda line: None)
         run = Run(
             config, host, roles, shown, emit, system.result(), recall.insiders,
@@ -138,14 +139,25 @@ def _offline(model: ModelConfig) -> ModelConfig:
 
 
 class DryHost(StructuredHost):
-    """Answers every turn by the offline model, with texts `LONGER` times as long or as long as forms ask, at the models' prices."""
+    """Answers every turn by the offline model, with texts `LONGER` times as long or as long as forms ask, at the models' prices.
+
+    Args:
+        people: aliases of models that cost nothing.
+    """
 
     until = math.inf
     """Deadline of turns, in seconds of `time.process_time`; then a `TimeoutError`."""
 
-    def __init__(self, models: Mapping[str, ModelConfig], seed: int, recall: Recall, attempts: int) -> None:
+    def __init__(
+        self,
+        models: Mapping[str, ModelConfig],
+        seed: int,
+        recall: Recall,
+        attempts: int,
+        people: Collection[str] = (),
+    ) -> None:
         super().__init__(attempts)
-        self._models, self._recall = models, recall
+        self._models, self._recall, self._people = models, recall, people
         self._model = OfflineModel(ModelConfig(seed=seed))
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
@@ -157,6 +169,8 @@ class DryHost(StructuredHost):
             thread = (*before, replace(last, text=with_passage(turn, last.text, passage)))
         raw = await self._model.complete(turn.speaker.system, thread)
         text = _lengthened(raw.text, turn, "\n".join(message.text for message in thread))
+        if turn.speaker.model in self._people:
+            return Raw(text, OFFLINE)
         pictures = sum(len(message.images) for message in thread)
         read = size_of([Message(turn.speaker.system), *thread]) + IMAGE * pictures
         usage = usage_of(self._models[turn.speaker.model], read, size_of([Message(text)]))

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -10,12 +10,14 @@ from urllib.parse import urlsplit
 from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.records import records_in_short
-from manyheads.config import ModelConfig, RunConfig
+from manyheads.config import HUMAN, PERSON, ModelConfig, RunConfig
 from manyheads.config.hosts import host_entry
 from manyheads.core import money
+from manyheads.discussion.steering import NEEDS
 from manyheads.discussion.team import need_members
+from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
-from manyheads.engine.system import system_of
+from manyheads.engine.system import Needs, system_of
 from manyheads.errors import ConfigError, ModelError, UserError, closest, need_extra
 from manyheads.literature.library import Library
 from manyheads.models.prices import FREE, need_one_currency, need_prices
@@ -59,7 +61,7 @@ def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool
         connect: whether to test the connection to a model's address.
     """
     if not (host := host_entry(config.host)).installed:
-        yield _wrong("host", f"{config.host} is not installed: pip install {host.install}")
+        yield _wrong("host", f"{config.host} is not installed: {host.install}")
     else:
         yield Finding("host", config.host)
     try:
@@ -92,6 +94,8 @@ def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool
 def _described(model: ModelConfig, alias: str, ask: bool) -> str:
     """A model, with its tested abilities; raises `UserError` if it does not answer."""
     name = f"{model.provider}/{model.name}"
+    if model.provider == HUMAN:
+        return f"{name}: a person answers, on a terminal or with --control; no key, no server, no cost"
     if not ask or model.provider in FREE:
         return name
     with ThreadPoolExecutor(1) as beside:  # a loop may be running here, as in a notebook
@@ -121,16 +125,41 @@ def _need_key(model: ModelConfig, alias: str) -> None:
         key_of(model, alias)
 
 
-def need_keys(config: RunConfig, roles: Roles) -> None:
-    """Raises `UserError` if a model of the run has no key, or no journal to replay; sends no request."""
+def need_keys(config: RunConfig, roles: Roles, clients: Collection[str] = ()) -> None:
+    """Raises `UserError` if a model of the run has no key, or no journal to replay; sends no request.
+
+    The models of `clients` have a client of the user's, with its own key.
+    """
     for alias in models_asked(config, roles):
-        _need_key(config.models[alias], alias)
+        if alias not in clients:
+            _need_key(config.models[alias], alias)
 
 
 def models_asked(config: RunConfig, roles: Roles) -> list[str]:
-    """The aliases of the models that a run uses."""
-    asked = sorted({role for role, _ in system_of(config).needs(config)})
+    """The aliases of the models that a run uses, without people."""
+    return [alias for alias in _asked(config, roles) if config.models[alias].provider != HUMAN]
+
+
+def _asked(config: RunConfig, roles: Roles) -> list[str]:
+    asked = sorted({role for role, _ in needs_of(config)})
     return list(dict.fromkeys(_model_of(role, config, roles) for role in asked))
+
+
+def needs_of(config: RunConfig) -> Needs:
+    """The required replies, by role and task: the system's, and those of steering."""
+    return {**system_of(config).needs(config), **(NEEDS if config.steer else {})}
+
+
+def need_person(config: RunConfig, roles: Roles) -> None:
+    """Raises `ConfigError` if a run asks a person; for runs at which nobody can answer."""
+    for alias in _asked(config, roles):
+        if config.models[alias].provider == HUMAN:
+            steers = alias == PERSON and config.steer
+            raise nobody_there(
+                f"{config.system}: steer={','.join(config.steer)}: a person steers this run"
+                if steers
+                else f"{config.system}: models.{alias} is a person"
+            )
 
 
 def _model_of(role: str, config: RunConfig, roles: Roles) -> str:
@@ -240,7 +269,7 @@ def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
     for role in sorted({role for role, _ in system.needs(config)}):
         card, alias = roles.card(role), _model_of(role, config, roles)
         model, own = config.models[alias], set(card.tools) & {*LOOK_UPS, INSPIRE}
-        if own and not model.calls_tools and model.provider not in ("offline", "replay"):
+        if own and not model.calls_tools and model.provider not in FREE:
             yield (
                 f"models.{alias} ({model.provider}/{model.name}) cannot call tools: {role} works without {', '.join(sorted(own))}"
             )
@@ -253,7 +282,7 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
         ConfigError: a card cannot be read, or the config names an unknown role.
     """
     system = system_of(config)
-    needs = system.needs(config)
+    needs = needs_of(config)
     lines = list[str]()
     for role in sorted({role for role, _ in needs} | set(config.roles)):
         card, alias = roles.card(role), _model_of(role, config, roles)

@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import shutil
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -13,7 +13,7 @@ from typing import Any
 from manyheads.bank.corpora import SHIPPED, open_corpus
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.bank.embedding import NO_MODEL, available, load_embedder
-from manyheads.config import ModelConfig, RunConfig
+from manyheads.config import HUMAN, ModelConfig, RunConfig
 from manyheads.core import (
     NOTHING,
     UNMETERED,
@@ -26,17 +26,19 @@ from manyheads.core import (
     Usage,
     recall_nothing,
 )
-from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Searched, Warned, stream
+from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Person, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
-from manyheads.engine.journal import Journal
+from manyheads.engine.journal import Journal, Starts
+from manyheads.engine.person import Attended, Brake
 from manyheads.engine.readiness import (
     models_asked,
     need_extras,
     need_keys,
+    need_person,
     need_team,
     prepare,
     roles_of,
@@ -45,7 +47,6 @@ from manyheads.engine.readiness import (
 from manyheads.engine.replay import Recorded
 from manyheads.engine.system import System, system_of
 from manyheads.engine.tracing import Trace, Traced
-from manyheads.engine.versions import Starts
 from manyheads.errors import JournalError, ModelError, UserError, missing_extra
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.inspirations import InspiredLiterature
@@ -105,6 +106,9 @@ class Session:
         again: the command that resumes it, if not `manyheads resume`.
         meter: counts its requests in addition to its own budget.
         settle: adds the known abilities of its server to a model's config, when the run begins.
+        person: answers for models of the provider `human`, and steers.
+        brake: pauses and stops the run.
+        clients: the aliases of models that the host asks through a client of the user's, which has its own key.
     """
 
     config: RunConfig
@@ -113,6 +117,9 @@ class Session:
     again: str | None = None
     meter: Meter = UNMETERED
     settle: Callable[[ModelConfig], ModelConfig] = settled
+    person: Person | None = None
+    brake: Brake = field(default_factory=Brake)
+    clients: Collection[str] = ()
 
     @property
     def system(self) -> System:
@@ -154,6 +161,8 @@ class Session:
     async def _events(self, make_host: HostFactory) -> AsyncGenerator[AnyEvent, None]:
         notes = await self._prepare()
         roles = roles_of(self.config)
+        if self.person is None:
+            need_person(self.config, roles)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, list_run, self.folder)
             ledgers, unbegun = list[Ledger](), not (self.folder.exists() and any(self.folder.iterdir()))
@@ -164,6 +173,7 @@ class Session:
                     unbegun
                     and isinstance(error, ModelError)
                     and not any(each.spent.calls for each in ledgers)
+                    and not replies_told(self.folder)  # of a person
                 ):
                     shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -174,7 +184,10 @@ class Session:
             ledger = Ledger(config.budget)
             ledgers.append(ledger)
             trace = Trace(config, str(self.folder))
-            host = self._guarded(Traced(parts.host, config.models, trace, config.system), parts, ledger)
+            attended = Attended(
+                parts.host, config.models, self.person, self.brake, roles, recall, rested=ledger.rest
+            )
+            host = self._guarded(Traced(attended, config.models, trace, config.system), parts, ledger)
             searches = SearchLedger(self.folder / LEDGER)
 
             async def work(tell: Emit) -> Mapping[str, Any]:
@@ -182,6 +195,7 @@ class Session:
                     trace.note(event)
                     tell(event)
 
+                attended.emit = emit
                 emit(Began(made_by=starts.made_by, prices=_prices(config)))
                 note = partial(_note, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
@@ -243,7 +257,7 @@ class Session:
             need_team(config, literature)
             recall.literature = literature
         if journal is None:  # make no folder if the first question cannot be asked
-            need_keys(config, roles)
+            need_keys(config, roles, self.clients)
             if system.searches(config, roles):
                 _library(config, literature, lambda entry: None, None).open()
             journal = self._journal(stack)
@@ -361,7 +375,8 @@ async def offhand(
         host = make_host(_models(config), recall_nothing, config.attempts)
         stack.push_async_callback(host.close)
         library = await stack.enter_async_context(_library(config, literature, emit, None))
-        traced = Traced(host, config.models, system=config.system)
+        attended = Attended(host, config.models, None, Brake(), roles, recall_nothing)
+        traced = Traced(attended, config.models, system=config.system)
         budgeted = Budgeted(traced, Ledger(config.budget))
         yield Run(config, budgeted, roles, literature, emit, system.result(), library=library)
 
@@ -419,13 +434,16 @@ def _result_of(
         embedding=literature.meta.embedding.name if isinstance(literature, Ecosystem) else None,
         models={alias: f"{model.provider}/{model.name}" for alias, model in config.models.items()},
         prices=_prices(config),
-        written_by_language_model=bool(run.writers - {OFFLINE}),
+        written_by_language_model=any(
+            name != OFFLINE and not name.startswith(f"{HUMAN}/") for name in run.writers
+        ),
         finished=finished,
         usage=RunUsage(**(run.usage + unused).model_dump(), by_stage=run.spent, unused=unused),
         warnings=[*run.warnings, *map(_missing, sorted(searches.degraded))],
         degraded=sorted(searches.degraded),
         searches=searches.as_data() if searches.entries else None,
         evidence=run.evidence.entries,
+        people=run.people,
         result=run.result,
     )
 

@@ -176,6 +176,8 @@ class System(Generic[C, N, R]):
     """Models of users' own files, by path of their JSON Schema, see `schemas`."""
     numbers: Mapping[str, Number] = field(default_factory=dict[str, Number])
     """Labels of its measures and settings, by their names in suites."""
+    steers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The stages after which a person may steer, each with what they may do, in words."""
     extras: tuple[str, ...] = ()
     """Optional extras of the package that it needs; `corpus` follows from `corpus`."""
     component: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from manyheads.core.events import (
     Said,
     Stage,
     Voted,
+    Waiting,
     words,
 )
 from manyheads.models.offline import LABEL, with_label
@@ -54,7 +55,7 @@ def about(event: AnyEvent) -> dict[str, str]:
     match event:
         case Said():
             more = {"speaker": event.speaker, "task": event.task, "part": event.part, "model": event.model}
-        case Asked():
+        case Asked() | Waiting():
             more = {"speaker": event.speaker, "task": event.task}
         case Recruited():
             more = {"speaker": event.candidate}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.config import RunConfig
-from manyheads.core.events import AnyEvent
+from manyheads.core.events import AnyEvent, Person
 from manyheads.core.results import RunResult
 from manyheads.engine.session import Session, new_folder
 from manyheads.hosts import host_factory
@@ -19,6 +19,7 @@ async def run(
     *sets: str,
     out: str | Path = "runs",
     listener: Callable[[AnyEvent], object] | None = None,
+    person: Person | None = None,
 ) -> RunResult[Any]:
     """Run a config to its end: `await run("virsci", "topic=Robots that feel", "team.size=3")`.
 
@@ -27,6 +28,7 @@ async def run(
         sets: settings that override it, each `a.b=c` as on the command line.
         out: parent of the run's folder.
         listener: receives each event as it happens.
+        person: plays the roles of models with the provider `human`, and steers after the stages of `steer`.
 
     Returns:
         The result, as `load` returns it from the run's folder.
@@ -36,10 +38,10 @@ async def run(
     """
     folder = Path(config) if not isinstance(config, RunConfig) else None
     if folder and (folder / "config.yaml").is_file():
-        session = Session(reopen(folder, sets), folder)
+        session = Session(reopen(folder, sets), folder, person=person)
     else:
         chosen = config if isinstance(config, RunConfig) else load([str(config)], sets)
-        session = Session(chosen, new_folder(chosen, Path(out)))
+        session = Session(chosen, new_folder(chosen, Path(out)), person=person)
     async with aclosing(session.events(host_factory(session.config.host))) as events:
         async for event in events:
             if listener:

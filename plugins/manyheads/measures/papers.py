@@ -252,9 +252,9 @@ def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") ->
     rows, texts, vectors = list[tuple[Any, ...]](), list[str](), list[Floats]()
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
         for record in bank.store.scroll(Filter(equals={"period": "past"})):
-            known = record.payload
-            rows.append((record.id, known["title"], known["year"], known.get("citations")))
-            texts.append(titled(known["title"], known.get("abstract") or ""))
+            paper = record.payload
+            rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
+            texts.append(titled(paper["title"], paper.get("abstract") or ""))
     if not rows:
         raise CorpusError(f"{folder}: the corpus has no past papers to measure against")
     for start in range(0, len(texts), AT_ONCE):
@@ -277,8 +277,8 @@ def _read_bank(
             where, matrix = Filter(equals={"period": period}), shared[period]
             total, rows, vectors = bank.store.count(where), list[tuple[Any, ...]](), list[Floats]()
             for done, record in enumerate(bank.store.scroll(where, vectors=matrix is None), 1):
-                known = record.payload
-                rows.append((record.id, known["title"], known["year"], known.get("citations")))
+                paper = record.payload
+                rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
                 if record.vector is not None:
                     vectors.append(record.vector)
                 elif matrix is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 from pydantic import Field, ValidationError
 
-from manyheads.config import ModelConfig, RunConfig, Strict
+from manyheads.config import HUMAN, ModelConfig, RunConfig, Strict
 from manyheads.core import Price
 from manyheads.disk import read_text
 from manyheads.errors import ConfigError, describe
@@ -19,7 +19,7 @@ from manyheads.models.requests import is_own
 from manyheads.resources import Resources, parse_yaml, shipped
 
 PRICES = "configs/models/prices.yaml"
-FREE = ("offline", "replay")
+FREE = ("offline", "replay", HUMAN)
 """Providers that send no requests."""
 DATED = re.compile(r"-(\d{4}-?\d{2}-?\d{2}|latest)$", re.ASCII)
 EXAMPLE = "{input: 0.15, output: 0.6}"
@@ -110,7 +110,7 @@ def _read(file: Path, changed: int) -> PriceList:
 def need_prices(config: RunConfig, key: str) -> None:
     """Raises `ConfigError` if money is limited by `key` and a model has no price, or currencies differ."""
     for alias, model in config.models.items():
-        if model.price is None:
+        if model.price is None and model.provider != HUMAN:
             raise ConfigError(
                 f"{key}: models.{alias} has no price, and no price list has {model.provider}/{model.name}",
                 hint=f"--set 'models.{alias}.price={EXAMPLE}', per million tokens",

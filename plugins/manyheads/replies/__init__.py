@@ -33,6 +33,7 @@ from manyheads.replies.reviews import (
     FigureDescription, IdeaLikeness, IdeaRating, NoveltyDecision, NoveltyReport, NoveltyRound, NoveltySummary, Placing,
     Relevance, SearchPhrase, closest_of, comparison_of,
 )  # fmt: skip
+from manyheads.replies.steering import Action, OwnText, Steering, own, prefilled, steering_among
 from manyheads.replies.team import (
     Abstract, Advice, Analysis, Consensus, Critique, Decision, Doubts, Idea, IdeaNote, IdeaNotes, Interest,
     Interests, Judgement, Lineage, Overlap, Progress, Ratings, Reading, Reflection, Remark, Revision, Seeks,
@@ -52,6 +53,7 @@ REPLIES: dict[str, type[ReplyModel]] = {
         Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
         Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Correction,
         SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
+        Steering, OwnText,
     )
 }  # fmt: skip
 """The shipped replies, by name."""

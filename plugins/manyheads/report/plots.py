@@ -12,14 +12,13 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal
 
-from manyheads.errors import JournalError, RatingError, UserError
+from manyheads.errors import JournalError, RatingError, UserError, install_command
 from manyheads.measures.agreement import Comparison
 from manyheads.texts import count
 
 Kind = Literal["heatmap", "lines", "bars"]
 KINDS = (".png", ".svg", ".pdf")
-INSTALL = "pip install 'manyheads[plots]'"
-WITHOUT = f"drawing needs matplotlib, which is not installed: {INSTALL}"
+WITHOUT = "drawing needs matplotlib, which is not installed; it is in the extra plots of manyheads"
 LABELS = {
     "on": "ON, overall novelty",
     "hd": "HD, historical dissimilarity",
@@ -98,7 +97,9 @@ def needs_plots(path: Path) -> None:
     if path.suffix.lower() not in KINDS:
         raise RatingError(f"{path}: not a picture format", hint=f"name a file ending in {', '.join(KINDS)}")
     if not can_draw():
-        raise RatingError(f"{path}: drawing needs matplotlib, which is not installed", hint=INSTALL)
+        raise RatingError(
+            f"{path}: drawing needs matplotlib, which is not installed", hint=install_command("plots")
+        )
 
 
 def scatter_plot(comparison: Comparison, path: Path) -> None:
@@ -184,6 +185,53 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
             labels = [fill(name, ASLANT) for name in shown]
             lines = [handles[name] for name in shown]
             figure.legend(lines, labels, title=panels[0].y, loc="outside right center")
+        for path in paths:
+            _save(figure, path, JournalError, "--out")
+
+
+def interval_plot(
+    rows: Sequence[tuple[str, float, float | None, float | None, float | None]],
+    label: str,
+    title: str,
+    caption: str,
+    paths: Sequence[Path],
+) -> None:
+    """Draw values with their intervals, one row each, the first on top; raises `JournalError` if a file cannot be written.
+
+    Args:
+        rows: name, value, the ends of its interval, and a second value (adjusted), as far as there is one.
+        label: of the values.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({**STYLE, "axes.grid.axis": "x"}):
+        figure = Figure(figsize=(7.2, 1.8 + 0.34 * len(rows)))
+        figure.suptitle(fill(title, 2 * TITLE))
+        figure.supxlabel(fill(caption, 2 * CAPTION), fontsize=9, color=DARK)
+        axes = figure.subplots()
+        for place, (_, value, low, high, _) in enumerate(rows):
+            if low is not None and high is not None:
+                axes.plot((low, high), (place, place), color=COLOURS[0], linewidth=2, zorder=2)
+            axes.plot(value, place, MARKERS[0], color=COLOURS[0], zorder=3)
+        adjusted = [(other, place) for place, (*_, other) in enumerate(rows) if other is not None]
+        if adjusted:
+            x, y = zip(*adjusted, strict=True)
+            axes.scatter(
+                x,
+                y,
+                marker=MARKERS[2],
+                s=30,
+                facecolors="none",
+                edgecolors=COLOURS[1],
+                zorder=4,
+                label="style-adjusted",
+            )
+            axes.legend(loc="best")
+        names = [name if len(name) <= CROWDED else f"{name[: CROWDED - 1]}…" for name, *_ in rows]
+        axes.set_yticks(range(len(rows)), names)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xlabel(label)
         for path in paths:
             _save(figure, path, JournalError, "--out")
 

@@ -169,7 +169,7 @@ class Children:
                     request = str(news.get("request"))
                     child.answered.discard(request)
                     child.refused[request] = str(news.get("message", ""))
-                case "error":
+                case "error" if news.get("code") != ExitCode.STOPPED:
                     hint = f"\nnext: {news['hint']}" if news.get("hint") else ""
                     child.error = printable(scrubbed(f"{news['message']}{hint}"))[:4_000]
                 case _:

@@ -26,7 +26,7 @@ from manyheads.core import money
 from manyheads.core.results import currency_of
 from manyheads.disk import read_text
 from manyheads.engine.estimate import LONGER, estimate
-from manyheads.engine.folder import new_folder
+from manyheads.engine.folder import new_folder, writing
 from manyheads.engine.readiness import need_keys, prepare, roles_of
 from manyheads.engine.system import System, system_of
 from manyheads.errors import UserError, problem_of
@@ -50,6 +50,7 @@ RUN = (
     "name", "host", "seed", "corpus", "steer", "budget.calls", "budget.tokens", "budget.money", "budget.seconds",
 )  # fmt: skip
 LEFT_OUT = ("system", "paths", "models", "roles")
+EMPTY: tuple[Any, ...] = ("", [], {}, None)
 MORE = "more"
 """The field for further keys, in YAML."""
 
@@ -160,6 +161,9 @@ def groups(name: str) -> tuple[Group, ...]:
         else each
         for each in those(*(f"inputs.{each}" for each in system.slots))
     )
+    every |= {"steer": replace(every["steer"], bounds=f"one per line, of {', '.join(system.steers)}, or all")}
+    if not system.steers:
+        del every["steer"]
     made = [
         Group("Input", inputs, folded=False),
         Group(
@@ -191,9 +195,7 @@ def groups(name: str) -> tuple[Group, ...]:
 async def start(request: Request, form: FormData) -> Response:
     """Start the run of a form, or estimate it; with problems, the form again."""
     base, runs = await run_in_threadpool(_base, request), cast(Runs, request.app.state.runs)
-    once = form.get("once")
-    if isinstance(once, str) and (name := runs.started.get(once)):
-        return RedirectResponse(f"/runs/{name}", 303)  # the same form, sent twice
+    once = str(form.get("once") or secrets.token_urlsafe(12))[:50]
     filled = Filled()
     changes = await _changes(form, base, filled, runs)
     config = await run_in_threadpool(_validated, base, changes, filled)
@@ -210,15 +212,16 @@ async def start(request: Request, form: FormData) -> Response:
         return await run_in_threadpool(
             _page, request, base, filled, 200 if config and not filled.error else 422
         )
-    folder = new_folder(config, runs.folder)
-    file = runs.folder / HIDDEN / f"{folder.name}.yaml"
-    file.parent.mkdir(exist_ok=True)
-    data = config.model_dump(mode="json", by_alias=True, exclude_none=True)
-    file.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    runs.children.start(folder.name, config.system, file)
-    if isinstance(once, str):
-        runs.started[once[:50]] = folder.name
-    return RedirectResponse(f"/runs/{folder.name}", 303)
+    if once not in runs.started:  # the same form may be sent twice
+        folder = new_folder(config, runs.folder)
+        file = runs.folder / HIDDEN / f"{folder.name}.yaml"
+        with writing(file.parent):
+            file.parent.mkdir(exist_ok=True)
+            data = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+            file.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        runs.children.start(folder.name, config.system, file)
+        runs.started[once] = folder.name
+    return RedirectResponse(f"/runs/{runs.started[once]}", 303)
 
 
 async def _changes(form: FormData, base: RunConfig, filled: Filled, runs: Runs) -> dict[str, Any]:
@@ -238,7 +241,7 @@ async def _changes(form: FormData, base: RunConfig, filled: Filled, runs: Runs) 
             continue
         if each.kind == "number" and value is None and not each.optional:
             continue
-        if value != before and not (value in ("", [], None) and before in ("", [], None)):
+        if value != before and not (value in EMPTY and before in EMPTY):
             changes = merge(changes, nested(each.path, value))
     for name, slot in slots.items():
         try:

@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 
 from manyheads.bank.corpus import RawPaper, Reader, Record
 from manyheads.bank.files import lines, open_file
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, install_command
 from manyheads.literature.readers.common import paper, terms
 from manyheads.papers import fold
 
@@ -197,7 +197,7 @@ class Parquet(_Table):
         except ImportError as missing:
             raise CorpusError(
                 f"{file}: parquet needs pyarrow, which is not installed",
-                hint="pip install 'manyheads[parquet]'",
+                hint=install_command("parquet"),
             ) from missing
         number = 0
         try:

@@ -23,6 +23,15 @@ STAGES = {
 """In their order, with their titles; `review` is the self-review, which a run has only when it is enabled."""
 
 
+STEERS = {
+    "topic": "accept or edit the topic, or send it back",
+    "idea": "accept the ideas, pick those for the vote, add one, or send the stage back",
+    "novelty": "accept the vote, or pick another idea",
+    "abstract": "accept or edit the abstract, or send it back",
+}
+"""What a person may do after a stage."""
+
+
 class StageTurns(TurnsConfig):
     """Turns of each stage. A plain number in a config sets all of them."""
 

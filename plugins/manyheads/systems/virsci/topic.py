@@ -7,6 +7,7 @@ from manyheads.core import results, together
 from manyheads.core.events import Judged
 from manyheads.discussion.invitation import speak
 from manyheads.discussion.run import Question
+from manyheads.discussion.steering import steer
 from manyheads.discussion.team import Member, Team, Thread, speakers
 from manyheads.replies import Consensus, Interest, Remark, Topic
 from manyheads.systems.virsci.config import stages
@@ -28,10 +29,31 @@ async def find_topic(run: VirSciRun, team: Team) -> str:
     """The team's topic (R_topic).
 
     Without a majority for a shared direction the discussion starts over, up to `topics.max_restarts` times, with what each
-    member found in dispute in the prompt. After that the leader decides, with a warning.
+    member found in dispute in the prompt. After that the leader decides, with a warning. A person may send it back.
     """
     run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
-    thread, views, config = Thread(), list[View](), run.settings.topics
+    turn = 0
+    while True:
+        topic, turn = await _settle(run, team, turn)
+        _record(run, topic)
+        person = await steer(run, STAGE, turn, run.wording(topic), edit=topic)
+        if not person.back:
+            break
+    topic = person.reply or topic
+    _record(run, topic)
+    run.expect(topic.topic)
+    if run.settings.topics.may_leave:
+        await _who_stays(run, team, topic, turn)
+    return topic.topic
+
+
+def _record(run: VirSciRun, topic: Topic) -> None:
+    run.result.topic = results.Topic(topic=topic.topic, rationale=topic.rationale, fixed=False)
+
+
+async def _settle(run: VirSciRun, team: Team, before: int) -> tuple[Topic, int]:
+    """Discussions up to the topic that the leader writes, and their last turn; turns continue from `before`."""
+    thread, views, config = Thread(turn=before), list[View](), run.settings.topics
     for attempt in range(config.max_restarts + 1):
         thread = await _discuss(run, team, thread.turn, views)
         run.result.turns[STAGE] = thread.turn
@@ -45,12 +67,7 @@ async def find_topic(run: VirSciRun, team: Team) -> str:
     # R_topic, within the starting topic if one is given (App. C.3)
     variables = {"start": config.start, **_history(thread)}
     question = Question(STAGE, thread.turn, team.leader.speaker, "leader", "settle", variables, part="leader")
-    topic = (await run.ask(question, Topic)).value
-    run.result.topic = results.Topic(topic=topic.topic, rationale=topic.rationale, fixed=False)
-    run.expect(topic.topic)
-    if config.may_leave:
-        await _who_stays(run, team, topic, thread.turn)
-    return topic.topic
+    return (await run.ask(question, Topic)).value, thread.turn
 
 
 def _history(thread: Thread) -> dict[str, object]:

@@ -1,0 +1,209 @@
+"""A person at a run: turns of models with the provider `human`, and a run that is paused or stopped.
+
+The turns go to a `Person` instead of the host's agents, so that all hosts do the same. They stand behind the journal:
+an answer is recorded and never asked for again. They cost nothing.
+"""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+
+from manyheads.config import HUMAN, PERSON, ModelConfig
+from manyheads.core import Host, Recall, Reply, Turn
+from manyheads.core.events import Emit, Person, Waiting
+from manyheads.errors import ConfigError, ReplyError, StoppedError, describe
+from manyheads.escaping import printable
+from manyheads.forms import LONGEST_TEXT
+from manyheads.models.governor import CLOCK
+from manyheads.objects import printable as encodable
+from manyheads.replies import PlainText, ReplyModel, read_as
+from manyheads.roles import Roles
+
+R = TypeVar("R", bound=ReplyModel)
+T = TypeVar("T")
+MOST_TRIES = 20
+"""Maximum refused answers to one question."""
+
+
+class Brake:
+    """Pauses and stops a run; running turns end first."""
+
+    def __init__(self) -> None:
+        self._going, self._stopped = asyncio.Event(), asyncio.Event()
+        self._going.set()
+
+    def pause(self) -> None:
+        """Start no other turn until `resume`."""
+        self._going.clear()
+
+    def resume(self) -> None:
+        """Continue after `pause`."""
+        self._going.set()
+
+    def stop(self) -> None:
+        """Start no other turn; the run can be resumed from its folder."""
+        self._stopped.set()
+        self._going.set()
+
+    async def gate(self) -> None:
+        """Wait while paused; raises `StoppedError` once stopped."""
+        await self._going.wait()
+        if self._stopped.is_set():
+            raise StoppedError("stopped; finished turns are kept", hint="manyheads resume RUN")
+
+    async def unless_stopped(self, waiting: Awaitable[T]) -> T:
+        """What is waited for; raises `StoppedError` if the run is stopped first."""
+        answer, stop = asyncio.ensure_future(waiting), asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait({answer, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                await self.gate()
+            return await answer
+        finally:
+            answer.cancel()
+            stop.cancel()
+            await asyncio.gather(answer, stop, return_exceptions=True)
+
+
+class Attended:
+    """A host whose turns of human models go to a person.
+
+    Args:
+        host: for all other turns.
+        models: by alias.
+        person: None if nobody is there.
+        roles: have the words of the questions.
+        recall: the passage of scientists that a person may invite.
+        rested: receives the seconds that were waited for a person.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        models: Mapping[str, ModelConfig],
+        person: Person | None,
+        brake: Brake,
+        roles: Roles,
+        recall: Recall,
+        rested: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
+        self._host, self._models, self._person, self._brake = host, models, person, brake
+        self._roles, self._recall, self._rested = roles, recall, rested
+        self.emit: Emit = lambda event: None
+
+    async def gate(self) -> None:
+        await self._host.gate()
+        await self._brake.gate()
+
+    async def ask(self, turn: Turn[R]) -> Reply[R]:
+        """See `Host.ask`.
+
+        Raises:
+            StoppedError: the run was stopped while it waited.
+            ReplyError: no answer in `MOST_TRIES` tries was valid.
+        """
+        model = self._models[turn.speaker.model]
+        if model.provider != HUMAN:
+            return await self._host.ask(turn)
+        if self._person is None:
+            raise nobody_there(f"models.{turn.speaker.model} is a person")
+        began, problems = time.monotonic(), list[str]()
+        role, _, task = (turn.task or f"{turn.speaker.role}.{turn.place.task}").partition(".")
+        request = Waiting(
+            request="",
+            stage=turn.place.stage,
+            turn=turn.place.turn,
+            speaker=turn.speaker.name,
+            task=turn.place.task,
+            title=self._roles.task(role, task).description,
+            text=await self._text(turn),
+            form=self._roles.forms.for_people(turn.reply_type),
+        )
+        mark = hashlib.sha256(str(turn.place).encode()).hexdigest()[:12]
+        with CLOCK.get().stopped():  # of the turn whose tool asks
+            while len(problems) < MOST_TRIES:
+                number = len(problems) + 1
+                update = {"request": f"{mark}-{number}", "problem": problems[-1] if problems else ""}
+                waiting = request.model_copy(update=update)
+                self.emit(waiting)
+                data = await self._brake.unless_stopped(self._person.answer(waiting))
+                try:
+                    value = read_answer(data, turn, request.form)
+                except ValueError as error:
+                    problems.append(str(error))
+                    continue
+                seconds = time.monotonic() - began
+                self._rested(seconds)
+                text = value.text if isinstance(value, PlainText) else value.model_dump_json()
+                return Reply(text, value, f"{HUMAN}/{model.name}", attempts=number, seconds=seconds)
+        raise ReplyError(
+            f"{turn.place}: no valid answer from {model.name} in {MOST_TRIES} tries; last problem: {problems[-1]}",
+            raw="",
+            hint="to be asked again: manyheads resume RUN",
+        )
+
+    async def _text(self, turn: Turn[Any]) -> str:
+        """The prompt as a person reads it: who they are, then the question, without the form for models."""
+        passage = await self._recall(turn) if turn.recall else ""
+        pictures = sum(len(message.images) for message in turn.thread)
+        note = f"({pictures} pictures cannot be shown here.)" if pictures else ""
+        system = "" if turn.speaker.role == PERSON else turn.speaker.system
+        parts = (system, *(message.text for message in turn.thread), passage, note)
+        return encodable("\n\n".join(part.strip() for part in parts if part.strip()))
+
+
+def read_answer(data: object, turn: Turn[R], form: Mapping[str, Any]) -> R:
+    """A person's answer as the reply of a turn; raises `ValueError` with the reason in words if it does not fit.
+
+    Control characters and changes of writing direction are left out. Nothing is filled in.
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError("the answer must have the fields of the form")
+    try:
+        answer = _clean(dict(cast(Mapping[str, Any], data)), form)
+    except RecursionError:
+        raise ValueError("the answer is nested too deeply") from None
+    try:
+        value = read_as(turn.reply_type, answer)
+    except ValidationError as error:
+        raise ValueError(describe(error)) from error
+    if turn.check and (problem := turn.check(value)):
+        raise ValueError(problem)
+    return value
+
+
+def _clean(value: Any, part: Mapping[str, Any], path: str = "") -> Any:
+    """The value with printable texts; raises `ValueError` for a text that is empty or too long."""
+    match value:
+        case str():
+            text = printable(encodable("\n".join(value.splitlines()))).strip()
+            most = part.get("maxLength", LONGEST_TEXT)
+            if len(text) > most:
+                raise ValueError(f"{path}: {len(text):,} characters; the limit is {most:,}")
+            if not text and part.get("minLength"):
+                raise ValueError(f"{path}: empty; a text is needed")
+            return text
+        case list():
+            items = cast(list[Any], value)
+            return [_clean(each, part.get("items", {}), f"{path}.{at}") for at, each in enumerate(items, 1)]
+        case dict():
+            fields = part.get("properties", {})
+            return {
+                name: _clean(each, fields.get(name, {}), f"{path}.{name}".lstrip("."))
+                for name, each in cast(dict[str, Any], value).items()
+            }
+        case _:
+            return value
+
+
+def nobody_there(what: str) -> ConfigError:
+    """The error for a run that needs a person where nobody can answer."""
+    return ConfigError(
+        f"{what}, but nobody can answer here",
+        hint="run it on a terminal or with --control, or in Python with person=…; without a person: --set steer=[], or "
+        "give the role another model",
+    )

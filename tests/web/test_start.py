@@ -1,0 +1,312 @@
+"""The form that starts a run: fields, problems beside them, files, the estimate."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from manyheads.systems import systems
+from manyheads.systems.loading import load
+from manyheads.web.children import Child
+from manyheads.web.forms import Field, fields
+from manyheads.web.start import configs, groups, safe_name
+from support.web import ADDRESS, CSRF, app_of, owner, send
+
+
+def queued(client: httpx.AsyncClient) -> list[Child]:
+    """The runs that were started; at_once=0 lets none begin."""
+    return list(app_of(client).state.runs.children.all())
+
+
+def config_of(child: Child) -> dict[str, Any]:
+    return yaml.safe_load(Path(child.command[1]).read_text("utf-8"))
+
+
+def folders(runs: Path) -> list[Path]:
+    return list(runs.glob("2*"))
+
+
+def problems(page: httpx.Response) -> dict[str, str]:
+    return dict(re.findall(r'<p class="problem" id="p-([^"]+)">(.*?)</p>', page.text))
+
+
+@pytest.mark.parametrize("name", list(systems()))
+def test_every_key_of_a_system_has_a_field(name: str) -> None:
+    paths = [each.path for group in groups(name) for each in group.fields]
+    assert len(paths) == len(set(paths))
+    system = systems()[name]
+    assert {path[1] for path in paths if path[0] == "inputs"} == system.inputs.key_names()
+    assert {path[1] for path in paths if path[0] == name} == system.config.key_names()
+    assert ("seed",) in paths
+    assert ("budget", "calls") in paths
+
+
+@pytest.mark.parametrize("name", ["virsci", "mamorx", "nanogpt-virsci"])
+async def test_a_form_shows_the_configs_values(tmp_path: Path, name: str) -> None:
+    async with owner(tmp_path) as client:
+        page = await client.get(f"/start/{name}")
+        assert name in (await client.get("/start")).text
+    assert page.status_code == 200
+    ids = re.findall(r' id="([^"]+)"', page.text)
+    assert len(ids) == len(set(ids))
+    labels = set(re.findall(r'<label for="([^"]+)"', page.text))
+    assert {each for each in ids if each.startswith(("f-", "file-", "run-"))} == labels
+    assert name in configs()
+
+
+@pytest.mark.parametrize(
+    "name", ["virsci", "nanogpt-virsci", "scipip", "mamorx-plain", "virsci-semantic-scholar", "single"]
+)
+async def test_a_form_that_nobody_touched_is_the_config(tmp_path: Path, name: str) -> None:
+    config = load([name])
+    async with owner(tmp_path) as client:
+        page = (await client.get(f"/start/{name}")).text
+        needed = {
+            "inputs.paper": "a.md",
+            "inputs.topic": "touch",
+            "inputs.background": "a background",
+            "single.tokens": "900",
+        }
+        sent = await client.post(
+            f"/start/{name}", data=typed(page) | {k: v for k, v in needed.items() if f'name="{k}"' in page}
+        )
+        assert not problems(sent)
+        if queued(client):
+            made = load([queued(client)[0].command[1]])
+            assert made.settings == config.settings or name == "single"
+            assert made.model_dump(exclude={"inputs", "name", "settings"}) == config.model_dump(
+                exclude={"inputs", "name", "settings"}
+            )
+
+
+def typed(page: str) -> dict[str, str]:
+    """What a browser sends of a form that nobody touched."""
+
+    class Form(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.values, self.name, self.area, self.first = dict[str, str](), "", False, True
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            values = dict(attrs)
+            name = values.get("name") or ""
+            if tag == "input" and values.get("type") != "file" and name:
+                if values.get("type") != "checkbox" or "checked" in values:
+                    self.values[name] = values.get("value") or ""
+            elif tag == "textarea":
+                self.name, self.area = name, True
+                self.values[name] = ""
+            elif tag == "select":
+                self.name, self.first = name, True
+            elif tag == "option":
+                self.chosen = self.first or "selected" in values
+                self.first = False
+                if self.chosen and values.get("value") is not None:
+                    self.values[self.name] = values["value"] or ""
+                    self.chosen = False
+
+        chosen = False
+
+        def handle_data(self, data: str) -> None:
+            if self.area:
+                self.values[self.name] += data.removeprefix("\n")
+            elif self.chosen:
+                self.values[self.name], self.chosen = data, False
+
+        def handle_endtag(self, tag: str) -> None:
+            if tag == "textarea":
+                self.area = False
+
+    parser = Form()
+    parser.feed(page.partition('class="start"')[2])
+    return {name: value for name, value in parser.values.items() if not name.startswith("run:")}
+
+
+async def test_an_unknown_config_has_no_form(tmp_path: Path) -> None:
+    async with owner(tmp_path) as client:
+        for name in ("nothing", "..%2f..%2fetc%2fpasswd", "project%2fmy"):
+            assert (await client.get(f"/start/{name}")).status_code == 404
+
+
+async def test_a_form_starts_a_run_once(tmp_path: Path) -> None:
+    async with owner(tmp_path) as client:
+        page = (await client.get("/start/virsci")).text
+        token, once = CSRF.search(page), re.search(r'name="once" value="([^"]+)"', page)
+        assert token
+        assert once
+        data = {
+            "csrf": token[1], "once": once[1], "virsci.team.size": "3", "inputs.topic": "touch", "seed": "7",
+            "budget.calls": "50", "do": "start",
+        }  # fmt: skip
+        first = await client.post("/start/virsci", data=data)
+        again = await client.post("/start/virsci", data=data)
+        assert first.status_code == again.status_code == 303
+        assert first.headers["location"] == again.headers["location"]
+        page = (await client.get(first.headers["location"])).text
+        assert "queued" in page
+    assert len(queued(client)) == 1
+    config = config_of(queued(client)[0])
+    assert (config["virsci"]["team"]["size"], config["inputs"]["topic"], config["seed"]) == (3, "touch", 7)
+    assert config["budget"]["calls"] == 50
+    assert queued(client)[0].command[3] == str(tmp_path / queued(client)[0].name)
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "words"),
+    [
+        ({"virsci.team.size": "0"}, "virsci.team.size", "greater than or equal to 1"),
+        ({"virsci.team.size": "four"}, "virsci.team.size", "valid integer"),
+        ({"seed": "1.5"}, "seed", "valid integer"),
+        ({"models.default.temperature": "9"}, "models.default.temperature", "less than or equal to 2"),
+        ({"models.default.base_url": "localhost"}, "models.default.base_url", "http://"),
+        ({"models.default.api_key_env": "sk-abcdefghijklmnop1234567890"}, "models.default.api_key_env", "environment"),
+        ({"literature.cascade": "local\nnowhere"}, "literature.cascade", "nowhere"),
+        ({"host": "nohost"}, "host", "nohost"),
+        ({"budget.money": "-1"}, "budget.money", "greater than 0"),
+        ({"literature.endpoints": "{a: [b"}, "literature.endpoints", "not valid YAML"),
+        ({"more": "[1"}, "more", "not valid YAML"),
+        ({"more": "just text"}, "more", "mapping"),
+        ({"more": "teem: {size: 3}"}, "more", "teem"),
+        ({"more": "roles: {leader: {model: absent}}"}, "more", "absent"),
+    ],
+)  # fmt: skip
+async def test_problems_stand_beside_their_fields(
+    tmp_path: Path, values: dict[str, str], key: str, words: str
+) -> None:
+    async with owner(tmp_path) as client:
+        page = await send(client, "/start/virsci", "/start/virsci", **values)
+    assert page.status_code == 422
+    assert words in problems(page)[key] or words == "nowhere"
+    value = next(iter(values.values())).split("\n")[0]
+    assert value.replace("'", "&#39;") in page.text  # what was typed is still there
+    assert not queued(client)
+    assert not folders(tmp_path)
+
+
+async def test_a_needed_input_is_asked_for(tmp_path: Path) -> None:
+    async with owner(tmp_path) as client:
+        page = await send(client, "/start/mamorx", "/start/mamorx")
+    assert problems(page) == {"inputs.paper": "is needed"}
+    assert not queued(client)
+
+
+async def test_a_run_that_cannot_begin_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    values = {"models.default.provider": "openai", "models.default.name": "gpt-4o-mini"}
+    async with owner(tmp_path) as client:
+        page = await send(client, "/start/virsci", "/start/virsci", **values)
+    assert page.status_code == 422
+    assert "OPENAI_API_KEY" in page.text
+    assert not queued(client)
+
+
+async def upload(client: httpx.AsyncClient, name: str, content: bytes) -> httpx.Response:
+    token = CSRF.search((await client.get("/start/mamorx")).text)
+    assert token
+    return await client.post(
+        "/start/mamorx", data={"csrf": token[1]}, files={"file:inputs.paper": (name, content)},
+        headers={"origin": ADDRESS},
+    )  # fmt: skip
+
+
+async def test_a_file_is_stored_under_a_safe_name(tmp_path: Path) -> None:
+    async with owner(tmp_path) as client:
+        sent = await upload(client, "../../../etc/My paper.md", b"# A paper\n\nIt has one sentence.\n")
+        empty = await upload(client, "empty.md", b"")
+    assert sent.status_code == 303, problems(sent)
+    path = Path(config_of(queued(client)[0])["inputs"]["paper"])
+    assert path.parent == tmp_path / "uploads"
+    assert path.name.endswith("-My-paper.md")
+    assert "empty" in problems(empty)["inputs.paper"]
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("paper.pdf", "paper.pdf"),
+        ("../../x.PDF", "x.pdf"),
+        ("C:\\temp\\a b.txt", "a-b.txt"),
+        (".htaccess", "htaccess"),
+        ("", "file"),
+        ("…", "file"),
+        ("a" * 500 + ".md", "a" * 60 + ".md"),
+        ("x.\0md", "x.md"),
+        ("con\n.md", "con.md"),
+    ],
+)
+def test_safe_names(name: str, safe: str) -> None:
+    assert safe_name(name) == safe
+
+
+async def test_a_run_of_the_folder_is_an_input_and_no_other(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (runs := tmp_path / "runs").mkdir()
+    async with owner(runs) as client:
+        page = await send(client, "/start/rebuttal", "/start/rebuttal", **{"run:inputs.idea": "../outside"})
+    assert "no such run" in problems(page)["inputs.idea"]
+    assert not queued(client)
+
+
+async def test_the_estimate_starts_nothing(tmp_path: Path) -> None:
+    values = {"do": "estimate", "virsci.team.size": "2", "virsci.turns.default": "1", "embedding": "lexical"}
+    async with owner(tmp_path) as client:
+        page = await send(client, "/start/virsci", "/start/virsci", **values)
+    assert page.status_code == 200
+    assert re.search(r"Total.*?\d", page.text, re.DOTALL)
+    assert not queued(client)
+
+
+async def test_an_expensive_run_is_confirmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
+    values = {
+        "models.default.provider": "openai", "models.default.name": "gpt-4o-mini", "virsci.team.size": "2",
+        "virsci.turns.default": "1", "embedding": "lexical", "confirm.money": "0.000001",
+    }  # fmt: skip
+    async with owner(tmp_path) as client:
+        asked = await send(client, "/start/virsci", "/start/virsci", **values)
+        assert "confirm.money" in asked.text
+        assert not queued(client)
+        assert (
+            await send(client, "/start/virsci", "/start/virsci", **values, confirmed="yes")
+        ).status_code == 303
+    assert len(queued(client)) == 1
+    assert "sk-not" not in str(config_of(queued(client)[0]))
+
+
+# Forms from any JSON Schema.
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind", "text", "value"),
+    [
+        ({"type": "string"}, "text", " a ", "a"),
+        ({"type": "string", "maxLength": 4000}, "long", "a\r\nb", "a\nb"),
+        ({"type": "integer"}, "number", "7", 7),
+        ({"type": "number"}, "number", "0.5", 0.5),
+        ({"type": "integer"}, "number", "x", "x"),
+        ({"type": "boolean"}, "yes", "yes", True),
+        ({"type": "boolean"}, "yes", "", False),
+        ({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, "choice", "no", False),
+        ({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, "choice", "", None),
+        ({"enum": ["accept", "edit"], "type": "string"}, "choice", "edit", "edit"),
+        ({"type": "array", "items": {"type": "string"}}, "lines", "a\n\n b", ["a", "b"]),
+        ({"type": "array", "items": {"type": "object"}}, "yaml", "[{a: 1}]", [{"a": 1}]),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "text", "", None),
+    ],
+)
+def test_a_field_of_each_kind(schema: dict[str, Any], kind: str, text: str, value: object) -> None:
+    [field] = fields({"properties": {"x": schema}}, {})
+    assert (field.kind, field.value(text)) == (kind, value)
+    assert field.value(field.text(value)) == value
+
+
+def test_sections_and_references() -> None:
+    parts = {"Part": {"properties": {"size": {"type": "integer", "minimum": 1, "title": "Size"}}}}
+    schema = {"properties": {"team": {"$ref": "#/$defs/Part"}, "kind": {"const": "x"}}}
+    assert list(fields(schema, parts)) == [
+        Field(("team", "size"), "Size", kind="number", bounds="at least 1")
+    ]

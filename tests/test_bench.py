@@ -31,6 +31,7 @@ from manyheads.core.events import Said
 TINY = Size(
     members=2, turns=1, delay=0.001, rounds=1, runs=2, teams=3, papers=300, records=200, queries=2, texts=2,
     embeddings=("lexical",), hosts=("autogen",),
+    visitors=2, live_turns=20,
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 IN_PROCESS: list[Bench] = [

@@ -25,6 +25,7 @@ from bench import (  # noqa: E402
     reviews,
     startup,
     turns,
+    web,
 )
 from bench.figures import FULL, Bench  # noqa: E402
 
@@ -46,6 +47,7 @@ BENCHES: dict[str, Bench] = {
     "measures": measures.bench,
     "novelty": novelty.bench,
     "reviews": reviews.bench,
+    "web": web.bench,
 }
 
 

@@ -160,7 +160,7 @@ async def test_texts_of_strangers_are_harmless(tmp_path: Path) -> None:
     ("text", "shown"),
     [
         ("**bold** `code`", "<strong>bold</strong> <code>code</code>"),
-        ("# Big", "<h4>Big</h4>"),
+        ("# Big", "<h3>Big</h3>"),
         ("[x](https://a.example)", 'href="https://a.example"'),
         ("[x](javascript:alert(1))", "[x](javascript:alert(1))"),
         ("[x](data:text/html,hi)", "[x](data:text/html,hi)"),

@@ -21,8 +21,10 @@ from hypothesis import HealthCheck, settings
 from manyheads.bank import corpora
 from manyheads.bank.ecosystem import Ecosystem
 from manyheads.disk import cache_folder
+from manyheads.literature import semantic_scholar
 from manyheads.models import abilities, governor
 from manyheads.pool import Pool
+from manyheads.retry import Pace
 from support.costs import Costs
 from support.llm import LLM
 
@@ -133,6 +135,18 @@ def shipped_corpora_opened_once(shared_cache: None) -> Iterator[None]:
     yield
     patch.undo()
     kept.close()
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of this test alone."""
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def unpaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause between two requests of this process to Semantic Scholar."""
+    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
 
 
 class Unsynced(sqlite3.Connection):

@@ -1,6 +1,8 @@
 """Every benchmark runs and prints its figure beside a baseline; how fast anything is, is not asserted here."""
 
+import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +26,8 @@ from bench import (
     turns,
 )
 from bench.figures import Bench, Figure, Size
-from bench.runs import critical_path
+from bench.runs import config_for, critical_path, timed
+from bench.server import model_server
 from manyheads.core import Usage
 from manyheads.core.events import Said
 
@@ -64,6 +67,18 @@ async def test_each_benchmark_gives_figures_beside_their_baselines(bench: Bench)
         assert figure.value > 0
         assert figure.baseline > 0
         assert LINE.match(figure.line()), figure.line()
+
+
+@pytest.mark.slow
+async def test_threads_do_not_grow_with_the_runs_of_a_process(tmp_path: Path) -> None:
+    """Pools have at most a size that depends on the processors; each run must not have pools of its own."""
+    most, cores = list[int](), os.cpu_count() or 1
+    with model_server(TINY.delay) as url:
+        for count in (2, 24):
+            configs = (config_for(url, "autogen", TINY, seed=seed) for seed in range(count))
+            _, (threads, *_) = await crowd.held_by(*(timed(config, tmp_path) for config in configs))
+            most.append(threads)
+    assert most[1] - most[0] <= min(32, cores + 4) + 2 * cores + 4
 
 
 def test_a_line_says_figure_baseline_ratio_and_aim() -> None:

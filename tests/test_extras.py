@@ -1,18 +1,20 @@
 """Optional extras: what is small without them, and what says their name where they are missing."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from importlib.metadata import packages_distributions
+from importlib.metadata import Distribution, packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from manyheads import errors
 from manyheads.engine.readiness import findings
-from manyheads.errors import EXTRAS, ConfigError, missing_extra, need_extra
+from manyheads.errors import EXTRAS, ConfigError, install_command, missing_extra, need_extra
 from manyheads.hosts.run import run
 from manyheads.systems.loading import load
 
@@ -70,7 +72,7 @@ async def test_a_run_without_its_extra_is_not_begun(system: str, extra: str, tmp
     config = load([system], [each.replace("paper.md", str(tmp_path / "paper.md")) for each in given[system]])
     with pytest.raises(ConfigError, match=f"{system} needs the extra '{extra}'") as error:
         await run(config, out=tmp_path / "runs")
-    assert error.value.hint == f"pip install 'manyheads[{extra}]'"
+    assert error.value.hint == install_command(extra)
     assert any(each.subject == "extras" for each in findings(config, ask_models=False, connect=False))
 
 
@@ -81,7 +83,7 @@ def test_a_door_names_its_extra() -> None:
     assert "qdrant_edge" in (error.value.tried or "")
     told = missing_extra(ModuleNotFoundError("No module named 'scipy.stats'", name="scipy.stats"))
     assert told
-    assert told.hint == "pip install 'manyheads[statistics]'"
+    assert told.hint == install_command("statistics")
     assert missing_extra(ModuleNotFoundError("No module named 'other'", name="other")) is None
 
 
@@ -112,3 +114,43 @@ def test_a_role_and_a_team_without_a_corpus_need_no_extra() -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[:2] == ["Review", "Review"]
     assert "rebuttal finished" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        (None, "pip install 'manyheads[corpus]'"),
+        ({"url": "file:///a%20copy", "dir_info": {}}, "pip install '/a copy[corpus]'"),
+        ({"url": "HERE", "dir_info": {}}, "pip install '.[corpus]'"),
+        ({"url": "HERE", "dir_info": {"editable": True}}, "pip install --editable '.[corpus]'"),
+        (
+            {"url": "file:///w/manyheads-1-py3-none-any.whl", "archive_info": {}},
+            "pip install '/w/manyheads-1-py3-none-any.whl[corpus]'",
+        ),
+        (
+            {"url": "https://host/repo.git", "vcs_info": {"vcs": "git"}},
+            "pip install 'manyheads[corpus] @ git+https://host/repo.git'",
+        ),
+        ("not JSON", "pip install 'manyheads[corpus]'"),
+    ],
+)
+def test_the_command_fits_how_manyheads_is_installed(
+    origin: Any, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read from pip's record beside the package, see PyPA's specification of `direct_url.json`."""
+    monkeypatch.chdir(tmp_path)
+    record = json.dumps(origin).replace("HERE", tmp_path.as_uri()) if isinstance(origin, dict) else origin
+
+    class Installed(Distribution):
+        def read_text(self, filename: str) -> str | None:
+            return record if filename == "direct_url.json" else None
+
+        def locate_file(self, path: Any) -> Any:
+            raise NotImplementedError
+
+    def by_name(name: str) -> Distribution:
+        assert name == "manyheads"
+        return Installed()
+
+    monkeypatch.setattr("importlib.metadata.distribution", by_name)
+    assert install_command("corpus") == command

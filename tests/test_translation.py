@@ -14,12 +14,10 @@ from manyheads.bank.digest import Reading
 from manyheads.bank.graph import Text
 from manyheads.engine.extraction import Extractor
 from manyheads.hosts import host_factory
-from manyheads.literature import semantic_scholar
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.documents import Document, Figure, Section
 from manyheads.papers import Paper
 from manyheads.resources import Resources, shipped
-from manyheads.retry import Pace
 from manyheads.roles import Roles
 from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
@@ -310,11 +308,8 @@ async def test_no_english_reaches_those_who_review_a_paper(abroad: Path, tmp_pat
     assert not leaks
 
 
-async def test_no_english_reaches_who_assesses_novelty(
-    abroad: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
-    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("unpaced", "own_cache")
+async def test_no_english_reaches_who_assesses_novelty(abroad: Path, tmp_path: Path) -> None:
     phrases = iter(["sparse", "sparse robots", "??", " ".join(WORDS[:11]), "planning", "causal"])
 
     def phrase(request: Request) -> str:

@@ -1,11 +1,15 @@
 """The one family of users' mistakes: a message with the next step, no traceback, an exit code."""
 
+import json
 import re
 import reprlib
+import shlex
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import IntEnum
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -69,7 +73,27 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "web": ("starlette", "uvicorn", "sse_starlette", "python_multipart", "nh3"),
 }  # fmt: skip
-"""The modules of optional extras: `pip install 'manyheads[corpus]'`."""
+"""The modules of optional extras."""
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra, in the way in which manyheads was installed: package, checkout, or file."""
+    from importlib.metadata import PackageNotFoundError, distribution  # slow, and seldom needed
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    target = f"manyheads[{extra}]"
+    with suppress(PackageNotFoundError, ValueError):
+        origin = json.loads(distribution("manyheads").read_text("direct_url.json") or "{}")
+        url = urlsplit(str(origin.get("url", "")))
+        if "vcs_info" in origin:
+            target += f" @ {origin['vcs_info']['vcs']}+{origin['url']}"
+        elif url.scheme == "file":
+            folder = url2pathname(url.path)
+            target = f"{'.' if Path(folder) == Path.cwd() else folder}[{extra}]"
+            if origin.get("dir_info", {}).get("editable"):
+                return f"pip install --editable {shlex.quote(target)}"
+    return f"pip install {shlex.quote(target)}"
 
 
 @cache
@@ -83,7 +107,7 @@ def need_extra(extra: str, what: str) -> None:
         raise ConfigError(
             f"{what} needs the extra {extra!r}, which is not installed",
             tried=f"missing: {', '.join(missing)}",
-            hint=f"pip install 'manyheads[{extra}]'",
+            hint=install_command(extra),
         )
 
 
@@ -93,7 +117,7 @@ def missing_extra(error: ImportError) -> ConfigError | None:
     extra = next((name for name, modules in EXTRAS.items() if module in modules), None)
     if extra is None or not isinstance(error, ModuleNotFoundError):
         return None
-    return ConfigError(f"{module} is not installed", hint=f"pip install 'manyheads[{extra}]'")
+    return ConfigError(f"{module} is not installed", hint=install_command(extra))
 
 
 class CorpusError(UserError):

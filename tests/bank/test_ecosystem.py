@@ -114,10 +114,10 @@ class Clocked(LexicalEmbedder):
         return super().embed(texts)
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_a_build_says_how_long_embedding_will_take_and_how_good_its_index_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
     source, notes = write_corpus(tmp_path / "papers.jsonl.gz", papers(90)), list[str]()
     slow = Clocked(monkeypatch)
     build_corpus(source, tmp_path / "one", OPTIONS, slow, note=notes.append).close()

@@ -1,6 +1,5 @@
 """all-MiniLM-L6-v2 from the package's weights: genuine, equal to the original, made once."""
 
-import importlib.metadata
 import json
 import multiprocessing
 import os
@@ -18,20 +17,9 @@ from manyheads.bank.embedding import OnnxEmbedder, from_folder, from_weights, lo
 from manyheads.bank.knowledge import Collection
 from manyheads.bank.vectors import INT8, MINILM, STATIC, Embedder, QueryEmbedder, unread
 from manyheads.errors import EmbeddingError
+from support.embedding import needs_minilm
 
 REFERENCE = Path(__file__).with_name("minilm_reference.json")
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "ml-venues"
-
-
-def installed() -> bool:
-    try:
-        importlib.metadata.distribution(minilm.PACKAGE)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
-
-
-needs_package = pytest.mark.skipif(not installed(), reason=f"{minilm.PACKAGE} is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +35,7 @@ def embedder(cache: Path) -> Embedder:
 
 
 @pytest.mark.slow
-@needs_package
+@needs_minilm
 def test_it_equals_the_reference_vectors(embedder: Embedder) -> None:
     entries = json.loads(REFERENCE.read_text(encoding="utf-8"))
     vectors = embedder.embed([entry["text"] for entry in entries])
@@ -57,7 +45,7 @@ def test_it_equals_the_reference_vectors(embedder: Embedder) -> None:
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
-@needs_package
+@needs_minilm
 def test_a_text_does_not_depend_on_its_neighbours(embedder: Embedder) -> None:
     texts = ["short", "a much longer text about the habits of committees " * 20, ""]
     alone = np.vstack([embedder.embed([text]) for text in texts])
@@ -65,7 +53,7 @@ def test_a_text_does_not_depend_on_its_neighbours(embedder: Embedder) -> None:
     assert embedder.embed([]).shape == (0, 384)
 
 
-@needs_package
+@needs_minilm
 def test_texts_are_cut_at_256_tokens(embedder: Embedder) -> None:
     start = "word " * 254  # two tokens more mark beginning and end
     cut, same, other = embedder.embed([start, start + "robots " * 200, "robots " + start])
@@ -73,7 +61,7 @@ def test_texts_are_cut_at_256_tokens(embedder: Embedder) -> None:
     assert cut @ other < 0.9999
 
 
-@needs_package
+@needs_minilm
 def test_what_is_looked_up_is_read_to_its_end(embedder: Embedder) -> None:
     start, ends = "robots grasp fragile objects " * 100, ("by touch", "a survey of medieval poetry " * 40)
     assert (cut := embedder.embed([start + end for end in ends]))[0] @ cut[1] == pytest.approx(1)
@@ -84,7 +72,7 @@ def test_what_is_looked_up_is_read_to_its_end(embedder: Embedder) -> None:
     assert QueryEmbedder(embedder).embed([short])[0] == pytest.approx(embedder.embed([short])[0])
 
 
-@needs_package
+@needs_minilm
 def test_it_is_made_once(embedder: Embedder, cache: Path, tmp_path: Path) -> None:
     embedder.embed(["load it"])
     made = minilm.onnx_folder(tmp_path / "not looked at", cache=cache)
@@ -92,7 +80,7 @@ def test_it_is_made_once(embedder: Embedder, cache: Path, tmp_path: Path) -> Non
     assert [file.name for file in cache.iterdir() if file.is_dir()] == [made.name]
 
 
-@needs_package
+@needs_minilm
 @pytest.mark.slow
 @pytest.mark.parametrize(("choice", "name", "least"), [("minilm-int8", INT8, 0.98), ("static", STATIC, 0.3)])
 def test_quicker_models_are_made_of_it_once_and_agree_with_it(
@@ -110,7 +98,7 @@ def test_quicker_models_are_made_of_it_once_and_agree_with_it(
         Collection(Collection.create(":memory:", quick).store, embedder)
 
 
-@needs_package
+@needs_minilm
 @pytest.mark.slow
 def test_two_processes_may_make_it_at_once(tmp_path: Path) -> None:
     source = minilm.package_folder()
@@ -120,7 +108,7 @@ def test_two_processes_may_make_it_at_once(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [folders[0]]
 
 
-@needs_package
+@needs_minilm
 def test_the_user_may_name_a_folder(embedder: Embedder, cache: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -133,14 +121,14 @@ def test_the_user_may_name_a_folder(embedder: Embedder, cache: Path, tmp_path: P
     assert load_embedder(models_dir=folder).name == named.name
 
 
-@needs_package
+@needs_minilm
 def test_a_folder_with_the_original_weights_will_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
     assert from_folder(minilm.package_folder()).name == MINILM
 
 
 @pytest.mark.slow
-@needs_package
+@needs_minilm
 def test_fastembeds_cache_will_do_and_gives_the_same_vectors(
     embedder: Embedder, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,7 +152,7 @@ OTHERS = "import manyheads.bank.qdrant, qdrant_client"
 """What opens an onnxruntime of its own."""
 
 
-@needs_package
+@needs_minilm
 @pytest.mark.parametrize(
     ("choice", "first"),
     [
@@ -199,7 +187,7 @@ def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> 
     assert not (tmp_path / "cache").exists()
 
 
-@needs_package
+@needs_minilm
 @pytest.mark.parametrize(
     "name",
     [
@@ -217,24 +205,7 @@ def test_a_broken_file_is_named_without_a_traceback(name: str, cache: Path, tmp_
     assert str(folder) in str(caught.value)
 
 
-@pytest.mark.slow
-@needs_package
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the large corpus is not here")
-def test_it_equals_vectors_of_a_large_corpus(embedder: Embedder) -> None:
-    import gzip
-    import itertools
-
-    ids = (SHARED / "vectors-ids.txt").read_text(encoding="utf-8").splitlines()
-    row = {name: number for number, name in enumerate(ids)}
-    vectors = np.load(SHARED / "vectors.npy", mmap_mode="r")
-    with gzip.open(SHARED / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
-        papers = [paper for paper in map(json.loads, itertools.islice(lines, 30)) if paper["id"] in row]
-    theirs = np.stack([vectors[row[paper["id"]]] for paper in papers]).astype(np.float32)
-    ours = embedder.embed([paper["abstract"] for paper in papers])
-    assert (ours * theirs).sum(axis=1).min() >= 0.999
-
-
-@needs_package
+@needs_minilm
 def test_it_is_held_once_a_process(embedder: Embedder, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYHEADS_CACHE", str(cache))
     other = from_weights(minilm.package_folder())

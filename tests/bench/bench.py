@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for modules beside it only
 
 from bench import (  # noqa: E402
+    citations,
     corpus,
     crowd,
     database,
@@ -46,6 +47,7 @@ BENCHES: dict[str, Bench] = {
     "literature": literature.bench,
     "measures": measures.bench,
     "novelty": novelty.bench,
+    "citations": citations.bench,
     "reviews": reviews.bench,
     "web": web.bench,
 }

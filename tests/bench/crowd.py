@@ -1,4 +1,4 @@
-"""Many runs at once in one process, against one run: time, open files and maps; and a thousand of them in little room."""
+"""Many runs at once in one process, against one run: time, threads, open files and maps; and a thousand of them in little room."""
 
 import asyncio
 import os
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from bench.runs import Timed, config_for, timed
 from bench.server import TESTS, model_server
 from manyheads.systems.loading import validate
 
+HELD = ("threads", "open files", "maps")
+THREADS = 64
+"""However many runs there are: those of the numeric libraries, the event loop, the journals and the embeddings."""
 OPEN_FILES = 1024
 """What a process may usually hold open."""
 MEMORY = 4096
@@ -28,6 +32,9 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
             for host in size.hosts:
                 async for figure in _of(base_url, host, embedding, size, Path(base)):
                     yield figure
+        for host in size.hosts:
+            async for figure in _growth(base_url, host, size, Path(base)):
+                yield figure
     for host in size.hosts:
         yield _in_little_room(host, size)
 
@@ -36,10 +43,10 @@ async def _of(base_url: str, host: str, embedding: str, size: Size, base: Path) 
     configs = [config_for(base_url, host, size, embedding, seed=seed) for seed in range(size.runs)]
     run = await timed(configs[0], base)
     watch = Watch()
-    [lone], one_held = await _held(timed(configs[-1], base))
+    [lone], one_held = await held_by(timed(configs[-1], base))
     one = watch.read()
     watch = Watch()
-    runs, held = await _held(*(timed(config, base) for config in configs))
+    runs, held = await held_by(*(timed(config, base) for config in configs))
     many = watch.read()
     calls = sum(said.usage.calls for each in runs for said in each.said)
     plain = await plain_cost(host, base_url, questions_of(run.folder))
@@ -57,28 +64,42 @@ async def _of(base_url: str, host: str, embedding: str, size: Size, base: Path) 
     yield Figure(
         f"  start: {name}", begun, "s", lone.set_up.wall, "one run", "ratio ≤ 1.5", f"{start}; {cpu}"
     )
-    for what, some, few in zip(("open files", "maps"), held, one_held, strict=True):
-        yield Figure(f"  {what}: {name}", some, what.split()[-1], few, "one run")
+    for what, some, few in zip(HELD, held, one_held, strict=True):
+        aim = f"≤ {THREADS}" if what == "threads" else ""
+        yield Figure(f"  {what}: {name}", some, what.split()[-1], few, "one run", aim)
 
 
-async def _held(*runs: Coroutine[Any, Any, Timed]) -> tuple[list[Timed], tuple[int, int]]:
-    """Runs at once, and the most files and maps that the process held meanwhile."""
-    most = [0, 0]
+async def _growth(base_url: str, host: str, size: Size, base: Path) -> AsyncIterator[Figure]:
+    """Threads and open files of a process with one small team, and with more; a journal has two files."""
+    small, one = replace(size, members=2, turns=1), (0, 0)
+    for count in (1, size.runs // 2, 2 * size.runs):
+        configs = (config_for(base_url, host, small, size.embeddings[-1], seed=seed) for seed in range(count))
+        _, (threads, files, _) = await held_by(*(timed(config, base) for config in configs))
+        one = one if count > 1 else (threads, files)
+        name = f"{count} small teams at once, {host}"
+        yield Figure(f"  threads: {name}", threads, "threads", one[0], "one team", f"≤ {THREADS}")
+        yield Figure(f"  open files: {name}", files, "files", one[1], "one team", f"≤ {OPEN_FILES}")
+
+
+async def held_by(*runs: Coroutine[Any, Any, Timed]) -> tuple[list[Timed], tuple[int, ...]]:
+    """Runs at once, and the most of each of `HELD` that the process held meanwhile."""
+    most = [0] * len(HELD)
 
     async def watch() -> None:
         while True:
-            most[:] = (max(pair) for pair in zip(most, _files_and_maps(), strict=True))
+            most[:] = (max(pair) for pair in zip(most, _held(), strict=True))
             await asyncio.sleep(0.05)
 
     watching = asyncio.create_task(watch())
     try:
-        return list(await asyncio.gather(*runs)), (most[0], most[1])
+        return list(await asyncio.gather(*runs)), (*most,)
     finally:
         watching.cancel()
 
 
-def _files_and_maps() -> tuple[int, int]:
-    return len(os.listdir("/proc/self/fd")), Path("/proc/self/maps").read_text().count("\n")
+def _held() -> tuple[int, ...]:
+    maps = Path("/proc/self/maps").read_text().count("\n")
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd")), maps
 
 
 # A thousand teams: the offline model, so that what is measured is the teams and not a server's connections.
@@ -103,7 +124,7 @@ async def _teams(host: str, count: int) -> None:
     watch = Watch()
     with tempfile.TemporaryDirectory() as base:
         configs = [validate({**small, "seed": seed}, "bench") for seed in range(count)]
-        _, (files, _) = await _held(*(timed(config, Path(base)) for config in configs))
+        _, (_, files, _) = await held_by(*(timed(config, Path(base)) for config in configs))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(memory, watch.read().wall, files)
 

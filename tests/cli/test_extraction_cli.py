@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,7 @@ from manyheads.bank.meta import BuildOptions
 from manyheads.disk import CHECKSUMS, FileLock
 from manyheads.errors import CorpusError
 from manyheads.papers import Paper
-from support.command import Done, finish, manyheads_command, manyheads_process, served_by, start
+from support.command import Done, kill, manyheads_command, manyheads_process, served_by
 from support.corpora import built
 from support.faults import Fault
 from support.hosts import HOSTS
@@ -29,14 +28,10 @@ from support.llm import LLM
 from support.papers import papers
 from support.requests import Request
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 COUNT = 24
 ANSWERS = {"entities": ["soft grippers", "rare languages"]}
 BUDGET = re.compile(r"budget is spent: calls 12, used: 12")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -187,11 +182,7 @@ def test_a_model_takes_the_place_of_lexical_records_and_stays(corpus: Path, llm:
 def test_a_killed_extraction_goes_on_and_pays_for_nothing_twice(corpus: Path) -> None:
     with LLM(answers=ANSWERS, delay=0.15) as llm:
         served = (*served_by(llm, "models.default.concurrency=4"),)
-        with start("corpus", "extract", corpus, *served, cwd=corpus.parent) as process:
-            while llm.calls < 18:
-                time.sleep(0.02)
-                assert process.poll() is None, finish(process)
-            process.kill()
+        kill("corpus", "extract", corpus, *served, llm=llm, calls=18, cwd=corpus.parent)
         done = llm.calls
         again = manyheads_process("corpus", "extract", corpus, *served, cwd=corpus.parent)
     assert again.code == 0, again.err

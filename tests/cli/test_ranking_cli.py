@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import manyheads_command, outcome_of, result_of, served_by, start
+from support.command import kill, manyheads_command, outcome_of, result_of, served_by, start
 from support.hosts import HOSTS
 from support.llm import LLM
 from support.requests import Request
@@ -89,11 +89,7 @@ def test_a_killed_ranking_goes_on_from_its_folder_alone(home: Path, host: str) -
     flags = ("ranking", "judge", *IDEAS, "--target", "target.md", "--orders", "6", "--host", host)
     with LLM(answers={"ranking": order}, delay=0.2) as llm:
         concurrency = served_by(llm, "models.default.concurrency=1")
-        with start(*flags, *concurrency, "--out", "killed", cwd=home) as process:
-            while llm.calls < 6:
-                assert process.poll() is None
-                time.sleep(0.01)
-            process.kill()
+        kill(*flags, *concurrency, "--out", "killed", llm=llm, calls=6, cwd=home)
         llm.requests.clear()
         elsewhere = home / "elsewhere"
         elsewhere.mkdir()

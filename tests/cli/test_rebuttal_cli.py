@@ -1,12 +1,11 @@
 """`manyheads run rebuttal` as users run it: what it begins with, a kill, and mistakes."""
 
-import time
 from pathlib import Path
 
 import pytest
 
 from manyheads.engine.journal import read_turns
-from support.command import manyheads_command, outcome_of, result_of, served_by, start
+from support.command import kill, manyheads_command, outcome_of, result_of, served_by
 from support.hosts import HOSTS
 from support.llm import LLM
 
@@ -46,11 +45,8 @@ def test_a_killed_run_goes_on_from_its_folder_alone(home: Path, host: str) -> No
         whole = manyheads_command("run", "rebuttal", *flags, *served_by(llm), "--out", "whole", cwd=home)
         assert whole.code == 0, whole.err
         asked = llm.calls
-        with start("run", "rebuttal", *flags, *served_by(llm), "--out", "killed", cwd=home) as process:
-            while llm.calls < asked + 7:
-                assert process.poll() is None
-                time.sleep(0.01)
-            process.kill()
+        killed = ("run", "rebuttal", *flags, *served_by(llm), "--out", "killed")
+        kill(*killed, llm=llm, calls=asked + 7, cwd=home)
         kept = len(list(read_turns(home / "killed" / "journal.sqlite")))
         assert kept >= 5
         before, elsewhere = llm.calls, home / "elsewhere"

@@ -1,13 +1,12 @@
 """`manyheads run scipip` as users run it: its default background, where its idea goes on, a kill, and mistakes."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
 
 from manyheads.engine.journal import read_turns
-from support.command import manyheads_command, result_of, served_by, start
+from support.command import kill, manyheads_command, result_of, served_by
 from support.hosts import HOSTS
 from support.llm import LLM
 
@@ -103,11 +102,8 @@ def test_a_killed_run_goes_on_from_its_folder_alone(tmp_path: Path, host: str) -
         whole = manyheads_command("run", "scipip", *flags, *served_by(llm), "--out", "whole", cwd=tmp_path)
         assert whole.code == 0, whole.err
         asked = llm.calls
-        with start("run", "scipip", *flags, *served_by(llm), "--out", "killed", cwd=tmp_path) as process:
-            while llm.calls < asked + 8:
-                assert process.poll() is None
-                time.sleep(0.01)
-            process.kill()
+        killed = ("run", "scipip", *flags, *served_by(llm), "--out", "killed")
+        kill(*killed, llm=llm, calls=asked + 8, cwd=tmp_path)
         kept = len(list(read_turns(tmp_path / "killed" / "journal.sqlite")))
         before = llm.calls
         resumed = manyheads_command("resume", tmp_path / "killed", cwd=tmp_path)

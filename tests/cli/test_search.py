@@ -6,22 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.literature import semantic_scholar
-from manyheads.retry import Pace
 from support.command import Done, manyheads_command
 from support.scholar import Scholar, Trouble, record
 
+pytestmark = pytest.mark.usefixtures("unpaced")
 Command = Callable[..., Done]
 PAPERS = (
     record("a" * 40, "Tactile fingers", year=2019, citationCount=7),
     record("b" * 40, "Tactile grips", year=2012),
 )
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pause between two searches of this process."""
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
 
 
 def search(

@@ -8,14 +8,13 @@ import pytest
 import typer
 
 from manyheads.cli.options import resumable
-from manyheads.literature import semantic_scholar
-from manyheads.retry import Pace
 from manyheads.suites.files import read_cases
 from support.command import Done, manyheads_command
 from support.openalex import OpenAlexServer, work
 from support.papers import paper, write_corpus
 from support.scholar import Scholar, Trouble, record
 
+pytestmark = pytest.mark.usefixtures("unpaced")
 IDS = [letter * 40 for letter in "abcdef"]
 PAPERS = [
     record(each, f"Tactile {letter}", abstract=f"About {letter}.", year=2020, citationCount=9)
@@ -24,12 +23,6 @@ PAPERS = [
 PAPERS.append(record("9" * 40, "Tactile nine", year=2020))
 PAPERS.append(record("8" * 40, "Tactile years after", abstract="About what came of it.", year=2023))
 CITES = {IDS[0]: ["9" * 40, "8" * 40, *IDS[1:4]], IDS[4]: IDS[:1]}
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pause between two requests of this process."""
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
 
 
 def targets(tmp_path: Path, *arguments: str, **endpoints: str) -> Done:

@@ -10,7 +10,6 @@ from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
 from autogen_core import ComponentModel
-from pydantic import ValidationError
 
 from manyheads.errors import UserError
 from manyheads.hosts.autogen import (
@@ -66,10 +65,41 @@ def test_the_shipped_json_is_fresh_and_loads(system: str) -> None:
     assert type(team).load_component(team.dump_component()).config == team.config
 
 
+@pytest.mark.parametrize("system", SMALL)
+def test_the_shipped_json_has_what_studio_reads(system: str) -> None:
+    """Studio's Team Builder shows nothing at all if one of these is missing or of another type."""
+    data = json.loads(data_file(f"configs/autogen/{system}.json").read_text(encoding="utf-8"))
+    assert {key: type(value) for key, value in data.items()} == {
+        "provider": str, "component_type": str, "version": int, "component_version": int,
+        "description": str, "label": str, "config": dict,
+    }  # fmt: skip
+    assert data["component_type"] == "team"
+    assert data["label"]
+    assert data["description"]
+    assert data["config"]["participants"] == []
+    schema = team_of(system).component_config_schema.model_json_schema()
+    assert data["config"].keys() <= schema["properties"].keys()  # which Studio validates before it runs
+    assert BaseGroupChat.load_component(data)._participants  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_what_a_team_says_can_be_sent_to_studio(tmp_path: Path) -> None:
+    """Studio writes each message as JSON, and draws an arrow to a speaker by the message's source."""
+    team = BaseGroupChat.load_component(
+        RebuttalTeam("rebuttal", "rebuttal.max_iters=1", out=tmp_path).dump_component()
+    )
+    async for item in team.run_stream(task=TOPIC):
+        if isinstance(item, TaskResult):
+            assert item.stop_reason
+            continue
+        data = json.loads(item.model_dump_json())
+        assert data["source"].isidentifier()
+        assert all(isinstance(value, str) for value in data["metadata"].values())
+
+
 def test_a_team_has_no_participants_of_the_users() -> None:
     data = json.loads(data_file("configs/autogen/virsci.json").read_text(encoding="utf-8"))
     data["config"]["participants"] = [data]
-    with pytest.raises(ValidationError, match="participants"):
+    with pytest.raises(UserError, match="participants"):
         BaseGroupChat.load_component(data)
     del data["config"]["participants"]
     assert BaseGroupChat.load_component(data).name == "VirSciTeam"

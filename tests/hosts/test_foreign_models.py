@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -16,10 +17,15 @@ from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsa
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from manyheads import ask
-from manyheads.replies import Review
+from manyheads.replies import ConferenceReview, Review
+from support.command import result_of
 from support.fill import fill
+from support.native import PAPER, Native, small
 
-REVIEW = json.dumps(fill(Review.model_json_schema(), "x"))
+REVIEW = json.dumps(
+    {**fill(ConferenceReview.model_json_schema(), "x"), **fill(Review.model_json_schema(), "x")}
+)
+"""As a reviewer of ideas or of a conference gives it."""
 INFO = ModelInfo(
     vision=False,
     function_calling=True,
@@ -81,3 +87,12 @@ async def test_tokens_that_it_does_not_count_are_estimated(name: str, as_agent: 
     assert (reply.usage.calls, reply.usage.estimated) == (1, 1)
     assert reply.usage.input_tokens > 100
     assert reply.usage.output_tokens > 100
+
+
+async def test_it_serves_a_team_with_its_own_key(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    config = small("conference-review", review={"repeats": 1})
+    found = result_of(await Native(name, config, tmp_path, model=MODELS[name]()).run(PAPER))
+    assert (found["usage"]["calls"], found["usage"]["estimated"]) == (1, 1)

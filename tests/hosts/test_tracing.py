@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agentscope.message import UserMsg
+from agentscope.middleware import TracingMiddleware
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -12,6 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from manyheads import ask
 from manyheads.errors import UserError
+from manyheads.hosts.agentscope import pipeline_of
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
@@ -23,6 +26,7 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     provider, exporter = TracerProvider(), InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
     yield exporter
     provider.shutdown()
 
@@ -67,6 +71,36 @@ async def test_a_run_its_stages_and_turns_are_spans_of_the_apps_trace(
         spent = found["usage"]["by_stage"].get(stage, {"output_tokens": 0})
         assert told(span)["gen_ai.usage.output_tokens"] == spent["output_tokens"]
     assert not any(TOPIC in str(told(span)) for span in made)  # nothing that was said
+
+
+@quick_on("autogen")
+async def test_cost_is_on_every_span(
+    llm: LLM, spans: InMemorySpanExporter, tmp_path: Path, name: str
+) -> None:
+    price = {"input": 0.15, "output": 0.6, "currency": "USD"}
+    config = small("rebuttal", llm, models={"default": {"price": price}})
+    folder = await Native(name, config, tmp_path).run(TOPIC)
+    spent = result_of(folder)["usage"]
+    [run] = [span for span in ours(spans) if span.name == "invoke_workflow rebuttal"]
+    assert told(run)["manyheads.cost"] == pytest.approx(spent["cost"])
+    assert spent["cost"] > 0
+    for names in ("stage ", "invoke_agent "):
+        costs = [told(span)["manyheads.cost"] for span in ours(spans) if span.name.startswith(names)]
+        assert sum(costs) == pytest.approx(spent["cost"])
+
+
+async def test_spans_of_agentscope_are_inside_those_of_turns(
+    llm: LLM, spans: InMemorySpanExporter, tmp_path: Path
+) -> None:
+    pipeline = pipeline_of("rebuttal")(
+        small("rebuttal", llm), out=tmp_path, middlewares=[TracingMiddleware()]
+    )
+    await pipeline.reply(UserMsg("user", TOPIC))
+    turns = [span for span in ours(spans) if span.name.startswith("invoke_agent ")]
+    theirs = [span for span in spans.get_finished_spans() if span.name.startswith("invoke_agent ")]
+    theirs = [span for span in theirs if span not in turns]
+    assert len(theirs) == len(turns) > 0
+    assert all(any(inside(span, turn) for turn in turns) for span in theirs)
 
 
 async def test_what_fails_is_marked_and_has_its_usage(

@@ -17,7 +17,7 @@ from PIL import Image as Pillow
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.hosts import BUILT_IN, GROUP, hosts
 from manyheads.core import Image, Message, Speaker, Tool, Turn, recall_nothing
-from manyheads.errors import ConfigError, CorpusError, ModelError, ReplyError
+from manyheads.errors import ConfigError, CorpusError, ModelError, ReplyError, install_command
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import load
 from support.faults import Fault, refuses_format
@@ -404,8 +404,21 @@ def test_a_missing_framework_says_how_to_get_it(name: str, monkeypatch: pytest.M
         host_factory(name)
     others = [other for other in hosts() if other != name]
     assert caught.value.tried == f"installed hosts: {', '.join(others)}"
-    extra = f"pip install 'manyheads[{name.replace('_', '-')}]'"
-    assert caught.value.hint == f"{extra}, or take --host {others[0]}"
+    command = install_command(name.replace("_", "-"))
+    assert caught.value.hint == f"{command}, or take --host {others[0]}"
+
+
+def test_without_any_framework_each_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(package: str) -> None: ...
+
+    monkeypatch.setattr("manyheads.config.hosts.find_spec", nowhere)
+    with pytest.raises(ConfigError) as caught:
+        host_factory(RunConfig().host)
+    assert caught.value.tried == "installed hosts: none"
+    assert all(
+        install_command(extra) in (caught.value.hint or "")
+        for extra in ("autogen", "agentscope", "agent-framework")
+    )
 
 
 def test_the_only_framework_that_is_installed_is_the_default(

@@ -1,28 +1,17 @@
 """What measuring asks of embedding models and banks: what was not read, and searches that may use an index."""
 
-import importlib.metadata
-
 import numpy as np
-import pytest
 
-from manyheads.bank import minilm
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.vectors import unread
 from manyheads.papers import Paper
+from support.embedding import needs_minilm
 from support.qdrant import QdrantServer
 
 
-def installed() -> bool:
-    try:
-        importlib.metadata.distribution(minilm.PACKAGE)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not installed(), reason=f"{minilm.PACKAGE} is not installed")
+@needs_minilm
 def test_a_model_says_how_much_of_a_text_it_does_not_read() -> None:
     """256 tokens are read, two of them the marks of start and end; `word` is one token."""
     model = load_embedder()

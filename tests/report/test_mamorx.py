@@ -229,6 +229,15 @@ def test_a_picture_outside_the_run_folder_is_not_shown(
         assert "<img" not in page(result)
 
 
+def test_questions_are_drawn_with_a_cross_for_a_missing_answer(page: Callable[..., str], paper: Path) -> None:
+    result = reviewed(paper)
+    text = page(result)
+    assert text.count('<path class="failed"') == 2
+    assert '<path class="answer"' not in text
+    result.exchanges = []
+    assert "picture-exchanges" not in page(result)
+
+
 def test_a_partial_review_says_so(page: Callable[..., str], paper: Path) -> None:
     result = reviewed(paper)
     result.partial = "the budget is spent: calls 40"

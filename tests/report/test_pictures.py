@@ -14,6 +14,7 @@ import pytest
 from manyheads.core.events import AnyEvent, Said
 from manyheads.core.results import MEASURE
 from manyheads.report.drawing import SIZES, Drawing
+from manyheads.report.exchanges import Exchanges, Message, Speaker
 from manyheads.report.lettering import breadth
 from manyheads.report.lineage import MOST, Lineage, Row
 from manyheads.report.surroundings import Map
@@ -236,10 +237,22 @@ def test_a_measured_run_has_a_map_and_a_list(run: Write, read: Callable[[Path], 
     folder = measured(run(), (0.8, 10.0), (0.9, 100.0), (1.0, 200.0), normalise="year")
     page = read(folder)
     assert "map" in page.values("id")
+    assert page.values("href").count("#map") == 2
     assert "of its year" in page.words
     svg = drawings(folder / "report.html")["picture-map"]
     assert [len(titles(svg, kind)) for kind in ("past", "contemporary")] == [2, 1]
     assert "3 papers around the abstract, at distances from 0.80 to 1.00." in (svg.findtext("desc") or "")
+
+
+def test_a_map_of_papers_of_the_services_does_not_speak_of_past_ones(
+    run: Write, read: Callable[[Path], Any]
+) -> None:
+    found = [{"id": str(n), "title": "x", "year": 2010, "distance": 0.8 + n, "bearing": n} for n in (0, 1)]
+    folder = measured(run(), against="services", past=[], contemporary=found, hd=None, normalise="database")
+    words = read(folder).words.partition("Nearest papers Each paper")[2].partition("The papers as a list")[0]
+    assert "CD is" in words
+    assert "HD" not in words
+    assert "to all papers." in words
 
 
 @pytest.mark.parametrize(
@@ -258,6 +271,34 @@ def test_no_map_of_what_cannot_be_drawn(run: Write, papers: list[tuple[float, fl
     page = write_report(measured(run(), *papers))
     assert "picture-map" not in drawings(page)
     assert 'href="#map"' not in page.read_text(encoding="utf-8")
+
+
+# Questions and answers.
+
+
+def exchanges(count: int, experts: int = 3) -> Exchanges:
+    speakers = [Speaker(f"Expert {n}", str(n), 9 * n) for n in range(experts + 1)]
+    return Exchanges(
+        speakers,
+        [Message(f"Expert {n % experts + 1}", f"{n}. {EVIL}", "question", n % 5 != 4) for n in range(count)],
+    )
+
+
+@pytest.mark.parametrize("experts", [1, 3, 9])
+def test_each_question_has_an_arrow_and_an_answer_or_a_cross(experts: int) -> None:
+    for _, drawing in exchanges(10, experts).drawings:
+        styles = [curve.style for curve in drawing.curves]
+        assert (styles.count("line"), styles.count("answer"), styles.count("failed")) == (10, 8, 2)
+        places = [node.x for node in drawing.nodes]
+        assert all(after - before > 2 * drawing.nodes[0].radius for before, after in pairwise(places))
+        ends = [float(curve.path.partition("H")[2]) + 3 for curve in drawing.curves if curve.style == "line"]
+        assert ends == [places[n % experts + 1] for n in range(10)]
+
+
+def test_of_very_many_questions_the_first_are_drawn() -> None:
+    picture = exchanges(100)
+    assert picture.shown == picture.messages[:40]
+    assert len(picture.drawings[0][1].texts) < 200
 
 
 # All of them.

@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.errors import ModelError, SubjectError
 from manyheads.report.diff import Piece
-from manyheads.systems.rebuttal.report import steps
+from manyheads.systems.rebuttal.report import lineage, steps
 from manyheads.systems.results import closing_lines, essence, load, write_report
 from support.faults import Fault
 from support.llm import LLM
@@ -56,6 +56,22 @@ async def test_a_final_version_that_is_not_better_says_why_it_is_final(
     last = played.result["rounds"][played.result["rebuttal"]["final"]]
     assert last["improved"] is not why
     assert ("rebuttal.final: last" in page_of(tmp_path / "run")) is why
+
+
+async def test_versions_are_drawn_with_the_reviewers_verdicts(run: Play, llm: LLM, tmp_path: Path) -> None:
+    llm.answers.update(improved=better_once, hypothesis=owls)
+    result = (await run("rebuttal.final=improved")).result
+    loaded = load(tmp_path / "run").result
+    drawn = lineage(loaded.rounds, loaded.rebuttal, {})
+    assert drawn
+    assert [row.parents for row in drawn.rows] == [(), ("0",), ("1",)]
+    assert [row.key for row in drawn.rows if row.outcome == "won"] == [str(result["rebuttal"]["final"])]
+    for row, one in zip(drawn.rows, result["rounds"], strict=True):
+        met = [each["met"] for each in one["review"]["verdicts"]]
+        assert row.scores == tuple({"yes": 1, "partly": 0.5, "no": 0}[each] for each in met)
+        assert row.figure == f"{met.count('yes')}/{len(met)}"
+        assert ("better" in row.note) is (one["improved"] is not None)
+    assert page_of(tmp_path / "run").count('class="idea won"') == 2
 
 
 async def test_versions_stand_with_what_was_said_of_them(run: Play, llm: LLM, tmp_path: Path) -> None:

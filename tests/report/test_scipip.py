@@ -14,8 +14,12 @@ import pytest
 
 from manyheads.errors import ModelError
 from manyheads.report.lettering import breadth, cut, wrapped
+from manyheads.report.lineage import Lineage
+from manyheads.report.record import read_run
 from manyheads.systems.results import closing_lines, essence, in_full, load, write_report
 from manyheads.systems.scipip.picture import Box, Entry, Picture, draw
+from manyheads.systems.scipip.report import IdeasPage
+from manyheads.systems.scipip.result import ScipipResult
 from support.browser import NEEDS_CHROMIUM, shown, width_of
 from support.faults import Fault
 from support.llm import LLM
@@ -165,6 +169,21 @@ async def test_a_run_that_was_stopped_has_a_report_of_what_there_is(
         assert "No ideas have been put forward yet." not in page
 
 
+def test_ideas_are_drawn_from_the_first_to_the_final_ones(usual: Played) -> None:
+    rows = {
+        row.key: row for row in (IdeasPage(read_run(usual.folder, ScipipResult)).lines or Lineage([])).rows
+    }
+    result = usual.result
+    assert len(rows) == len(result["ideas"]) + len(result["final"])
+    for idea in result["ideas"]:
+        row, screening = rows[str(idea["number"])], idea["screening"]
+        assert row.scores == tuple(screening[name] / 10 for name in ("fit", "novelty", "feasibility"))
+        assert row.outcome == ("kept" if screening["kept"] else "out")
+    for final in result["final"]:
+        row = rows[f"final-{final['number']}"]
+        assert (row.outcome, row.parents) == ("won", tuple(map(str, final["sources"])))
+
+
 def test_a_run_in_words(usual: Played) -> None:
     result = usual.result
     told = dict(essence(load(usual.folder)))
@@ -195,6 +214,9 @@ async def test_an_idea_that_another_stands_for_is_told_of(run: Play, tmp_path: P
     result = (await run(ideas=same)).result
     [home] = [idea for idea in result["ideas"] if idea["merged"]]
     assert [twin["number"] for twin in home["merged"]] == [7]
+    rows = (IdeasPage(read_run(tmp_path / "run", ScipipResult)).lines or Lineage([])).rows
+    assert ("7",) in [row.parents for row in rows if row.key == str(home["number"])]
+    assert [row.note for row in rows if row.key == "7"] == [f"merged into {home['number']}"]
     page = page_of(tmp_path / "run")
     [row] = re.findall(r"<tr>(?:(?!</tr>).)*>7\. (?:(?!</tr>).)*</tr>", page)
     assert f'merged into <a href="#idea-{home["number"]}">{home["number"]}</a>' in row

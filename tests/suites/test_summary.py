@@ -390,7 +390,7 @@ def test_without_matplotlib_the_report_says_what_draws(
     assert not list(tmp_path.iterdir())
     text = report_text(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS), [])
     assert "No picture: drawing needs matplotlib" in text
-    assert "pip install 'manyheads[plots]'" in text
+    assert "the extra plots" in text
 
 
 def test_the_caption_says_what_is_left_out_and_who_wrote() -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -104,6 +105,15 @@ def finish(process: subprocess.Popen[str], seconds: float = 100) -> Done:
         process.kill()
         raise
     return Done(process.returncode, out, err)
+
+
+def kill(*arguments: str | Path, llm: LLM, calls: int, cwd: Path) -> None:
+    """Begin a command, and kill it once the model server has had this many calls."""
+    with start(*arguments, cwd=cwd) as process:
+        while llm.calls < calls:
+            assert process.poll() is None, finish(process)
+            time.sleep(0.01)
+        process.kill()
 
 
 def served_by(llm: LLM, *more: str) -> tuple[str, ...]:

@@ -1,8 +1,12 @@
-"""An embedding model that is not here: for banks that are filled with vectors alone."""
+"""Embedding models of tests: one that is not here, and MiniLM where it is installed."""
 
+import importlib.metadata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pytest
+
+from manyheads.bank import minilm
 from manyheads.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -18,3 +22,14 @@ class PrecomputedEmbedder:
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """Raises EmbeddingError."""
         raise EmbeddingError(f"{len(texts)} texts have no precomputed vector")
+
+
+def _installed() -> bool:
+    try:
+        importlib.metadata.distribution(minilm.PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+needs_minilm = pytest.mark.skipif(not _installed(), reason=f"{minilm.PACKAGE} is not installed")

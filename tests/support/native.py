@@ -249,7 +249,7 @@ def hosting(name: str) -> Hosting:
 
 
 def can_ask(host: str, provider: str) -> bool:
-    """Whether the host's client of a provider is installed; one of Agent Framework's clashes with AutoGen's."""
+    """Whether the host's client of a provider is installed."""
     return (host, provider) != ("agent_framework", "anthropic") or find_spec(
         "agent_framework_anthropic"
     ) is not None

@@ -7,7 +7,7 @@ The rules, which CONTRIBUTING.md repeats:
 - Requests to OpenAI, Anthropic, Ollama and `http://127.0.0.1:8000/v1` are answered by a local fake server.
 - A line that ends in a comment `# needs …` is parsed, not run. So are lines that install or open something (`SKIPPED`).
 - A line that ends in `# exits with N` must do so.
-- A `text` block after a block is its output; a first or last line `…` leaves lines out. Numbers and spaces may differ.
+- A `text` block without a title after a block is its output; a first or last line `…` leaves lines out. Numbers and spaces may differ.
 
     PYTHONPATH=tests python -m support.pages docs/tutorial.md    # run a page, or all, and write the outputs that they show
 """
@@ -122,7 +122,7 @@ def follow(page: Path, folder: Path, server: str, cache: Path) -> Iterator[tuple
             target = folder / block.title
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.text, encoding="utf-8")
-        if block.language == OUTPUT and output:
+        if block.language == OUTPUT and output and not block.title:
             yield block, expected(block, output), output
         elif block.language == "bash" or (block.language == "python" and not block.title):
             source = folder.parent / f"block{number}.py"

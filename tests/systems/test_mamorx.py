@@ -10,8 +10,6 @@ import pytest
 
 from manyheads.core.events import Stage
 from manyheads.errors import BudgetError, ModelError
-from manyheads.literature import semantic_scholar
-from manyheads.retry import Pace
 from support.faults import Fault
 from support.hosts import EACH, SLOWLY
 from support.llm import LLM
@@ -114,11 +112,8 @@ async def test_the_leader_plans_once_asks_and_writes(run: Play, llm: LLM, tools:
 
 
 @pytest.mark.slow
-async def test_references_stand_in_no_search_of_related_papers_way(
-    run: Play, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
-    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("unpaced", "own_cache")
+async def test_references_stand_in_no_search_of_related_papers_way(run: Play, llm: LLM) -> None:
     llm.delay = 0.05
     with Scholar() as scholar:
         own = (

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from manyheads.errors import BudgetError
-from manyheads.literature import semantic_scholar
-from manyheads.retry import Pace
 from manyheads.systems.mamorx import novelty
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Novelty
@@ -60,9 +58,7 @@ def scholar() -> Iterator[Scholar]:
 
 
 @pytest.fixture
-def assess(llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Review:
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
-    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+def assess(llm: LLM, scholar: Scholar, tmp_path: Path, unpaced: None, own_cache: None) -> Review:
     llm.answers.update({"phrase": phrase, "verdict": "RELEVANT", "decision": "NOVEL", "summary": summary})
 
     async def runner(

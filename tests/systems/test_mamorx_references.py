@@ -41,10 +41,7 @@ def scholar() -> Iterator[Scholar]:
 
 
 @pytest.fixture
-def look_up(llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LookUp:
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
-    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
-
+def look_up(llm: LLM, scholar: Scholar, tmp_path: Path, unpaced: None, own_cache: None) -> LookUp:
     async def work(run: Any) -> None:
         await references.look_up(run)
         references.cite(run)

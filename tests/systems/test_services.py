@@ -51,9 +51,7 @@ def scholar() -> Iterator[Scholar]:
 
 
 @pytest.fixture
-def run(llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
-    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+def run(llm: LLM, scholar: Scholar, tmp_path: Path, unpaced: None, own_cache: None) -> Run:
     llm.answers["title"] = TITLE
 
     async def runner(*sets: str, folder: str = "run") -> Played:
@@ -245,11 +243,8 @@ def test_the_configs_of_the_papers_comparison():
     assert [each.settings.until_done for each in (alone, group)] == [False, False]
 
 
-async def test_a_baseline_reads_what_the_services_hold(
-    llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(semantic_scholar, "SHARED_POOL", Pace(0.0))
-    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("unpaced", "own_cache")
+async def test_a_baseline_reads_what_the_services_hold(llm: LLM, scholar: Scholar, tmp_path: Path) -> None:
     llm.answers["title"] = TITLE
     alone = load(["nanogpt-self-reflection"]).model_dump(include={"literature", "inputs"})
     given = (

@@ -11,8 +11,11 @@ import secrets
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from filecmp import cmp
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -65,6 +68,7 @@ SCHEMA = (
     seconds REAL, time REAL NOT NULL
 )""",
     "CREATE INDEX IF NOT EXISTS answer_item ON answer (item)",
+    "CREATE TABLE IF NOT EXISTS imported (key TEXT PRIMARY KEY, vote TEXT NOT NULL)",
 )
 LATEST = "answer.number = (SELECT max(number) FROM answer AS later WHERE later.item = item.id)"
 
@@ -179,8 +183,13 @@ class Arena:
     def _copy(self, case: str, paper: Path) -> str:
         (self.folder / PAPERS).mkdir(exist_ok=True)
         name = f"{hashlib.sha256(case.encode()).hexdigest()[:16]}{paper.suffix.lower()}"
-        if not (self.folder / PAPERS / name).exists():
-            copyfile(paper, self.folder / PAPERS / name)
+        copy = self.folder / PAPERS / name
+        if not copy.exists():
+            copyfile(paper, copy)
+        elif not cmp(paper, copy, shallow=False):
+            raise ArenaError(
+                f"{paper}: the case {case!r} has another paper already", hint="name the case: --case NAME"
+            )
         return f"{PAPERS}/{name}"
 
     # Raters and their invitations.
@@ -390,11 +399,31 @@ class Arena:
             for item, *rater, case, places, answers, comment, seconds, when in rows
         ]  # fmt: skip
 
+    def keep(self, votes: Iterable[Vote]) -> int:
+        """Keep votes that were cast elsewhere; returns the number of new ones. The same votes again change nothing.
+
+        Raises:
+            ArenaError: this is no arena of pairs.
+        """
+        if self.kind != "pairs":
+            raise ArenaError(f"{self.folder}: an arena of {self.kind} takes no votes on pairs")
+        rows, times = list[tuple[str, str]](), Counter[str]()
+        for vote in votes:
+            text = json.dumps(asdict(vote), sort_keys=True, ensure_ascii=False)
+            times[text] += 1  # equal rows of unknown raters are several votes
+            rows.append((_hash(f"{times[text]} {text}"), text))
+        with _access(self.folder), self._db.transaction() as database:
+            before = database.total_changes
+            database.executemany("INSERT OR IGNORE INTO imported VALUES (?, ?)", rows)
+            return database.total_changes - before
+
     def votes(self) -> list[Vote]:
-        """The votes on pairs; empty for other kinds."""
+        """The votes on pairs, imported ones first; empty for other kinds."""
         if self.kind != "pairs":
             return []
-        votes = list[Vote]()
+        with _access(self.folder):
+            rows = self._db.rows("SELECT vote FROM imported ORDER BY rowid")
+        votes = [Vote(**json.loads(row[0])) for row in rows]
         for row in self.rows():
             left, right = row.places
             answers: Any = row.answers

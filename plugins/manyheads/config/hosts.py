@@ -6,7 +6,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 
-from manyheads.errors import ConfigError, did_you_mean
+from manyheads.errors import ConfigError, did_you_mean, install_command
 
 GROUP = "manyheads.hosts"
 """The group of entry points by which other packages bring hosts; each names a module."""
@@ -24,8 +24,8 @@ class HostEntry:
     """The import package that must be installed."""
     distribution: str
     """The package of which a run notes the version."""
-    install: str
-    """What `pip install` takes to bring it."""
+    extra: str = ""
+    """The extra of manyheads that brings it; empty for a host of another package."""
     ending: str = ""
     """How its classes of systems end: VirSci`Team`."""
 
@@ -33,6 +33,11 @@ class HostEntry:
     def installed(self) -> bool:
         """Whether its framework is."""
         return find_spec(self.framework) is not None
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return install_command(self.extra) if self.extra else f"pip install {self.distribution}"
 
     @property
     def version(self) -> str | None:
@@ -44,7 +49,7 @@ class HostEntry:
 
 
 def _own(name: str, framework: str, distribution: str, ending: str) -> HostEntry:
-    extra = f"'manyheads[{name.replace('_', '-')}]'"
+    extra = name.replace("_", "-")
     return HostEntry(name, f"manyheads.hosts.{name}", framework, distribution, extra, ending)
 
 
@@ -61,7 +66,7 @@ BUILT_IN = {
 
 def _brought(entry: EntryPoint) -> HostEntry:
     package = entry.dist.name if entry.dist else entry.value
-    return HostEntry(entry.name, entry.module, entry.module.partition(".")[0], package, package)
+    return HostEntry(entry.name, entry.module, entry.module.partition(".")[0], package)
 
 
 @cache

@@ -53,6 +53,7 @@ async def steer(
     edit: R | None = None,
     add: type[R] | None = None,
     back: bool = True,
+    name: str = "",
 ) -> Steer[R]:
     """Let a person steer after a stage, if the config says so; otherwise it is accepted.
 
@@ -64,8 +65,9 @@ async def steer(
         edit: the reply that may be edited.
         add: the type of a further reply.
         back: whether the stage can be repeated, up to `send_backs` times.
+        name: what configs call it, if not by the stage.
     """
-    if not run.config.steers(stage):
+    if not run.config.steers(name or stage):
         return Steer()
     left = run.config.send_backs - run.sent_back[stage] if back else 0
     offers: dict[Action, bool] = {

@@ -9,15 +9,20 @@ import hashlib
 import json
 import sqlite3
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import cache
 from pathlib import Path
+from platform import python_version
 from threading import Lock
 from typing import Any, Literal, TypeAlias
 
+from manyheads import __version__
+from manyheads.config.hosts import hosts
 from manyheads.core import NOTHING, Place, Usage
+from manyheads.core.events import MadeBy
 from manyheads.errors import ChangedError, JournalError
 from manyheads.objects import printable
 from manyheads.retry import in_short
@@ -319,3 +324,44 @@ def digest_of(request: Mapping[str, Any]) -> str:
 
 def _dump(value: Mapping[str, Any]) -> str:
     return printable(json.dumps(value, ensure_ascii=False))
+
+
+# The versions that begin and resume a run, and its start date.
+
+
+class Starts:
+    """The starts of a run, from its journal.
+
+    Attributes:
+        made_by: the versions of this start, with the date of the first.
+    """
+
+    def __init__(self, journal: Journal, host: str) -> None:
+        self._journal, self._before = journal, list[MadeBy]()
+        with suppress(*DAMAGES):
+            self._before += [MadeBy.model_validate(each) for each in journal.fact("versions")["starts"]]
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        self.made_by = MadeBy(
+            manyheads=__version__,
+            host=host,
+            host_version=entry.version if (entry := hosts().get(host)) else None,
+            python=python_version(),
+            at=self._before[0].at if self._before else now,
+        )
+        if not journal.turns:
+            self.keep()
+
+    def warnings(self) -> Iterator[str]:
+        """One sentence if an earlier start used another version of manyheads or of the same host."""
+        now = self.made_by
+        for each in self._before:
+            other_host = each.host == now.host and each.host_version != now.host_version
+            if each.manyheads != now.manyheads or other_host:
+                yield f"this run began with {each} and is resumed with {now}"
+                return
+
+    def keep(self) -> None:
+        """Record this start in the journal."""
+        if self.made_by not in self._before:
+            self._before.append(self.made_by)
+            self._journal.state("versions", {"starts": [each.model_dump() for each in self._before]})

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -61,7 +61,7 @@ def findings(config: RunConfig, *, ask_models: bool | None = None, connect: bool
         connect: whether to test the connection to a model's address.
     """
     if not (host := host_entry(config.host)).installed:
-        yield _wrong("host", f"{config.host} is not installed: pip install {host.install}")
+        yield _wrong("host", f"{config.host} is not installed: {host.install}")
     else:
         yield Finding("host", config.host)
     try:
@@ -125,10 +125,14 @@ def _need_key(model: ModelConfig, alias: str) -> None:
         key_of(model, alias)
 
 
-def need_keys(config: RunConfig, roles: Roles) -> None:
-    """Raises `UserError` if a model of the run has no key, or no journal to replay; sends no request."""
+def need_keys(config: RunConfig, roles: Roles, clients: Collection[str] = ()) -> None:
+    """Raises `UserError` if a model of the run has no key, or no journal to replay; sends no request.
+
+    The models of `clients` have a client of the user's, with its own key.
+    """
     for alias in models_asked(config, roles):
-        _need_key(config.models[alias], alias)
+        if alias not in clients:
+            _need_key(config.models[alias], alias)
 
 
 def models_asked(config: RunConfig, roles: Roles) -> list[str]:

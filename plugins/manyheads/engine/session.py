@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import shutil
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -32,7 +32,7 @@ from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
-from manyheads.engine.journal import Journal
+from manyheads.engine.journal import Journal, Starts
 from manyheads.engine.person import Attended, Brake
 from manyheads.engine.readiness import (
     models_asked,
@@ -47,7 +47,6 @@ from manyheads.engine.readiness import (
 from manyheads.engine.replay import Recorded
 from manyheads.engine.system import System, system_of
 from manyheads.engine.tracing import Trace, Traced
-from manyheads.engine.versions import Starts
 from manyheads.errors import JournalError, ModelError, UserError, missing_extra
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.inspirations import InspiredLiterature
@@ -109,6 +108,7 @@ class Session:
         settle: adds the known abilities of its server to a model's config, when the run begins.
         person: answers for models of the provider `human`, and steers.
         brake: pauses and stops the run.
+        clients: the aliases of models that the host asks through a client of the user's, which has its own key.
     """
 
     config: RunConfig
@@ -119,6 +119,7 @@ class Session:
     settle: Callable[[ModelConfig], ModelConfig] = settled
     person: Person | None = None
     brake: Brake = field(default_factory=Brake)
+    clients: Collection[str] = ()
 
     @property
     def system(self) -> System:
@@ -256,7 +257,7 @@ class Session:
             need_team(config, literature)
             recall.literature = literature
         if journal is None:  # make no folder if the first question cannot be asked
-            need_keys(config, roles)
+            need_keys(config, roles, self.clients)
             if system.searches(config, roles):
                 _library(config, literature, lambda entry: None, None).open()
             journal = self._journal(stack)

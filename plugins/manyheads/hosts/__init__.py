@@ -55,7 +55,7 @@ def host_module(name: str) -> Any:
     except ImportError as error:
         raise ConfigError(
             f"host {entry.name!r}: {entry.module} cannot be imported: {error}",
-            hint=f"pip install {entry.install}",
+            hint=entry.install,
         ) from error
 
 
@@ -85,10 +85,11 @@ def need_framework(name: str) -> HostEntry:
     entry = host_entry(name)
     if not entry.installed:
         here = [host.name for host in hosts().values() if host.installed]
+        others = [host.install for host in hosts().values() if host is not entry]
         raise ConfigError(
             f"host {entry.name!r} needs {entry.framework}, which is not installed",
-            tried=f"installed hosts: {', '.join(here)}" if here else None,
-            hint=f"pip install {entry.install}" + (f", or take --host {here[0]}" if here else ""),
+            tried=f"installed hosts: {', '.join(here) or 'none'}",
+            hint=f"{entry.install}, or {f'take --host {here[0]}' if here else ' or '.join(others)}",
         )
     return entry
 

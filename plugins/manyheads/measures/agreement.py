@@ -70,27 +70,27 @@ def _scored(folder: Path) -> tuple[Identity, dict[str, float]]:
         result: dict[str, Any] = result_data(folder)["result"]
         paper, review = result.get("paper"), result.get("review")
         if isinstance(paper, dict) and isinstance(review, dict):
-            known = cast(dict[str, Any], paper)
-            told = {**known, "name": known.get("title"), "id": Path(str(known.get("source"))).stem}
-            return identity_of(told), cast(dict[str, Any], review).get("scores") or {}
+            data = cast(dict[str, Any], paper)
+            row = {**data, "name": data.get("title"), "id": Path(str(data.get("source"))).stem}
+            return identity_of(row), cast(dict[str, Any], review).get("scores") or {}
     result_of = review_of(folder)
     return identity_of(result_of.subject), {name: each.mean for name, each in result_of.means.items()}
 
 
-def pair(means: Mapping[str, float], scores: Sequence[Score], known: Mapping[str, Identity]) -> Pairs:
+def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str, Identity]) -> Pairs:
     """Match each rated text with its score.
 
     Args:
         means: mean rating by the raters' id.
         scores: in any order; those of unrated texts are listed separately.
-        known: texts by id, from the key; other ids stand for themselves.
+        texts: identities by id, from the key; other ids stand for themselves.
 
     Raises:
         RatingError: a rated text has no score, or several.
     """
     paired: list[Score] = []
     for item in means:
-        matches = _matching(known.get(item) or dict.fromkeys(("id", "source", "name"), item), scores)
+        matches = _matching(texts.get(item) or dict.fromkeys(("id", "source", "name"), item), scores)
         if not matches:
             raise RatingError(
                 f"{item}: a rating, but no score",
@@ -214,7 +214,7 @@ def compare(
     scores: Sequence[Score] | None = None,
     by: str = "",
     on: str | None = None,
-    known: Mapping[str, Identity] | None = None,
+    texts: Mapping[str, Identity] | None = None,
     *,
     seed: int = 0,
 ) -> Comparison:
@@ -222,7 +222,7 @@ def compare(
 
     Args:
         on: the criterion; default: novelty, or the first one if that was not rated.
-        known: texts by id, from the key.
+        texts: identities by id, from the key.
         seed: of the bootstrap.
 
     Raises:
@@ -231,7 +231,7 @@ def compare(
     counts, held = [len(by_rater) for by_rater in ratings.scores.values()], None
     if scores is not None:
         criterion = on or ("novelty" if "novelty" in ratings.criteria else ratings.criteria[0])
-        pairs = pair(ratings.means(criterion), scores, known or {})
+        pairs = pair(ratings.means(criterion), scores, texts or {})
         try:
             correlations = agreement(pairs.scores, pairs.ratings, seed=seed)
         except RatingError as error:
@@ -299,10 +299,10 @@ def as_lines(comparison: Comparison) -> Iterator[str]:
             yield f"{len(held.pairs.unrated)} scores belong to texts without a rating"
 
 
-def _correlation(name: str, found: Correlation) -> str:
-    fisher, boot = found.fisher, found.bootstrap
-    line = f"{name:11} {found.value:.2f}  {boot.level:.0%} interval "
+def _correlation(name: str, correlation: Correlation) -> str:
+    fisher, boot = correlation.fisher, correlation.bootstrap
+    line = f"{name:11} {correlation.value:.2f}  {boot.level:.0%} interval "
     line += f"{fisher.low:.2f} to {fisher.high:.2f} (Fisher z), " if fisher else ""
     line += f"{boot.low:.2f} to {boot.high:.2f} (bootstrap)"
-    constant = f", {found.unusable:.1%} of the resamples were constant and left out"
-    return line + (constant if found.unusable else "")
+    constant = f", {correlation.unusable:.1%} of the resamples were constant and left out"
+    return line + (constant if correlation.unusable else "")

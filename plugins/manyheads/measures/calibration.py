@@ -164,12 +164,12 @@ def calibrate(
             hint="the column paper must have the names of the scores: of cases, or of files",
         )
     own = [scores[paper] for paper in papers]
-    given = [ratings.scores[paper] for paper in papers]
+    values = [ratings.scores[paper] for paper in papers]
     decisions = [ratings.decisions[paper] for paper in papers] if ratings.decisions else None
-    means = [fmean(values) for values in given]
+    means = [fmean(each) for each in values]
     good = decisions or ([mean >= threshold for mean in means] if threshold is not None else None)
-    sizes = [*map(len, given)]
-    several = [place for place, values in enumerate(given) if len(values) > 1]
+    sizes = [*map(len, values)]
+    several = [place for place, each in enumerate(values) if len(each) > 1]
     called = threshold if score_threshold is None else score_threshold
     how = _How(level, resamples, seed)
     return Calibration(
@@ -184,7 +184,9 @@ def calibrate(
         scores=_side(_Scores(own, means, good), called, how),
         people=_side(
             _People(
-                [given[n] for n in several], [decisions[n] for n in several] if decisions else None, threshold
+                [values[n] for n in several],
+                [decisions[n] for n in several] if decisions else None,
+                threshold,
             ),
             threshold,
             how,
@@ -201,7 +203,7 @@ class _How(NamedTuple):
 class _Draw(NamedTuple):
     """Resamples, one per row: the values, the ratings that they are compared with, and which papers are good."""
 
-    given: Floats
+    values: Floats
     against: Floats
     good: "Floats | None"
 
@@ -230,21 +232,21 @@ class _People:
     why = "no paper was rated by several people"
 
     def __init__(
-        self, given: Sequence[tuple[float, ...]], decisions: Sequence[bool] | None, threshold: float | None
+        self, values: Sequence[tuple[float, ...]], decisions: Sequence[bool] | None, threshold: float | None
     ) -> None:
         import numpy as np
 
-        self.papers, self.picks = len(given), PICKS
-        most = max(map(len, given), default=0)
-        self._given = np.asarray([[*each, *[0.0] * (most - len(each))] for each in given], dtype=float)
-        self._sizes = np.asarray([*map(len, given)])
+        self.papers, self.picks = len(values), PICKS
+        most = max(map(len, values), default=0)
+        self._values = np.asarray([[*each, *[0.0] * (most - len(each))] for each in values], dtype=float)
+        self._sizes = np.asarray([*map(len, values)])
         self._decisions = None if decisions is None else np.asarray(decisions, dtype=float)
         self._threshold = threshold
 
     def draw(self, places: Any, rng: Any) -> _Draw:
         sizes = self._sizes[places]
-        one = self._given[places, (rng.random(places.shape) * sizes).astype(int)]
-        others = (self._given.sum(axis=1)[places] - one) / (sizes - 1)
+        one = self._values[places, (rng.random(places.shape) * sizes).astype(int)]
+        others = (self._values.sum(axis=1)[places] - one) / (sizes - 1)
         if self._decisions is not None:
             return _Draw(one, others, self._decisions[places])
         return _Draw(
@@ -261,10 +263,10 @@ def _side(sample: _Scores | _People, called: float | None, how: _How) -> Side:
         few = sample.why if not n else f"{count(n, 'paper')}: too few"
         return Side(n, dict.fromkeys(FIGURES), dict.fromkeys(FIGURES, few))
     statistics: dict[str, Callable[[_Draw], Floats]] = {
-        "spearman": lambda draw: _spearman(draw.given, draw.against),
-        "kendall": lambda draw: _kendall(draw.given, draw.against),
-        "balanced_accuracy": lambda draw: _balanced(draw.given, draw.good, called),
-        "auroc": lambda draw: _auroc(draw.given, draw.good),
+        "spearman": lambda draw: _spearman(draw.values, draw.against),
+        "kendall": lambda draw: _kendall(draw.values, draw.against),
+        "balanced_accuracy": lambda draw: _balanced(draw.values, draw.good, called),
+        "auroc": lambda draw: _auroc(draw.values, draw.good),
     }
     rng = np.random.default_rng(how.seed)
     once = np.tile(np.arange(n), (sample.picks, 1))
@@ -327,27 +329,27 @@ def _signs(values: Floats) -> Any:
     return (across > down).astype(np.int8) - (across < down).astype(np.int8)
 
 
-def _balanced(given: Floats, good: "Floats | None", called: float | None) -> Floats:
+def _balanced(values: Floats, good: "Floats | None", called: float | None) -> Floats:
     """The mean of sensitivity and specificity."""
     import numpy as np
 
     assert good is not None
     assert called is not None
-    said = given >= called
+    said = values >= called
     with np.errstate(invalid="ignore", divide="ignore"):
         sensitivity = (said * good).sum(axis=1) / good.sum(axis=1)
         specificity = (~said * (1 - good)).sum(axis=1) / (1 - good).sum(axis=1)
     return (sensitivity + specificity) / 2
 
 
-def _auroc(given: Floats, good: "Floats | None") -> Floats:
+def _auroc(values: Floats, good: "Floats | None") -> Floats:
     """The share of pairs of a good and another paper in which the good one has the higher score; ties count half."""
     import numpy as np
     from scipy.stats import rankdata
 
     assert good is not None
     yes, no = good.sum(axis=1), (1 - good).sum(axis=1)
-    above = (rankdata(given, axis=1) * good).sum(axis=1) - yes * (yes + 1) / 2
+    above = (rankdata(values, axis=1) * good).sum(axis=1) - yes * (yes + 1) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(yes * no > 0, above / (yes * no), np.nan)
 
@@ -355,28 +357,28 @@ def _auroc(given: Floats, good: "Floats | None") -> Floats:
 # As text.
 
 
-def as_data(found: Calibration) -> dict[str, Any]:
+def as_data(calibration: Calibration) -> dict[str, Any]:
     """The comparison as JSON data."""
-    return asdict(found)
+    return asdict(calibration)
 
 
-def as_lines(found: Calibration) -> Iterator[str]:
+def as_lines(calibration: Calibration) -> Iterator[str]:
     """The comparison as text."""
-    low, high = found.per_paper
+    low, high = calibration.per_paper
     each = f"{low}" if low == high else f"{low} to {high}"
-    yield f"{count(found.papers, 'paper')}, ratings per paper: {each}; mean score {found.mean_score:.2f}, mean rating {found.mean_rating:.2f}"
-    if found.good is not None:
-        yield f"{found.good:.0%} are good, by {found.by}"
-    if found.unscored:
-        yield f"{count(len(found.unscored), 'rated paper')} without a score: {', '.join(found.unscored[:8])}"
+    yield f"{count(calibration.papers, 'paper')}, ratings per paper: {each}; mean score {calibration.mean_score:.2f}, mean rating {calibration.mean_rating:.2f}"
+    if calibration.good is not None:
+        yield f"{calibration.good:.0%} are good, by {calibration.by}"
+    if calibration.unscored:
+        yield f"{count(len(calibration.unscored), 'rated paper')} without a score: {', '.join(calibration.unscored[:8])}"
     yield ""
     yield f"{'':18}  {'scores and people':28}  one person and the others"
     for name, title in FIGURES.items():
-        yield f"{title:18}  {figure(found.scores, name):28}  {figure(found.people, name)}"
+        yield f"{title:18}  {figure(calibration.scores, name):28}  {figure(calibration.people, name)}"
     yield ""
-    yield f"In brackets: {LEVEL:.0%} intervals over papers{' (too narrow, as there are few papers)' * (found.papers < FEW)}."
-    if found.people.papers < found.papers:
-        yield f"{found.people.papers} papers have several ratings."
+    yield f"In brackets: {LEVEL:.0%} intervals over papers{' (too narrow, as there are few papers)' * (calibration.papers < FEW)}."
+    if calibration.people.papers < calibration.papers:
+        yield f"{calibration.people.papers} papers have several ratings."
 
 
 def figure(side: Side, name: str) -> str:

@@ -235,9 +235,9 @@ def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") ->
     rows, texts, vectors = list[tuple[Any, ...]](), list[str](), list[Floats]()
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
         for record in bank.store.scroll(Filter(equals={"period": "past"})):
-            known = record.payload
-            rows.append((record.id, known["title"], known["year"], known.get("citations")))
-            texts.append(titled(known["title"], known.get("abstract") or ""))
+            paper = record.payload
+            rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
+            texts.append(titled(paper["title"], paper.get("abstract") or ""))
     if not rows:
         raise CorpusError(f"{folder}: the corpus has no past papers to measure against")
     for start in range(0, len(texts), AT_ONCE):
@@ -260,8 +260,8 @@ def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> di
             for done, record in enumerate(bank.store.scroll(where, vectors=True), 1):
                 if record.vector is None:
                     raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus again")
-                known = record.payload
-                rows.append((record.id, known["title"], known["year"], known.get("citations")))
+                paper = record.payload
+                rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
                 vectors.append(record.vector)
                 if progress is not None and (done % TOLD_EVERY == 0 or done == total):
                     progress(f"reading {period} papers", done, total)

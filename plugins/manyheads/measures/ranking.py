@@ -442,18 +442,18 @@ def own_rankings(
         for rater, rows in by_rater.items():
             if any(row.place in filled.excluded for row in rows):
                 continue
-            given = {row["idea"]: row.number("rank") for row in rows if not row.missing("rank")}
+            places = {row["idea"]: row.number("rank") for row in rows if not row.missing("rank")}
             if len({row["idea"] for row in rows}) < len(rows):
                 unused.append(f"{rows[0].place}: {rater} ranks an idea of {name} twice")
-            elif absent := len(ideas) - len(given):
+            elif absent := len(ideas) - len(places):
                 unused.append(
                     f"{rows[0].place}: {rater} ranks {absent} of {len(ideas)} ideas of {name} not at all"
                 )
-            elif len({*given.values()}) < len(ideas):
+            elif len({*places.values()}) < len(ideas):
                 unused.append(f"{rows[0].place}: {rater} gives two ideas of {name} the same rank")
             else:
-                order = sorted(given.values())
-                whole[rater] = tuple(order.index(given[idea]) + 1 for idea in ideas)
+                order = sorted(places.values())
+                whole[rater] = tuple(order.index(places[idea]) + 1 for idea in ideas)
         people = {rater: each for rater, each in whole.items() if rater not in judges}
         if len(ideas) < 2 or not people:
             continue

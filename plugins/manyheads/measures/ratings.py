@@ -142,14 +142,14 @@ def read_ratings(
         if row.place in filled.excluded:
             continue
         problems += [f"{row.place}: column {name}: empty" for name in ("rater", "id") if not row[name]]
-        given = [name for name in filled.answers if not (foreign and row.missing(name))]
-        missing.update(set(filled.answers) - set(given))
-        wrong = [each for name in given for each in row.problems_of(name, *ends, whole=not foreign)]
+        rated = [name for name in filled.answers if not (foreign and row.missing(name))]
+        missing.update(set(filled.answers) - set(rated))
+        wrong = [each for name in rated for each in row.problems_of(name, *ends, whole=not foreign)]
         problems += [*wrong, *(key.problems_of(row) if key else ())]
         by_rater, rater = scores.setdefault(row["id"], {}), row["rater"]
         if rater in by_rater:
             problems.append(f"{row.place}: {rater} has already rated {row['id']}")
-        by_rater[rater] = {} if wrong else {name: row.number(name) for name in given}
+        by_rater[rater] = {} if wrong else {name: row.number(name) for name in rated}
     filled.refuse(problems)
     if not any(each for by_rater in scores.values() for each in by_rater.values()):
         raise RatingError(f"{', '.join(map(str, paths))}: no ratings")
@@ -178,11 +178,11 @@ def identities(key: Key) -> dict[str, Identity]:
 
 def identity_of(row: Mapping[str, Any]) -> Identity:
     """The identifiers of a row's text; sources as absolute paths."""
-    found = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
-    if "source" in found:
+    identity = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
+    if "source" in identity:
         with suppress(OSError, ValueError):  # not a valid file name
-            found["source"] = str(expanded(found["source"]).resolve())
-    return found
+            identity["source"] = str(expanded(identity["source"]).resolve())
+    return identity
 
 
 def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]:
@@ -191,23 +191,23 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
     Raises:
         RatingError: a folder has no such run, two reviewed the same text, or on different forms.
     """
-    scores, known = dict[str, dict[str, dict[str, float]]](), dict[str, Identity]()
+    scores, texts = dict[str, dict[str, dict[str, float]]](), dict[str, Identity]()
     forms = dict[tuple[str, ...], Path]()
     for folder in folders:
         result = review_of(folder)
         identity = identity_of(result.subject)
         item = identity["source"]
-        if item in known:
+        if item in texts:
             raise RatingError(
                 f"{folder}: {item} is reviewed in another of these runs, too", hint="name one of them"
             )
-        known[item], criteria = identity, tuple(result.means)
+        texts[item], criteria = identity, tuple(result.means)
         forms.setdefault(criteria, folder)
         scores[item] = {each["reviewer"]: {name: each[name] for name in criteria} for each in result.reviews}
     if len(forms) != 1:
         other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
         raise RatingError(f"reviews on different forms: {other}", hint="name reviews on one form")
-    return Ratings(next(iter(forms)), scores), known
+    return Ratings(next(iter(forms)), scores), texts
 
 
 class _Mean(Part):

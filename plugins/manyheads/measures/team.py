@@ -119,12 +119,12 @@ def draw_towards(
     Args:
         members: those who have joined, the leader first.
     """
-    known = {one.name: one for one in scientists}
+    by_name = {one.name: one for one in scientists}
     left = raised_row(rng, scientists, members()[0], exploration)
     plan, asked = list[str](), ""
     while left and len(members()) < size:
         if not plan or asked != members()[-1].name:
-            plan = _completion(rng, known, members(), left, size, aims)
+            plan = _completion(rng, by_name, members(), left, size, aims)
         asked = plan.pop(0)
         del left[asked]
         yield asked
@@ -132,7 +132,7 @@ def draw_towards(
 
 def _completion(
     rng: random.Random,
-    known: Mapping[str, Scientist],
+    by_name: Mapping[str, Scientist],
     members: Sequence[Scientist],
     left: Mapping[str, float],
     size: int,
@@ -141,7 +141,7 @@ def _completion(
     """The candidate who brings the team nearest to the aims, of all that were tried."""
 
     def off(names: Sequence[str]) -> float:
-        return gap([*members, *(known[name] for name in names)], aims)
+        return gap([*members, *(by_name[name] for name in names)], aims)
 
     best: list[str] = []
     for attempt in range(TRIES):

@@ -1,9 +1,16 @@
-"""Votes of raters on pairs of texts (MAMORX, §5)."""
+"""Votes of raters on pairs of texts (MAMORX, §5), and tables of them."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
+
+from manyheads.errors import RatingError
+from manyheads.escaping import csv_text, shortened
+from manyheads.measures.forms import Row, read_table
+from manyheads.texts import count
 
 Answer: TypeAlias = Literal["left", "right", "tie", "poor"]
 """Which of two texts is better: the left one, the right one, neither, or both are poor."""
@@ -45,3 +52,147 @@ def style_of(text: str) -> Mapping[str, int]:
         "headings": sum(bool(re.match(r"#{1,6}\s|\*\*[^*]+\*\*:?$", line)) for line in lines),
         "lists": sum(bool(re.match(r"(?:[-*+•]|\d{1,2}[.)])\s", line)) for line in lines),
     }
+
+
+# Tables of votes: our own, and those of others.
+
+QUESTION = "overall"
+"""The question of a table with a single column of winners."""
+LEADS = ("rater", "kind", "case", "left", "right")
+TRAILS = ("comment", "seconds", "time", *(f"{side}_{sign}" for side in ("left", "right") for sign in STYLE))
+WINNER = "winner"
+WORDS: Mapping[str, Answer] = {
+    **dict.fromkeys(("left", "a", "1", "first", "model_a", "model a", "assistant a", "response 1"), "left"),
+    **dict.fromkeys(
+        ("right", "b", "2", "second", "model_b", "model b", "assistant b", "response 2"), "right"
+    ),
+    **dict.fromkeys(("tie", "draw", "equal", "same", "0.5", "both", "both good"), "tie"),
+    **dict.fromkeys(
+        ("poor", "both poor", "both bad", "bothbad", "tie (bothbad)", "tie (both bad)", "neither"), "poor"
+    ),
+}
+"""How tables name the winner, besides by its maker."""
+EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class VoteTable:
+    """The votes of a table.
+
+    Attributes:
+        left_out: for each reason, the rows, as `file:row`.
+    """
+
+    votes: tuple[Vote, ...]
+    left_out: Mapping[str, Sequence[str]]
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What was left out, a line each."""
+        for reason, rows in self.left_out.items():
+            more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
+            yield f"{count(len(rows), 'row')} left out: {reason} ({', '.join(rows[:EXAMPLES])}{more})"
+
+
+def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTable:
+    """The votes of a CSV file: of `manyheads arena export`, or of anybody.
+
+    Without both makers, without a known winner, of one maker against itself, or a second vote of a rater on the same makers and
+    case: such rows are left out and counted.
+
+    Args:
+        columns: what another table calls `left`, `right`, `winner`, `rater`, `case`; other names are questions.
+
+    Raises:
+        RatingError: the file cannot be read, a column is missing, or no row has a vote.
+    """
+    hint = "name the columns of your table: --columns left=COLUMN,right=COLUMN,winner=COLUMN"
+    asked = {name: name for name in columns or {} if name not in (*LEADS, *TRAILS, WINNER)}
+    needed = [("left",), ("right",), *((name,) for name in asked)]
+    rows = read_table(path, needed if asked else [*needed[:2]], hint, columns)
+    names = [*rows[0].cells] if rows else []
+    questions = {WINNER: QUESTION, **asked} if WINNER in names else asked
+    if not questions:
+        questions = {name: name for name in names if name and name not in (*LEADS, *TRAILS)}
+    if not questions:
+        raise RatingError(
+            f"{path}: no column with winners", tried=f"its columns: {', '.join(names)}", hint=hint
+        )
+    votes, left_out, seen = list[Vote](), dict[str, list[str]](), Counter[tuple[str, ...]]()
+    for row in rows:
+        reason = _fault(row, questions)
+        if not reason and row["rater"] and row["case"]:
+            key = (row["rater"], row["case"], *_order(row))
+            seen[key] += 1
+            reason = "the rater has voted on these makers and this case before" if seen[key] > 1 else ""
+        if reason:
+            left_out.setdefault(reason, []).append(row.place)
+        else:
+            votes.append(_vote(row, questions))
+    if not votes:
+        reasons = "; ".join(f"{count(len(each), 'row')}: {reason}" for reason, each in left_out.items())
+        raise RatingError(f"{path}: no votes", tried=reasons or "the table has no rows", hint=hint)
+    return VoteTable(tuple(votes), left_out)
+
+
+def _order(row: Row) -> tuple[str, ...]:
+    """The makers; of a model also their sides, as models see both orders."""
+    makers = (row["left"], row["right"])
+    return makers if row["kind"] == "model" else tuple(sorted(makers))
+
+
+def _fault(row: Row, questions: Mapping[str, str]) -> str:
+    if not row["left"] or not row["right"]:
+        return "a maker is missing"
+    if row["left"] == row["right"]:
+        return "a maker against itself"
+    given = {column: row[column] for column in questions if not row.missing(column)}
+    if not given:
+        return "no winner"
+    for column, cell in given.items():
+        if _answer(row, column) is None:
+            return f"{column} {shortened(cell, 60)!r} is neither a maker of the row, a side, nor a tie"
+    return ""
+
+
+def _answer(row: Row, column: str) -> Answer | None:
+    cell = row[column]
+    by_maker: dict[str, Answer] = {row["right"]: "right", row["left"]: "left"}
+    return by_maker.get(cell) or WORDS.get(cell.lower())
+
+
+def _vote(row: Row, questions: Mapping[str, str]) -> Vote:
+    answers: dict[str, Answer] = {
+        name: answer
+        for column, name in questions.items()
+        if not row.missing(column) and (answer := _answer(row, column))
+    }
+    styles = [
+        {
+            sign: int(value)
+            for sign in STYLE
+            if (value := row.number(f"{side}_{sign}")) == value and value >= 0
+        }
+        for side in ("left", "right")
+    ]
+    seconds = row.number("seconds")
+    kind: RaterKind = "model" if row["kind"] == "model" else "person"
+    return Vote(
+        row["left"], row["right"], answers, row["rater"], row["case"], kind, styles[0], styles[1],
+        seconds if seconds == seconds else None,
+    )  # fmt: skip
+
+
+def votes_csv(votes: Iterable[Vote], questions: Sequence[str], comments: Sequence[str] = ()) -> str:
+    """Votes as a table that `read_votes` reads."""
+    header = [*LEADS, *questions, *TRAILS[:2], *TRAILS[3:]]
+    rows = list[list[object]]()
+    for at, vote in enumerate(votes):
+        styles = [style.get(sign, "") for style in (vote.left_style, vote.right_style) for sign in STYLE]
+        answers = [vote.answers.get(name, "") for name in questions]
+        comment = comments[at] if at < len(comments) else ""
+        seconds = "" if vote.seconds is None else f"{vote.seconds:.1f}"
+        rows.append(
+            [vote.rater, vote.kind, vote.case, vote.left, vote.right, *answers, comment, seconds, *styles]
+        )
+    return csv_text([header, *rows])

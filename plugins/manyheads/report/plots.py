@@ -12,14 +12,13 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal
 
-from manyheads.errors import JournalError, RatingError, UserError
+from manyheads.errors import JournalError, RatingError, UserError, install_command
 from manyheads.measures.agreement import Comparison
 from manyheads.texts import count
 
 Kind = Literal["heatmap", "lines", "bars"]
 KINDS = (".png", ".svg", ".pdf")
-INSTALL = "pip install 'manyheads[plots]'"
-WITHOUT = f"drawing needs matplotlib, which is not installed: {INSTALL}"
+WITHOUT = "drawing needs matplotlib, which is not installed; it is in the extra plots of manyheads"
 LABELS = {
     "on": "ON, overall novelty",
     "hd": "HD, historical dissimilarity",
@@ -98,7 +97,9 @@ def needs_plots(path: Path) -> None:
     if path.suffix.lower() not in KINDS:
         raise RatingError(f"{path}: not a picture format", hint=f"name a file ending in {', '.join(KINDS)}")
     if not can_draw():
-        raise RatingError(f"{path}: drawing needs matplotlib, which is not installed", hint=INSTALL)
+        raise RatingError(
+            f"{path}: drawing needs matplotlib, which is not installed", hint=install_command("plots")
+        )
 
 
 def scatter_plot(comparison: Comparison, path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from manyheads.bank.corpus import RawPaper, Reader, Rejects
-from manyheads.errors import CorpusError
+from manyheads.errors import CorpusError, install_command
 from manyheads.literature.readers.common import terms, whole, year_of
 from manyheads.literature.readers.formats import Opening, open_corpus
 from manyheads.literature.readers.table import (
@@ -308,7 +308,7 @@ def test_without_pyarrow_the_command_that_installs_it_is_named(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(CorpusError) as told:
         read(Parquet(path))
-    assert told.value.hint == "pip install 'manyheads[parquet]'"
+    assert told.value.hint == install_command("parquet")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A role as an agent of Agent Framework, for any workflow."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Literal
 
 from agent_framework import (
     Agent,
@@ -14,11 +14,12 @@ from agent_framework import (
     TruncationStrategy,
 )
 from agent_framework import Message as NativeMessage
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.config import ModelConfig
+from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Tool, safe_name
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, describe
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel
 from manyheads.hosts.agent_framework.host import CoreTool
 from manyheads.hosts.clients import Ledger
@@ -55,6 +56,23 @@ class KnowledgeProvider(ContextProvider):
             context.extend_messages(self.source_id, [NativeMessage("user", [passage])])
 
 
+class RoleFile(BaseModel):
+    """A role's agent as JSON data: the arguments of `role_agent`, without keys."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["role_agent"] = "role_agent"
+    role: str
+    name: str | None = None
+    model: ModelConfig | None = None
+    library: LiteratureConfig | None = None
+    corpus: str | None = None
+    paths: tuple[str, ...] = ()
+    variables: dict[str, JsonValue] = {}
+    needs: tuple[str, ...] = ()
+    """Arguments that no file can hold: `from_dict` takes them as dependencies."""
+
+
 class RoleAgent(Agent[Any]):
     """An agent that plays a role. A user's mistake in one of its tools, such as a spent budget, ends its turn.
 
@@ -67,6 +85,51 @@ class RoleAgent(Agent[Any]):
     """The cards that its role is one of."""
     chat: AgentSession
     ledger: Ledger
+    file: RoleFile
+    """What `to_dict` gives."""
+    _library: Library | None = None
+
+    def to_dict(self, *, exclude: set[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
+        """The arguments that it was made with, as JSON data without keys; also behind `to_json`.
+
+        What a file cannot hold (a client, functions, middleware, an open bank) is named in `needs`.
+        """
+        return self.file.model_dump(mode="json", exclude=exclude, exclude_none=exclude_none)
+
+    @classmethod
+    def from_dict(
+        cls, value: MutableMapping[str, Any], /, *, dependencies: MutableMapping[str, Any] | None = None
+    ) -> "RoleAgent":
+        """The agent of a file that `to_dict` gave; also behind `from_json`.
+
+        Args:
+            dependencies: of the framework's form, with what the file needs: `{"role_agent": {"tools": [weigh]}}`.
+
+        Raises:
+            ConfigError: it is no such file, or something that it needs is missing.
+        """
+        try:
+            file = RoleFile.model_validate(value)
+        except ValidationError as error:
+            raise ConfigError(
+                f"not a file of a role agent: {describe(error)}",
+                hint="write it again: to_dict() of the agent",
+            ) from None
+        own: Mapping[str, Any] = (dependencies or {}).get("role_agent", {})
+        if missing := [name for name in file.needs if name not in own]:
+            given = ", ".join(f"{name!r}: …" for name in missing)
+            raise ConfigError(
+                f"role agent {file.name or file.role!r}: its file cannot hold {', '.join(missing)}",
+                hint=f"RoleAgent.from_dict(data, dependencies={{'role_agent': {{{given}}}}})",
+            )
+        library = Library(file.library) if file.library else None
+        settings: dict[str, Any] = {
+            "model": file.model, "name": file.name, "library": library, "corpus": file.corpus,
+            "paths": file.paths, **file.variables, **own,
+        }  # fmt: skip
+        agent = role_agent(file.role, **settings)
+        agent._library = library
+        return agent
 
     def run(self, messages: Any = None, **more: Any) -> Any:
         """See `Agent.run`."""
@@ -78,6 +141,8 @@ class RoleAgent(Agent[Any]):
         await super().close()
         client: Any = self.client
         await client.close()
+        if self._library:
+            await self._library.close()
 
 
 def role_agent(
@@ -145,4 +210,32 @@ def role_agent(
         or TruncationStrategy(max_n=room, compact_to=room, tokenizer=CharacterEstimatorTokenizer()),
     )
     agent.role, agent.roles, agent.chat, agent.ledger = role, roles, AgentSession(), ledger
+    me = variables.get("scientist")
+    if isinstance(me, Scientist) and isinstance(corpus, str):
+        variables = {**variables, "scientist": me.name}
+    values = {name: value for name, value in variables.items() if _as_json(value)}
+    others: dict[str, Any] = {
+        "model": ready, "tools": tools, "corpus": None if isinstance(corpus, str) else corpus,
+        "knowledge": knowledge, "context_providers": context_providers, "middleware": middleware,
+        "compaction_strategy": compaction_strategy,
+        **{name: value for name, value in variables.items() if name not in values},
+    }  # fmt: skip
+    agent.file = RoleFile(
+        role=role,
+        name=name,
+        model=None if ready else config,
+        library=library.config if library else None,
+        corpus=corpus if isinstance(corpus, str) else None,
+        paths=tuple(map(str, paths)),
+        variables=values,
+        needs=tuple(name for name, value in others.items() if value is not None and value != ()),
+    )
     return agent
+
+
+def _as_json(value: object) -> bool:
+    try:
+        TypeAdapter(JsonValue).validate_python(value)
+    except ValidationError:
+        return False
+    return True

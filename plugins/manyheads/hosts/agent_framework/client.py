@@ -23,7 +23,7 @@ from agent_framework.observability import ChatTelemetryLayer
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
 from manyheads.engine.replying import TOOL_ROUNDS
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, install_command
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.answers import sound_arguments
@@ -83,7 +83,7 @@ class NativeModel(ServedModel[Client]):
             raise ConfigError(
                 f"models.{self.alias}: provider {config.provider!r} needs {package} on host agent_framework, which is "
                 "not installed",
-                hint=f"pip install {package}, or take the provider's OpenAI-compatible address: provider openai, base_url",
+                hint=f"{install_command('agent-framework')}, or take the provider's OpenAI-compatible address: provider openai, base_url",
             ) from error
         tap(sdk, config)
         return client

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 from agent_framework import (
@@ -43,13 +43,14 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         emit: `all` messages, or only the `final` one, so that a surrounding chat stays short.
         name: of the agent in workflows; the class's when left out.
         listens_to: the speaker whose messages count; all speakers when left out.
-        changes: keys of the config, applied last.
+        changes: keys of the config, applied last; `person=…` answers for models of the provider `human`, and steers.
 
     Raises:
         ConfigError: the config is not valid or of another system, or the model is not one.
     """
 
     ending, serves = "Agent", AgentFrameworkHost
+    INJECTABLE: ClassVar[set[str]] = {"model_client"}
     _running = False
 
     def _join(self, name: str) -> None:
@@ -98,6 +99,25 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
             self._running = False
             if session:
                 session.state[self._key] = self.save_state()
+
+    def to_dict(self, *, exclude: set[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
+        """The arguments that it was made with, as JSON data without keys; `from_dict` and `from_json` make it again.
+
+        A client that you passed is a dependency: `from_dict(data, dependencies={"vir_sci_agent": {"model_client": …}})`.
+        """
+        data = {
+            "type": self._get_type_identifier(),
+            "config": self.config.model_dump(mode="json", exclude_unset=True),
+            "out": str(self._runs.out),
+            "emit": self._emit,
+            "name": self.name,
+            "listens_to": self._runs.listens_to,
+        }
+        return {
+            name: value
+            for name, value in data.items()
+            if name not in (exclude or ()) and not (exclude_none and value is None)
+        }
 
     @property
     def _key(self) -> str:

@@ -34,7 +34,7 @@ from pydantic import SecretStr
 
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, install_command
 from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.answers import sound_arguments
@@ -101,7 +101,7 @@ class NativeModel(ServedModel[ChatModelBase]):
         except ModuleNotFoundError as error:
             raise ConfigError(
                 f"provider {config.provider!r} needs the package {error.name!r}, which is not installed",
-                hint="pip install 'manyheads[agentscope]'",
+                hint=install_command("agentscope"),
             ) from error
         tap(model.client, config)
         return model

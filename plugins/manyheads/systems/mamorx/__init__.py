@@ -36,6 +36,7 @@ MAMORX = System(
         report.scores,
     ),
     services=SERVICES,
+    steers=config.STEERS,
     extras=("papers",),
     files={"prompts/review_leader/form.schema.json": ReviewForm},
 )

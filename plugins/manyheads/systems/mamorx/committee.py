@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 from manyheads.core import Tool, together
+from manyheads.discussion.steering import steer
 from manyheads.errors import BudgetError, ModelError
 from manyheads.replies import (
     Assessment,
@@ -77,16 +78,23 @@ async def committee(run: MamorxRun) -> None:
 async def plan(desk: Desk) -> None:
     """The leader's plan, drafted once."""
     desk.begin(PLAN)
-    reply = await desk.ask(
-        PLAN,
-        LEADER,
-        "plan",
-        Plan,
-        manuscript=desk.overview(),
-        most=desk.run.settings.exchanges,
-        form=desk.form,
-    )
-    desk.run.result.plan = [Step(**step.model_dump()) for step in reply.value.steps]
+    run = desk.run
+    while True:
+        reply = await desk.ask(
+            PLAN,
+            LEADER,
+            "plan",
+            Plan,
+            manuscript=desk.overview(),
+            most=run.settings.exchanges,
+            form=desk.form,
+        )
+        items = [f"{step.expert}: {step.task}" for step in reply.value.steps]
+        person = await steer(run, PLAN, 1, "", items=items, edit=reply.value)
+        plan = person.reply or reply.value
+        run.result.plan = [Step(**step.model_dump()) for step in plan.steps]
+        if not person.back:
+            return
 
 
 async def write(desk: Desk) -> None:
@@ -95,11 +103,17 @@ async def write(desk: Desk) -> None:
     run = desk.run
     shown = await desk.text(WRITING, LEADER, purpose="write")
     kind = desk.form.reply(run.reply_type(LEADER, "write", WrittenReview), Weighed)
-    reply = await desk.ask(
-        WRITING, LEADER, "write", kind, tools=desk.tools(LEADER),
-        manuscript=desk.overview(), exchanges=run.result.exchanges, form=desk.form, **shown,
-    )  # fmt: skip
-    run.result.review = review_from(run.settings.form, desk.form, reply.value)
+    while True:
+        reply = await desk.ask(
+            WRITING, LEADER, "write", kind, tools=desk.tools(LEADER),
+            manuscript=desk.overview(), exchanges=run.result.exchanges, form=desk.form, **shown,
+        )  # fmt: skip
+        run.result.review = review = review_from(run.settings.form, desk.form, reply.value)
+        person = await steer(run, WRITING, 1, markdown(review, desk.form, apart=False), edit=reply.value)
+        if person.reply:
+            run.result.review = review_from(run.settings.form, desk.form, person.reply)
+        if not person.back:
+            return
 
 
 @dataclass

@@ -93,6 +93,11 @@ class MamorxInputs(Inputs):
         return None if value is None else str(expanded(value).resolve())
 
 
+STEERS = {
+    "plan": "accept or edit the leader's plan, or send it back",
+    "writing": "accept or edit the review, or send it back, before its sources are looked up",
+}
+"""What a person may do after a stage of the committee."""
 LEADER, REVIEWER = "review_leader", "paper_reviewer"
 EXPERTS = ("clarity", "experiments", "impact")
 """Experts that the leader may ask; the role of each is `<name>_expert`."""

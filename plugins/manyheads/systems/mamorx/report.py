@@ -14,7 +14,8 @@ from manyheads.disk import sha256_of
 from manyheads.errors import DocumentError
 from manyheads.literature.documents import places
 from manyheads.literature.documents.pdfium import drawn, page_size
-from manyheads.report.page import Page, View
+from manyheads.report.exchanges import Exchanges, Message, Speaker
+from manyheads.report.page import Page, View, monogram
 from manyheads.report.record import Record, count
 from manyheads.systems.mamorx.result import (
     Claim,
@@ -224,6 +225,29 @@ class ReviewPage(Page):
         if there := self.links.get((source.kind, source.name)):
             return there
         return next((f"page-{sheet.page}" for sheet in self.sheets if sheet.page == source.page), "")
+
+    @cached_property
+    def exchanges(self) -> Exchanges | None:
+        """Who was asked what; None if no one was."""
+        asked = self.result.exchanges
+        if not asked:
+            return None
+        # Experts are asked by keys of the config, and speak under names.
+        hues = {name.casefold(): hue for name, hue in self.hues.items()}
+        names = [self.result.team[0].name if self.result.team else "Leader", *(one.expert for one in asked)]
+        speakers = [
+            Speaker(name, monogram(name), hues.get(name.casefold(), 80)) for name in dict.fromkeys(names)
+        ]
+        messages = [
+            Message(
+                one.expert,
+                f"{one.number}. {one.text}",
+                f"{'task for' if one.kind == 'delegate' else 'question to'} {one.expert}",
+                bool(one.answer),
+            )
+            for one in asked
+        ]
+        return Exchanges(speakers, messages)
 
     # Pictures.
 

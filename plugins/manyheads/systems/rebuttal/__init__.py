@@ -33,6 +33,7 @@ REBUTTAL = System(
     check=config.check,
     read=lambda run: read_background(run.inputs.background, run.settings.most, run.inputs.idea),
     revisions=_revisions,
+    steers=config.STEERS,
     numbers={
         "rebuttal.iterations": Number("revisions made", (0, inf)),
         "rebuttal.iterations < 10": Number("share with fewer than ten"),

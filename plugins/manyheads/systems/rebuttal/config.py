@@ -59,6 +59,13 @@ class RebuttalInputs(Inputs):
         return {"idea": super().course()["idea"]}
 
 
+STEERS = {
+    "initial": "accept or edit the first idea, or send it back",
+    "rebuttal": "after each revision, accept or edit the idea, or send it back",
+    "review": "after each review, accept or edit the reviewer's points",
+    "writing": "accept or edit the abstract, or send it back",
+}
+"""What a person may do after a stage, a revision or a review."""
 PROPOSER, REVIEWER, AREA_CHAIR = "proposer", "reviewer", "area_chair"
 
 

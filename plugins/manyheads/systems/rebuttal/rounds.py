@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from manyheads import replies
+from manyheads.config import PERSON
 from manyheads.core import Speaker, together
 from manyheads.core.events import Judged
 from manyheads.core.results import Abstract, Draft, Person, Retrieval
 from manyheads.discussion.run import Question
+from manyheads.discussion.steering import steer
 from manyheads.errors import ConfigError
 from manyheads.replies import FirstIdea, Proposal, ReplyModel, Rethought, review_on
 from manyheads.systems.ideas import Background
@@ -155,10 +157,40 @@ class Panel:
 
     async def propose(self) -> None:
         """The initial idea: the user's, or one from the abstracts of the background (Fig. 8)."""
-        works, idea = self.background.works, self.background.idea
-        self._add(idea or await self._ask(INITIAL, 1, PROPOSER, "propose", FirstIdea, abstracts=works))
+        if self.background.idea:
+            self._add(self.background.idea)
+            return
+        while True:
+            idea = await self._ask(
+                INITIAL, 1, PROPOSER, "propose", FirstIdea, abstracts=self.background.works
+            )
+            self._add(idea)
+            person = await steer(self.run, INITIAL, 1, self.run.wording(idea), edit=idea)
+            if person.back:
+                self.rounds.pop()
+                continue
+            if person.reply:
+                self._edit(person.reply)
+            return
 
     async def revise(self, turn: int, alone: bool) -> Round:
+        """The next version, as a person has it."""
+        while True:
+            one = await self._revise(turn, alone)
+            proposal = Proposal(**one.idea.model_dump(include=set(Proposal.model_fields)))
+            person = await steer(self.run, REBUTTAL, turn, self.run.wording(one.idea), edit=proposal)
+            if person.back:
+                self.rounds.pop()
+                continue
+            return self._edit(person.reply) if person.reply else one
+
+    def _edit(self, idea: FirstIdea | Proposal) -> Round:
+        """Replace the last version by a person's."""
+        last = self.rounds[-1]
+        last.idea = Version.of(idea, last.round, PERSON, self.works)
+        return last
+
+    async def _revise(self, turn: int, alone: bool) -> Round:
         """The next version, after the review of the last one or without a review (also for a proposer alone, §4.2).
 
         The paper's template contains only the review (Fig. 9). Here no thread is kept, so the background and the idea
@@ -202,7 +234,10 @@ class Panel:
             kind = review_on(self.run.reply_type(REVIEWER, "review", replies.Review), len(self.course.points))
             shown = {"idea": self.run.wording(one.idea), "asked": asked}
             reply = await self._ask(stage, turn, REVIEWER, "review", kind, **shown)
-            one.review = Review(**reply.model_dump())
+            person = await steer(
+                self.run, stage, turn, self.run.wording(reply), edit=reply, back=False, name="review"
+            )
+            one.review = Review(**(person.reply or reply).model_dump())
 
     async def compare(self, before: Round, one: Round, shown: Literal["A", "B"]) -> None:
         """The area chair's comparison of a version with the one before, if there is an area chair.
@@ -239,13 +274,19 @@ class Panel:
     async def write(self, final: Version) -> None:
         """The abstract of the final idea."""
         self.run.begin(WRITING, self.stages)
-        abstract = await self._ask(
-            WRITING, 1, PROPOSER, "abstract", replies.Abstract, idea=self.run.wording(final)
-        )
         result = self.run.result
-        result.abstract = Abstract.of(abstract)
-        result.drafts = [Draft.of(abstract, self.people[PROPOSER].name, 1)]
         result.turns[WRITING] = 1
+        while True:
+            abstract = await self._ask(
+                WRITING, 1, PROPOSER, "abstract", replies.Abstract, idea=self.run.wording(final)
+            )
+            result.drafts.append(Draft.of(abstract, self.people[PROPOSER].name, 1))
+            person = await steer(self.run, WRITING, 1, self.run.wording(abstract), edit=abstract)
+            if person.reply:
+                result.drafts.append(Draft.of(person.reply, PERSON, 1))
+            result.abstract = Abstract.of(result.drafts[-1])
+            if not person.back:
+                return
 
     async def _ask(self, stage: str, turn: int, role: str, task: str, like: type[R], **variables: Any) -> R:
         reply = await self.run.ask(Question(stage, turn, self.people[role], role, task, variables), like)

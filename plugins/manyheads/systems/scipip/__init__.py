@@ -24,5 +24,6 @@ SCIPIP = System(
     corpus=lambda config: True,
     prepare=config.need_corpus,
     read=config.read_background,
+    steers=config.STEERS,
     aliases={"scipip.retrieval": "literature.retrieval"},
 )

@@ -96,6 +96,14 @@ class ScipipInputs(Inputs):
         return {}
 
 
+STEERS = {
+    "retrieval": "accept the papers, or pick those that are kept",
+    "problem": "accept or edit the problem, or send it back",
+    "ideas": "accept the ideas, pick those that are kept, add one, or send the stage back",
+    "refinement": "accept the final ideas, pick the first one, or send them back",
+    "writing": "accept or edit the abstract, or send it back",
+}
+"""What a person may do after a stage."""
 IDEATOR, INDEXER, JUDGE, RESEARCHER = "ideator", "indexer", "judge", "researcher"
 
 

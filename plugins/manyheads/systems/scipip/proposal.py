@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Sequence
 
 from manyheads import replies
+from manyheads.config import PERSON
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.results import Abstract, Draft
+from manyheads.discussion.steering import steer
 from manyheads.replies import (
     Brainstorm,
     InspiredIdea,
@@ -17,7 +19,16 @@ from manyheads.replies import (
     ideas_of,
 )
 from manyheads.systems.scipip.config import IDEATOR, JUDGE, RESEARCHER
-from manyheads.systems.scipip.desk import BRAINSTORM, FILTER, IDEAS, PROBLEM, REFINEMENT, WRITING, Desk
+from manyheads.systems.scipip.desk import (
+    BRAINSTORM,
+    FILTER,
+    IDEAS,
+    PROBLEM,
+    REFINEMENT,
+    RETRIEVAL,
+    WRITING,
+    Desk,
+)
 from manyheads.systems.scipip.result import (
     Candidate,
     FinalIdea,
@@ -43,9 +54,9 @@ async def scipip(run: ScipipRun) -> None:
         run.warn("", warning)
     if run.settings.brainstorms:
         result.ideas = await brainstorm(desk)
-    papers = await retrieve(desk, result.ideas if run.settings.path == "C" else ())
+    papers = await choose_papers(desk, await retrieve(desk, result.ideas if run.settings.path == "C" else ()))
     await find_problem(desk, papers)
-    result.ideas = [*result.ideas, *await propose(desk, papers)]
+    await find_ideas(desk, papers)
     best = await filter_ideas(desk)
     await refine(desk, best)
     if run.settings.abstract:
@@ -72,15 +83,62 @@ async def brainstorm(desk: Desk) -> list[Candidate]:
     ]
 
 
+async def choose_papers(desk: Desk, papers: Sequence[Excerpt]) -> Sequence[Excerpt]:
+    """The papers, or those that a person picks."""
+    items = [f"{paper.title}\n\n{paper.summary}" for paper in papers]
+    person = await steer(desk.run, RETRIEVAL, 1, "", items=items, most=len(items), back=False)
+    if not person.picks:
+        return papers
+    for number, cluster in enumerate(desk.run.result.clusters[: len(papers)], 1):
+        cluster.shown = number in person.picks
+    return [papers[number - 1] for number in sorted(person.picks)]
+
+
 async def find_problem(desk: Desk, papers: Sequence[Excerpt]) -> None:
     """The research problem of the background, and why it is worth solving (Table 10)."""
     desk.begin(PROBLEM)
-    background = desk.run.material.text
-    reply = await desk.ask(PROBLEM, IDEATOR, "problem", Problem, background=background, papers=papers)
-    desk.run.result.rationale, desk.run.result.problem = reply.rationale, reply.problem
+    run, result = desk.run, desk.run.result
+    while True:
+        reply = await desk.ask(
+            PROBLEM, IDEATOR, "problem", Problem, background=run.material.text, papers=papers
+        )
+        shown = f"{reply.rationale}\n\n{reply.problem}"
+        person = await steer(run, PROBLEM, 1, shown, edit=reply)
+        reply = person.reply or reply
+        result.rationale, result.problem = reply.rationale, reply.problem
+        if not person.back:
+            return
 
 
-async def propose(desk: Desk, papers: Sequence[Excerpt]) -> list[Candidate]:
+async def find_ideas(desk: Desk, papers: Sequence[Excerpt]) -> None:
+    """Brainstormed ideas, ideas from the literature, and a person's; only those that a person picks, if any."""
+    run, result, own = desk.run, desk.run.result, list[Candidate]()
+    while True:
+        ideas = [*result.ideas, *own, *await propose(desk, papers, len(result.ideas) + len(own))]
+        while True:
+            items = [run.wording(idea) for idea in ideas]
+            person = await steer(
+                run, IDEAS, 1, result.problem or "", items=items, most=len(items), add=replies.RoughIdea
+            )
+            if person.action != "add" or not person.reply:
+                break
+            new, number = person.reply, len(ideas) + 1
+            idea = Candidate(
+                number=number, title=new.title, idea=new.idea, thought=new.aim, by=PERSON, origin="person"
+            )
+            own.append(idea)
+            ideas.append(idea)
+        if not person.back:
+            kept = person.picks or range(1, len(ideas) + 1)
+            result.ideas = [ideas[number - 1] for number in sorted(kept)]
+            return
+        own = [
+            idea.model_copy(update={"number": number})
+            for number, idea in enumerate(own, len(result.ideas) + 1)
+        ]
+
+
+async def propose(desk: Desk, papers: Sequence[Excerpt], numbered: int) -> list[Candidate]:
     """Ideas for the problem from the papers (Table 11); numbers continue from earlier ideas."""
     desk.begin(IDEAS)
     run, result = desk.run, desk.run.result
@@ -107,7 +165,7 @@ async def propose(desk: Desk, papers: Sequence[Excerpt]) -> list[Candidate]:
             references=[ids[each] for each in _known(run, IDEAS, one, number, one.papers, [*ids])],
             origin="literature",
         )
-        for number, one in enumerate(reply.ideas, len(result.ideas) + 1)
+        for number, one in enumerate(reply.ideas, numbered + 1)
     ]
 
 
@@ -176,6 +234,17 @@ async def refine(desk: Desk, selection: Sequence[Candidate]) -> None:
     """Refine the kept ideas to a few final ones, in one question so that they fit together (Table 13)."""
     desk.begin(REFINEMENT)
     run, result = desk.run, desk.run.result
+    while True:
+        await _refine(desk, selection)
+        items = [run.wording(idea) for idea in result.final]
+        person = await steer(run, REFINEMENT, 1, result.coherence or "", items=items, most=1)
+        if not person.back:
+            break
+    result.idea = result.final[person.picks[0] - 1 if person.picks else 0]
+
+
+async def _refine(desk: Desk, selection: Sequence[Candidate]) -> None:
+    run, result = desk.run, desk.run.result
     least, most = (min(each, len(selection)) for each in run.settings.final)
     kind = run.reply_type(IDEATOR, "refine", Refinement)
     reply = await desk.ask(
@@ -189,7 +258,7 @@ async def refine(desk: Desk, selection: Sequence[Candidate]) -> None:
         least=least,
         most=most,
     )
-    result.coherence = reply.coherence
+    result.coherence, result.final = reply.coherence, []
     for number, one in enumerate(reply.ideas, 1):
         places = range(1, len(selection) + 1)
         sources = [selection[at - 1] for at in _known(run, REFINEMENT, one, number, one.sources, places)]
@@ -205,20 +274,27 @@ async def refine(desk: Desk, selection: Sequence[Candidate]) -> None:
                 origin=_origin(sources),
             )
         )
-    result.idea = result.final[0]
 
 
 def _origin(sources: Sequence[Candidate]) -> Origin | None:
     origins: set[Origin] = {source.origin for source in sources}
-    return origins.pop() if len(origins) == 1 else "both" if origins else None
+    if len(origins) < 2:
+        return origins.pop() if origins else None
+    return "person" if "person" in origins else "both"
 
 
 async def write(desk: Desk) -> None:
-    """The abstract of the first final idea."""
+    """The abstract of the first final idea, or of the one that a person picked."""
     desk.begin(WRITING)
     run, result = desk.run, desk.run.result
-    abstract = await desk.ask(
-        WRITING, RESEARCHER, "abstract", replies.Abstract, idea=run.wording(result.final[0])
-    )
-    result.abstract = Abstract.of(abstract)
-    result.drafts = [Draft.of(abstract, desk.people[RESEARCHER].name, 1)]
+    while True:
+        abstract = await desk.ask(
+            WRITING, RESEARCHER, "abstract", replies.Abstract, idea=run.wording(result.idea)
+        )
+        result.drafts.append(Draft.of(abstract, desk.people[RESEARCHER].name, 1))
+        person = await steer(run, WRITING, 1, run.wording(abstract), edit=abstract)
+        if person.reply:
+            result.drafts.append(Draft.of(person.reply, PERSON, 1))
+        result.abstract = Abstract.of(result.drafts[-1])
+        if not person.back:
+            return

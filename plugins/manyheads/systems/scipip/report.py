@@ -181,12 +181,17 @@ class IdeasPage(Page):
             fate = "in final " + ", ".join(str(each.number) for each in finals)
         elif screening and screening.kept is not None:
             fate = "kept" if screening.kept else "left out"
-        origin = {"brainstorm": "brainstormed", "both": "also brainstormed", "literature": ""}[idea.origin]
+        origin = {
+            "brainstorm": "brainstormed",
+            "both": "also brainstormed",
+            "literature": "",
+            "person": "a person's",
+        }[idea.origin]
         style = " ".join(
             filter(
                 None,
                 (
-                    "brainstormed" if idea.origin != "literature" else "",
+                    "brainstormed" if idea.origin in ("brainstorm", "both") else "",
                     "out" if screening and screening.kept is False else "",
                 ),
             )

@@ -6,7 +6,7 @@ from manyheads.core.results import Abstract, Draft, Idea, Part, Person
 from manyheads.discussion.run import Run
 from manyheads.systems.scipip.config import Background, ScipipConfig
 
-Origin = Literal["literature", "brainstorm", "both"]
+Origin = Literal["literature", "brainstorm", "both", "person"]
 
 
 class ResearchBackground(Part):

@@ -36,7 +36,7 @@ def merge(ideas: Sequence[Candidate], vectors: "Vectors", same: float) -> list[C
         first.merged.append(Twin(**idea.model_dump(exclude={"merged", "screening"}), similarity=similarity))
         first.references = list(dict.fromkeys([*first.references, *idea.references]))
         if idea.origin != first.origin:
-            first.origin = "both"
+            first.origin = "person" if "person" in (idea.origin, first.origin) else "both"
     return [ideas[at] for at in sorted(standing, key=lambda at: ideas[at].number)]
 
 

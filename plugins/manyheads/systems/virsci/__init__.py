@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 
 from manyheads.core.results import Abstract, ScoredIdea, Topic, Vote
+from manyheads.discussion.steering import steer
 from manyheads.discussion.team import Team
 from manyheads.engine.system import System
 from manyheads.systems.virsci import config, report
 from manyheads.systems.virsci import result as results
 from manyheads.systems.virsci.abstract import Manuscript, write_abstract
 from manyheads.systems.virsci.config import TopicInput, VirSciConfig
-from manyheads.systems.virsci.ideas import Discarded, most_confident, propose_ideas
-from manyheads.systems.virsci.novelty import most_novel
+from manyheads.systems.virsci.ideas import Discarded, find_ideas, most_confident
+from manyheads.systems.virsci.novelty import VOTE, most_novel
 from manyheads.systems.virsci.result import VirSciResult, VirSciRun
 from manyheads.systems.virsci.selection import note_joint_papers, select_team
 from manyheads.systems.virsci.self_review import STAGE, Comparison, judge, review_and_revise
@@ -98,19 +99,24 @@ async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[Round]:
 async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[Round]) -> Round:
     """Ideas, a vote and an abstract; numbers of turns and ideas continue from earlier rounds.
 
-    Without novelty assessment the last idea is taken (App. D.2.2).
+    Without novelty assessment the last idea is taken (App. D.2.2). An idea that a person picks needs no vote.
     """
     before = earlier[-1].turns if earlier else dict.fromkeys(("idea", "novelty", "abstract"), 0)
     discarded = [Discarded(one.chosen, one.review.too_close) for one in earlier if one.review]
     numbered, result = sum(len(one.ideas) for one in earlier), run.result
-    ideas = await propose_ideas(run, team, topic, discarded, before=before["idea"], numbered=numbered)
-    if run.settings.novelty.enabled:
-        kept = most_confident(ideas, run.settings.ideas.keep)
+    ideas, picked = await find_ideas(run, team, topic, discarded, before=before["idea"], numbered=numbered)
+    if run.settings.novelty.enabled and len(picked) != 1:
+        kept = picked or most_confident(ideas, run.settings.ideas.keep)
         chosen, ballots, tie = await most_novel(run, team, kept, before=before["novelty"])
+        items = [run.wording(idea) for idea in kept]
+        turn = max(ballot.turn for ballot in ballots)
+        person = await steer(run, VOTE, turn, run.wording(chosen), items=items, most=1, back=False)
+        if person.picks:
+            chosen, tie = kept[person.picks[0] - 1], None
         result.votes += ballots
         result.choose(kept, chosen, sum(kept[each.choice - 1] is chosen for each in ballots), tie)
     else:
-        chosen, ballots = ideas[-1], list[Vote]()
+        chosen, ballots = (picked or ideas)[-1], list[Vote]()
         result.choose([chosen], chosen, 0, None)
     manuscript = await write_abstract(run, team, topic, chosen, before=before["abstract"])
     last = Round(ideas, chosen, ballots, manuscript)

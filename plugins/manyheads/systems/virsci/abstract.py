@@ -3,9 +3,11 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from manyheads.core.results import Draft, ScoredIdea
+from manyheads.config import PERSON
+from manyheads.core.results import Draft, ScoredIdea, sections
 from manyheads.discussion.invitation import ask_with_advice
 from manyheads.discussion.run import Question
+from manyheads.discussion.steering import steer
 from manyheads.discussion.team import Team, another_turns, speaking_order
 from manyheads.replies import Abstract, Revision
 from manyheads.systems.virsci.config import stages
@@ -55,7 +57,28 @@ async def write_abstract(
         question = Question(STAGE, turn, leader, "leader", "draft", variables, "leader", recall=idea.title)
         return (await ask_with_advice(run, team, question, Abstract, context=run.wording(idea))).value
 
+    async def rewrite(turn: int) -> Abstract:
+        variables = {
+            "topic": topic,
+            "contribution": idea,
+            "abstract": manuscript.current,
+            "turn": 1,
+            "turns": run.settings.turns.of(STAGE),
+        }
+        question = Question(STAGE, turn, leader, "scientist", "revise", variables, "leader")
+        return (await run.ask(question, Revision)).value
+
     await write(run, team, manuscript, draft, before)
+    while True:
+        current = manuscript.current
+        person = await steer(
+            run, STAGE, current.turn, run.wording(current), edit=Abstract(**sections(current))
+        )
+        if person.reply:
+            manuscript.add(person.reply, PERSON, current.turn)
+        if not person.back:
+            break
+        await write(run, team, manuscript, rewrite, current.turn)
     manuscript.written = manuscript.current.turn
     return manuscript
 

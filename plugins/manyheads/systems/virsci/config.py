@@ -25,6 +25,9 @@ STAGES = {
 
 STEERS = {
     "topic": "accept or edit the topic, or send it back",
+    "idea": "accept the ideas, pick those for the vote, add one, or send the stage back",
+    "novelty": "accept the vote, or pick another idea",
+    "abstract": "accept or edit the abstract, or send it back",
 }
 """What a person may do after a stage."""
 

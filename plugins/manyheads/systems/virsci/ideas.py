@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from manyheads.config import PERSON
 from manyheads.core.results import ScoredIdea
 from manyheads.discussion.invitation import speak
 from manyheads.discussion.run import Cited, Question
+from manyheads.discussion.steering import steer
 from manyheads.discussion.team import Team, Thread, speakers
 from manyheads.replies import Idea, idea_after
 from manyheads.systems.virsci.config import stages
@@ -77,6 +79,37 @@ class Archive(Thread):
         return f"{self.topic}\n\n{super().text()}".strip()
 
 
+async def find_ideas(
+    run: VirSciRun,
+    team: Team,
+    topic: str,
+    discarded: Sequence[Discarded] = (),
+    *,
+    before: int = 0,
+    numbered: int = 0,
+) -> tuple[list[ScoredIdea], list[ScoredIdea]]:
+    """All ideas, with those that a person adds, and the ones that a person picks; see `propose_ideas`."""
+    ideas = list[ScoredIdea]()
+    most, kind = run.settings.ideas.keep, run.reply_type("scientist", "idea", Idea)
+    while True:
+        ideas += await propose_ideas(
+            run, team, topic, discarded, before=before, numbered=numbered + len(ideas)
+        )
+        before = ideas[-1].turn
+        while True:
+            items = [run.wording(idea) for idea in ideas]
+            person = await steer(run, STAGE, before, "", items=items, most=most, add=kind)
+            if person.action == "add" and person.reply:
+                number, weight = numbered + len(ideas) + 1, run.settings.ideas.novelty_weight
+                idea = scored(person.reply, number, PERSON, before, (), weight, round=len(discarded) + 1)
+                ideas.append(idea)
+                run.result.ideas.append(idea)
+            elif person.back:
+                break
+            else:
+                return ideas, [ideas[number - 1] for number in person.picks]
+
+
 async def propose_ideas(
     run: VirSciRun,
     team: Team,
@@ -97,7 +130,7 @@ async def propose_ideas(
     run.begin(
         STAGE,
         stages(run.config),
-        "Idea generation, again" if discarded else None,
+        "Idea generation, again" if before else None,
         turns=run.settings.turns.of(STAGE),
     )
     archive, config, turns = Archive(topic=topic), run.settings.ideas, run.settings.turns.of(STAGE)

@@ -18,7 +18,7 @@ from manyheads.replies import IdeaNotes, Vote, vote_among
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciRun
 
-STAGE = "novelty"
+STAGE = VOTE = "novelty"
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ class Size:
     teams: int = 1000
     """Small ones, all in one process."""
     papers: int = 29_000
+    growth: tuple[float, ...] = (1, 100 / 29, 300 / 29)
+    """How many times as many papers are stored to see how the time grows."""
     records: int = 1_000_000
     """Papers in the large file that a corpus reader goes through."""
     queries: int = 50

@@ -65,6 +65,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "arena import": (
         "manyheads arena import my-arena votes.csv --columns left=model_a,right=model_b,winner=winner,rater=judge",
     ),
+    "arena judge": ("manyheads arena judge my-arena -m openai/gpt-4o-mini --pairs 50",),
     "arena export": ("manyheads arena export my-arena -o votes.csv",),
     "arena rate": (
         "manyheads arena rate my-arena -o ratings",

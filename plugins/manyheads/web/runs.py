@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
+import anyio
 from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -230,8 +231,9 @@ async def live(request: Request) -> Response:
         return Look(turns, where, log.life, state in LIVE)
 
     first = request.headers.get("last-event-id") or query.get("from", "0")
-    events = follow(look, _whole(query.get("life", "0")), _whole(first))
-    return EventSourceResponse(events, ping=15)
+    end = anyio.Event()
+    events = follow(look, _whole(query.get("life", "0")), _whole(first), end.is_set)
+    return EventSourceResponse(events, ping=15, shutdown_event=end, shutdown_grace_period=2)
 
 
 def _whole(text: str) -> int:

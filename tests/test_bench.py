@@ -24,6 +24,7 @@ from bench import (
     reviews,
     startup,
     turns,
+    web,
 )
 from bench.figures import Bench, Figure, Size
 from bench.runs import config_for, critical_path, timed

@@ -129,8 +129,8 @@ class Forms:
             skeleton = "\n".join(_object(schema, kind, schema.get("$defs", {}), self, ""))
             asked = ((name, each.words) for name, each in self.meanings(kind).items() if each.words)
             words = {name: _span(each) for name, each in asked}
-            given = {"name": kind.__name__, "skeleton": skeleton, "words": bool(words)}
-            self._made[kind] = Form(self.prompts.render("form.md.j2", given).strip(), words)
+            variables = {"name": kind.__name__, "skeleton": skeleton, "words": bool(words)}
+            self._made[kind] = Form(self.prompts.render("form.md.j2", variables).strip(), words)
         return self._made[kind]
 
     def again(self, kind: type[ReplyModel], why: Unusable) -> str:
@@ -141,9 +141,15 @@ class Forms:
             for name, wrote in why.faults[:8]
         ]
         said, wanted = why.words
-        given = {"kind": why.kind, "problem": why.problem, "faults": faults, "said": said, "asked": wanted}
-        given["plain"] = issubclass(kind, PlainText)
-        return self.prompts.render("again.md.j2", given).strip()
+        variables = {
+            "kind": why.kind,
+            "problem": why.problem,
+            "faults": faults,
+            "said": said,
+            "asked": wanted,
+        }
+        variables["plain"] = issubclass(kind, PlainText)
+        return self.prompts.render("again.md.j2", variables).strip()
 
     def texts(self, kind: type[ReplyModel]) -> frozenset[str]:
         """Placeholders of texts in a reply's form, see `Form.texts`."""
@@ -163,14 +169,17 @@ class Forms:
         The file of the class itself overrides those of its base classes; a field without a line in a file has its
         description in code, if any.
         """
-        found = {name: Meaning(meaning=each.description or "") for name, each in kind.model_fields.items()}
+        meanings = {name: Meaning(meaning=each.description or "") for name, each in kind.model_fields.items()}
         for each in reversed(kind.__mro__):
             if words := self.prompts.words(f"replies/{key_of(each)}.yaml", Meanings):
-                found |= {name: meaning for name, meaning in words.root.items() if name in found}
-        return found
+                meanings |= {name: meaning for name, meaning in words.root.items() if name in meanings}
+        return meanings
 
     def for_people(self, kind: type[ReplyModel]) -> dict[str, Any]:
-        """A reply's JSON Schema for a person: without references, with titles and meanings, each text with a limit."""
+        """A reply's JSON Schema for a person: without references, with titles and meanings, each text with a limit.
+
+        `x-when` of a field names the values of another field with which it is asked for.
+        """
         schema = kind.model_json_schema()
         return {"title": label(kind.__name__), **self._object(kind, schema, schema.get("$defs", {}))}
 
@@ -189,6 +198,8 @@ class Forms:
                 **self._part(value, inner, defs),
                 **({"default": part["default"]} if part.get("default") is not None else {}),
             }
+            if when := getattr(kind, "asked_with", {}).get(name):
+                properties[name]["x-when"] = when
             if name in schema.get("required", ()) and not optional:
                 required.append(name)
         return {"type": "object", "properties": properties, "required": required}

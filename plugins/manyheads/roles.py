@@ -106,8 +106,8 @@ class Roles:
             ConfigError: a variable without a default is missing, or one is not the role's.
         """
         card = self.card(role)
-        given = {**card.variables, **variables}
-        if missing := [name for name, value in given.items() if value is None]:
+        values = {**card.variables, **variables}
+        if missing := [name for name, value in values.items() if value is None]:
             raise ConfigError(f"role {role!r} needs {', '.join(missing)}")
         if foreign := set(variables) - set(card.variables):
             raise ConfigError(
@@ -115,7 +115,7 @@ class Roles:
                 tried=f"variables: {', '.join(card.variables) or 'none'}",
                 hint=did_you_mean(min(foreign), card.variables),
             )
-        return self.prompts.render(card.system_prompt(), given)
+        return self.prompts.render(card.system_prompt(), values)
 
     def prompt(self, role: str, task: str, variables: Mapping[str, object]) -> str:
         """The user prompt of a role's task, without the reply's form."""

@@ -129,8 +129,8 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
 
 def stale() -> list[Path]:
     """The schema files that are missing or behind their models."""
-    wanted = {shipped() / name: schema_text(model) for name, model in FILES.items()}
-    return [path for path, text in wanted.items() if not path.is_file() or path.read_text("utf-8") != text]
+    texts = {shipped() / name: schema_text(model) for name, model in FILES.items()}
+    return [path for path, text in texts.items() if not path.is_file() or path.read_text("utf-8") != text]
 
 
 def component_text(system: str) -> str:

@@ -298,9 +298,9 @@ def invite_scientist_tool(
 
 def scientist_named(name: str, scientists: Iterable[Scientist]) -> str:
     """The scientist whom a model names, such as `scientist 9` or `Scientist9 (robotics)`."""
-    known = {fold(scientist.name): scientist.name for scientist in scientists}
+    names = {fold(scientist.name): scientist.name for scientist in scientists}
     mentions = [name, *re.findall(r"[^\W\d_]+[\s_#-]*\d+", name)]
-    return next((known[fold(each)] for each in mentions if fold(each) in known), name.strip())
+    return next((names[fold(each)] for each in mentions if fold(each) in names), name.strip())
 
 
 def refused(problem: str, prompts: Prompts) -> ToolRefusedError:

@@ -1,6 +1,7 @@
 """A person plays a role or steers: the same on all hosts, recorded, never asked twice, and never made up."""
 
 import asyncio
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,14 @@ import pytest
 import manyheads
 from manyheads.core.events import Said, Waiting
 from manyheads.core.results import RunResult
-from manyheads.errors import ConfigError, ReplyError
+from manyheads.errors import ChangedError, ConfigError, ModelError, ReplyError
+from support.command import SMALL, manyheads_command, served_by
+from support.faults import Fault
 from support.hosts import HOSTS
 from support.llm import LLM
-from support.native import small
+from support.native import CLASSES, small
 from support.person import Scripted
+from support.suites import write_suite
 
 ME = {"models": {"me": {"provider": "human"}}, "roles": {"leader": {"model": "me"}}}
 
@@ -73,3 +77,106 @@ def test_nobody_is_there(tmp_path: Path, llm: LLM) -> None:
             run(config, tmp_path, None)
     assert not llm.requests
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "host", [HOSTS[0], *(pytest.param(host, marks=pytest.mark.slow) for host in HOSTS[1:])]
+)
+async def test_a_hosts_own_team_takes_a_person(tmp_path: Path, llm: LLM, host: str) -> None:
+    person = Scripted()
+    team = CLASSES[host]("virsci")(
+        small("virsci", llm, host=host, steer="topic"), out=tmp_path, person=person
+    )
+    await team.run() if host != "agentscope" else await team.reply()
+    assert [request.task for request in person.requests] == ["steer"]
+
+
+class KilledError(Exception):
+    """The process ends."""
+
+
+def test_a_killed_run_asks_again_and_never_twice(tmp_path: Path, llm: LLM) -> None:
+    def die(request: Waiting) -> Any:
+        raise KilledError
+
+    config = small("virsci", llm, steer=["topic", "abstract"])
+    first = Scripted(steer=[{"action": "back", "remark": "Again."}, {"action": "edit"}], edit=[die])
+    with pytest.raises(KilledError):
+        run(config, tmp_path, first)
+    [folder] = tmp_path.iterdir()
+    asked = llm.calls
+    second = Scripted(steer=[{"action": "accept"}], edit=[{"topic": "Owls"}])
+    result, events = run(folder, tmp_path, second)
+    assert [request.task for request in second.requests] == ["edit", "steer"]
+    assert second.requests[0].request == first.requests[-1].request
+    assert [word.action for word in result.people] == ["back", "edit", "edit", "accept"]
+    assert result.result.topic.topic == "Owls"
+    assert len([event for event in events if isinstance(event, Waiting)]) == 2
+    before = llm.calls
+    assert before > asked
+    nobody = Scripted(steer=[die], edit=[die])
+    again, _ = run(folder, tmp_path, nobody)
+    assert (llm.calls, nobody.requests) == (before, [])
+    assert again == result
+
+
+def test_another_steering_is_another_course(tmp_path: Path, llm: LLM) -> None:
+    llm.faults.append(Fault("status", when=lambda request: request.title == "Vote", status=403))
+    with pytest.raises(ModelError):
+        run(small("virsci", llm, steer=["topic"]), tmp_path, Scripted())
+    [folder] = tmp_path.iterdir()
+    llm.faults.clear()
+    with pytest.raises(ChangedError, match="steer"):
+        run(folder, tmp_path, Scripted(), "steer=[topic,abstract]")
+
+
+def test_a_steered_run_can_be_replayed(tmp_path: Path, llm: LLM) -> None:
+    person = Scripted(steer=[{"action": "edit"}], edit=[{"topic": "Owls that plan"}])
+    result, _ = run(small("virsci", llm, steer=["topic"]), tmp_path / "live", person)
+    [folder] = (tmp_path / "live").iterdir()
+    replay = {"provider": "replay", "name": str(folder)}
+    config = small("virsci", steer=["topic"], models={"default": replay, "person": replay})
+    again, _ = run(config, tmp_path / "again", None)
+    assert again.result == result.result
+    assert not again.written_by_language_model or result.written_by_language_model
+
+
+@pytest.mark.slow
+def test_a_persons_answers_cost_nothing(tmp_path: Path) -> None:
+    class Slow(Scripted):
+        async def answer(self, request: Waiting) -> Any:
+            await asyncio.sleep(0 if self.requests else 4)
+            return await super().answer(request)
+
+    limits = {"calls": 1, "tokens": 1, "money": 0.01, "seconds": 3}
+    everybody = small("virsci", models={"default": {"provider": "human"}}, budget=limits)
+    result, _ = run(everybody, tmp_path, Slow())
+    assert (result.usage.calls, result.usage.cost, result.cost) == (0, None, None)
+    assert not result.written_by_language_model
+    assert not result.offline
+
+
+def test_a_suite_refuses_people_before_anything_is_paid(tmp_path: Path, llm: LLM) -> None:
+    suite = write_suite(
+        tmp_path, "mine", set={"embedding": "lexical", "steer": ["topic"]}, grid={"team.size": [2]}
+    )
+    done = manyheads_command("eval", suite, "--out", "out", *served_by(llm), cwd=tmp_path)
+    assert "a person steers" in done.message
+    done = manyheads_command("run", "virsci", "--steer", "topic", *served_by(llm), cwd=tmp_path)
+    assert "--control" in done.message
+    (tmp_path / "owls.md").write_text("# Owls\n\nWe plan with owls.\n")
+    done = manyheads_command("review", "owls.md", "owls.md", "--model", "human/me", cwd=tmp_path)
+    assert "is a person" in done.message
+    assert not llm.requests
+    assert not list(tmp_path.rglob("journal.sqlite"))
+
+
+@pytest.mark.slow
+def test_check_and_estimate_need_nobody(tmp_path: Path) -> None:
+    me = ("--set", "models.me.provider=human", "--set", "roles.leader.model=me", "--steer", "all", *SMALL)
+    done = manyheads_command("check", "virsci", *me[:4], "--set", "steer=all", "--ping", cwd=tmp_path)
+    assert done.code == 0
+    assert "human/me: a person answers" in done.out
+    plain = manyheads_command("run", "virsci", *SMALL, "--estimate", "--json", cwd=tmp_path)
+    done = manyheads_command("run", "virsci", *me, "--estimate", "--json", cwd=tmp_path)
+    assert json.loads(done.out)["total"]["calls"] < json.loads(plain.out)["total"]["calls"]

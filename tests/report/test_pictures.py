@@ -237,10 +237,22 @@ def test_a_measured_run_has_a_map_and_a_list(run: Write, read: Callable[[Path], 
     folder = measured(run(), (0.8, 10.0), (0.9, 100.0), (1.0, 200.0), normalise="year")
     page = read(folder)
     assert "map" in page.values("id")
+    assert page.values("href").count("#map") == 2
     assert "of its year" in page.words
     svg = drawings(folder / "report.html")["picture-map"]
     assert [len(titles(svg, kind)) for kind in ("past", "contemporary")] == [2, 1]
     assert "3 papers around the abstract, at distances from 0.80 to 1.00." in (svg.findtext("desc") or "")
+
+
+def test_a_map_of_papers_of_the_services_does_not_speak_of_past_ones(
+    run: Write, read: Callable[[Path], Any]
+) -> None:
+    found = [{"id": str(n), "title": "x", "year": 2010, "distance": 0.8 + n, "bearing": n} for n in (0, 1)]
+    folder = measured(run(), against="services", past=[], contemporary=found, hd=None, normalise="database")
+    words = read(folder).words.partition("Nearest papers Each paper")[2].partition("The papers as a list")[0]
+    assert "CD is" in words
+    assert "HD" not in words
+    assert "to all papers." in words
 
 
 @pytest.mark.parametrize(

@@ -59,5 +59,5 @@ def test_what_cannot_be_drawn_is_told(
     with pytest.raises(RatingError, match="cannot be written"):
         scatter_plot(comparison, tmp_path / "file" / "a.svg")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(RatingError, match=r"not installed(.|\n)*pip install 'manyheads\[plots\]'"):
+    with pytest.raises(RatingError, match=r"not installed(.|\n)*pip install .*\[plots\]"):
         scatter_plot(comparison, tmp_path / "a.svg")

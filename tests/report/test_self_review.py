@@ -127,6 +127,7 @@ def test_a_discarded_idea_is_shown_with_its_abstract(run: Write, read: Read, tol
     assert "Discarded in round 1" in page.words
     assert "The abstract that went" in page.words
     assert page.words.count("discarded") >= 2
+    assert [dict(each).get("class") for tag, each in page.tags if tag == "g"].count("idea out") == 2
     assert "#idea-2" in page.values("href")
 
 

@@ -1,6 +1,7 @@
 """The form that starts a run: fields, problems beside them, files, the estimate."""
 
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from manyheads.systems import systems
+from manyheads.systems.loading import load
 from manyheads.web.children import Child
 from manyheads.web.forms import Field, fields
 from manyheads.web.start import configs, groups, safe_name
@@ -54,6 +56,74 @@ async def test_a_form_shows_the_configs_values(tmp_path: Path, name: str) -> Non
     labels = set(re.findall(r'<label for="([^"]+)"', page.text))
     assert {each for each in ids if each.startswith(("f-", "file-", "run-"))} == labels
     assert name in configs()
+
+
+@pytest.mark.parametrize(
+    "name", ["virsci", "nanogpt-virsci", "scipip", "mamorx-plain", "virsci-semantic-scholar", "single"]
+)
+async def test_a_form_that_nobody_touched_is_the_config(tmp_path: Path, name: str) -> None:
+    config = load([name])
+    async with owner(tmp_path) as client:
+        page = (await client.get(f"/start/{name}")).text
+        needed = {
+            "inputs.paper": "a.md",
+            "inputs.topic": "touch",
+            "inputs.background": "a background",
+            "single.tokens": "900",
+        }
+        sent = await client.post(
+            f"/start/{name}", data=typed(page) | {k: v for k, v in needed.items() if f'name="{k}"' in page}
+        )
+        assert not problems(sent)
+        if queued(client):
+            made = load([queued(client)[0].command[1]])
+            assert made.settings == config.settings or name == "single"
+            assert made.model_dump(exclude={"inputs", "name", "settings"}) == config.model_dump(
+                exclude={"inputs", "name", "settings"}
+            )
+
+
+def typed(page: str) -> dict[str, str]:
+    """What a browser sends of a form that nobody touched."""
+
+    class Form(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.values, self.name, self.area, self.first = dict[str, str](), "", False, True
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            values = dict(attrs)
+            name = values.get("name") or ""
+            if tag == "input" and values.get("type") != "file" and name:
+                if values.get("type") != "checkbox" or "checked" in values:
+                    self.values[name] = values.get("value") or ""
+            elif tag == "textarea":
+                self.name, self.area = name, True
+                self.values[name] = ""
+            elif tag == "select":
+                self.name, self.first = name, True
+            elif tag == "option":
+                self.chosen = self.first or "selected" in values
+                self.first = False
+                if self.chosen and values.get("value") is not None:
+                    self.values[self.name] = values["value"] or ""
+                    self.chosen = False
+
+        chosen = False
+
+        def handle_data(self, data: str) -> None:
+            if self.area:
+                self.values[self.name] += data.removeprefix("\n")
+            elif self.chosen:
+                self.values[self.name], self.chosen = data, False
+
+        def handle_endtag(self, tag: str) -> None:
+            if tag == "textarea":
+                self.area = False
+
+    parser = Form()
+    parser.feed(page.partition('class="start"')[2])
+    return {name: value for name, value in parser.values.items() if not name.startswith("run:")}
 
 
 async def test_an_unknown_config_has_no_form(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from manyheads.bank.meta import (
     read_names,
 )
 from manyheads.bank.store import Closing, Filter
-from manyheads.bank.vectors import Embedder, QueryEmbedder, unread
+from manyheads.bank.vectors import Embedder, QueryEmbedder
 from manyheads.errors import CorpusError, describe, need_extra
 from manyheads.papers import Hit, Paper, Scientist
 
@@ -118,8 +118,8 @@ class Ecosystem(Closing):
         return [self.scientist(one.id) for one in found]
 
     async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
-        """Tokens by which each query exceeds the model's limit, see `bank.vectors.unread`."""
-        return await asyncio.to_thread(unread, self.embedder, queries)
+        """Tokens by which each query exceeds the model's limit; None if the model does not state one."""
+        return await asyncio.to_thread(self._queries.unread, queries)
 
     def expect(self, *queries: str) -> None:
         """Start embedding upcoming queries in a thread."""

@@ -69,17 +69,26 @@ def whole_vector(embedder: Embedder, text: str) -> "Vectors":
 
     The parts have similar lengths, are cut between words and read completely; a shorter one weighs less.
     """
+    return _whole(embedder, text)[0]
+
+
+def _whole(embedder: Embedder, text: str) -> "tuple[Vectors, int | None]":
+    """The vector of a text, and its tokens beyond the model's limit."""
     import numpy as np
 
-    parts, count = [text], 2
-    while any(unread(embedder, parts)) and count <= len(text):
+    [excess] = unread(embedder, [text])
+    parts, count, more = [text], 2, bool(excess)
+    while more and count <= len(text):
         # A tenth more parts than needed, as words are not cut: otherwise a last part of a word or two would remain.
         parts = textwrap.wrap(text, math.ceil(1.1 * len(text) / count), break_on_hyphens=False)
         count += 1 + count // 4
+        more = any(unread(embedder, parts))
     vectors = embedder.embed(parts)
     if len(parts) == 1:
-        return vectors[0]
-    return unit_rows(np.average(vectors, axis=0, weights=[len(part) for part in parts])[np.newaxis])[0]
+        return vectors[0], excess
+    return unit_rows(np.average(vectors, axis=0, weights=[len(part) for part in parts])[np.newaxis])[
+        0
+    ], excess
 
 
 # On disk.
@@ -193,7 +202,7 @@ class QueryEmbedder:
     def __init__(self, embedder: Embedder) -> None:
         self.name, self.dim, self.embedder = embedder.name, embedder.dim, embedder
         self._lock = threading.Lock()
-        self._vectors: OrderedDict[str, Future[NDArray[Any]]] = OrderedDict()
+        self._vectors: OrderedDict[str, Future[tuple[NDArray[Any], int | None]]] = OrderedDict()
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of unit length."""
@@ -202,10 +211,14 @@ class QueryEmbedder:
         if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
         others = _ahead().map(self._vector, texts[1:])
-        return np.stack([self._vector(texts[0]), *others])
+        return np.stack([vector for vector, _ in (self._vector(texts[0]), *others)])
 
-    def _vector(self, text: str) -> "NDArray[Any]":
-        """(dim,): cached, awaited from another thread, or computed."""
+    def unread(self, texts: Sequence[str]) -> Sequence[int | None]:
+        """Tokens of each text beyond the model's limit, as found when it was embedded."""
+        return [self._vector(text)[1] for text in texts]
+
+    def _vector(self, text: str) -> "tuple[NDArray[Any], int | None]":
+        """(dim,) and the tokens beyond the model's limit: cached, awaited from another thread, or computed."""
         with self._lock:
             new = text not in self._vectors
             vector = self._vectors.setdefault(text, Future())
@@ -214,7 +227,7 @@ class QueryEmbedder:
                 self._vectors.popitem(last=False)
         if new:
             try:
-                vector.set_result(whole_vector(self.embedder, text))
+                vector.set_result(_whole(self.embedder, text))
             except BaseException as error:
                 vector.set_exception(error)
                 with self._lock:

@@ -41,6 +41,7 @@ from manyheads.escaping import plain
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from manyheads.cli.person import Terminal
     from manyheads.engine.jobs import JobNews, Listener
 
 T = TypeVar("T")
@@ -66,12 +67,17 @@ def show_json(event: AnyEvent) -> None:
 
 @contextmanager
 def run_progress(
-    *, as_json: bool = False, quiet: bool = False, folder: Path | None = None
+    *,
+    as_json: bool = False,
+    quiet: bool = False,
+    folder: Path | None = None,
+    terminal: "Terminal | None" = None,
 ) -> Generator[Emit]:
     """The listener that shows a run's events; a live view if stderr is a terminal that can move its cursor.
 
     Args:
         folder: of a new run, printed at the first event.
+        terminal: the person at the terminal, for whom the live view pauses.
     """
     console = safe_console(stderr=True)
     if as_json:
@@ -82,6 +88,8 @@ def run_progress(
         yield _after(f"{FOLDER}{folder}", say, show_warning) if folder else show_warning
     else:
         view = LiveView(console)
+        if terminal:
+            terminal.quiet = view.paused
         with view.live:
             yield _after(Text(f"{FOLDER}{folder}"), console.print, view.show) if folder else view.show
 
@@ -105,14 +113,31 @@ class LiveView:
         self._console, self._clock, self._began = console, clock, clock()
         self._standing = Standing()
         self._latest, self._fresh = 0, set[int]()
+        self._held: list[AnyEvent] | None = None
         self._spinner = Spinner("dots", style="cyan")
         self.live = Live(
             console=console, get_renderable=self._view, refresh_per_second=8, transient=True,
             redirect_stdout=False,
         )  # fmt: skip
 
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Show nothing for a block; what happens meanwhile is shown after it."""
+        self.live.stop()
+        self._held = list[AnyEvent]()
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            self.live.start()
+            for event in held:
+                self.show(event)
+
     def show(self, event: AnyEvent) -> None:
         """Count the event, and print it if it is of interest."""
+        if self._held is not None:
+            self._held.append(event)
+            return
         self._standing.note(event, self._clock())
         if isinstance(event, Stage):
             self._latest, self._fresh = 0, set()

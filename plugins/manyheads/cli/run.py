@@ -174,15 +174,19 @@ def go(session: Any, show: Show) -> None:
 
 
 async def _drive(session: Any, show: Show) -> None:
+    from manyheads.cli.person import Terminal, is_terminal
     from manyheads.cli.progress import run_progress
     from manyheads.errors import BudgetError, SubjectError
     from manyheads.hosts import host_factory
 
     factory = host_factory(session.config.host)
     folder = None if session.way_back else session.folder
+    controlled = isinstance(show, ShowOrControl) and show.control
+    terminal = Terminal(session.brake) if is_terminal() and not show.as_json else None
+    session.person = terminal
     try:
-        with run_progress(as_json=show.as_json, quiet=show.quiet, folder=folder) as note:
-            if isinstance(show, ShowOrControl) and show.control:
+        with run_progress(as_json=show.as_json, quiet=show.quiet, folder=folder, terminal=terminal) as note:
+            if controlled:
                 control = session.person = Control(session.brake)
                 control.listen()
                 note = control.show

@@ -143,7 +143,7 @@ class Attended:
         raise ReplyError(
             f"{turn.place}: no valid answer from {model.name} in {MOST_TRIES} tries; last problem: {problems[-1]}",
             raw="",
-            hint="manyheads resume RUN asks again",
+            hint="to be asked again: manyheads resume RUN",
         )
 
     async def _text(self, turn: Turn[Any]) -> str:

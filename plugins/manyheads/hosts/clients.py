@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
-from manyheads.config import ModelConfig
+from manyheads.config import HUMAN, ModelConfig
 from manyheads.core import NOTHING, Message, Recall, Reply, Turn, Usage, recall_nothing
+from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import StructuredHost, asked_at
 from manyheads.errors import ConfigError, ModelError
@@ -164,6 +165,8 @@ class ServedModel(ABC, Generic[C]):
         )
         if ready is not None:
             self.client = self.borrow(ready)
+        elif config.provider == HUMAN:  # runs ask a person themselves
+            raise nobody_there(f"models.{alias} is a person")
         elif config.provider in ("offline", "replay"):
             offline = config.provider == "offline"
             self.local = OfflineModel(config) if offline else ReplayModel.from_run(config.name)

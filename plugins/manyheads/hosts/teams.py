@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny, Val
 
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, recall_nothing, safe_name
-from manyheads.core.events import AnyEvent, Judged, Result
+from manyheads.core.events import AnyEvent, Judged, Person, Result
 from manyheads.engine.folder import CONFIG, JOURNAL
 from manyheads.engine.readiness import prepare
 from manyheads.engine.session import Session, new_folder
@@ -107,7 +107,7 @@ class Runs(Generic[S]):
         team: an instance of a class made by `native_class`.
         config: of each run: a config, its data, its file, or the name of a shipped one; the system's own when None.
         sets: `a.b=c` settings that override it.
-        changes: keys applied after that.
+        changes: keys applied after that; `person` is the one who answers, see `core.events.Person`.
         models: one, or none, in place of the config's default model, see `model_of`; the owner of a client closes it.
         out: parent of the run folders.
         state: of the last run.
@@ -131,6 +131,8 @@ class Runs(Generic[S]):
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._name, self._system, host = type(team).__name__, team.system, team.serves
+        changes = dict(changes)
+        self._person: Person | None = changes.pop("person", None)
         config = load_for(f"{self._name} runs {team.system}", team.system, config, sets, changes)
         if len(own := [model for model in models if model is not None]) > 1:
             raise ConfigError(f"{self._name}: both model and model_client are given", hint="give one of them")
@@ -237,7 +239,7 @@ class Runs(Generic[S]):
         folder = Path(state.folder or "")
         begun = self._reopen(folder)
         run = begun or system.with_inputs(config, state.asked, folder)
-        session = Session(run, folder, clients=("default",) if self.model else ())
+        session = Session(run, folder, clients=("default",) if self.model else (), person=self._person)
         return self._events(session, state, None if begun else note)
 
     def _heard(self, given: list[TeamMessage]) -> list[TeamMessage]:

@@ -1,7 +1,7 @@
 """Basis of all replies: the base class, its fields, and narrowed types."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from annotated_types import Ge, Le
@@ -38,6 +38,9 @@ class ReplyModel(BaseModel):
 
     verb: ClassVar[str] = "says"
     """Verb for such a reply, for consoles and logs."""
+
+    asked_with: ClassVar[Mapping[str, Mapping[str, Sequence[str]]]] = {}
+    """Fields that people are asked for only with certain values of others: `{field: {other: values}}`."""
 
     def spoken(self) -> str:
         """The reply as shown to others without a template in `prompts/spoken/`; by default its first text."""

@@ -1,8 +1,8 @@
 """What a person decides between two stages, and what they write in place of the team."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, Field, create_model
 
@@ -15,6 +15,7 @@ class Steering(ReplyModel):
     """How a stage goes on: accepted, edited, some of it picked, something added, or sent back."""
 
     verb = "decides"
+    asked_with: ClassVar[Mapping[str, Mapping[str, Sequence[str]]]] = {"picks": {"action": ["pick"]}}
 
     action: Action
     picks: list[Choice] = Field(default_factory=list[Choice])

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from manyheads.config import RunConfig
 from manyheads.engine.jobs import Job
-from manyheads.engine.readiness import prepare, roles_of
+from manyheads.engine.readiness import need_person, prepare, roles_of
 from manyheads.engine.system import Judge, System, system_of
 from manyheads.errors import ConfigError, UserError
 from manyheads.suites.files import Suite
@@ -324,7 +324,7 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
         try:
             prepare(job.config)
             if first(config.model_dump_json(exclude=SEED | INPUTS)):
-                roles_of(config)
+                need_person(config, roles_of(config))
             if readable and first(config.model_dump_json(exclude=SEED)):
                 system_of(config).read(config)
         except UserError as error:

@@ -22,6 +22,7 @@ from manyheads.engine.budget import JobsBudget
 from manyheads.engine.folder import JOURNAL, new_folder, writing
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
+from manyheads.engine.readiness import need_person, roles_of
 from manyheads.engine.system import System, system_of
 from manyheads.errors import ConfigError, DocumentError, SubjectError, did_you_mean
 from manyheads.hosts import host_factory
@@ -112,6 +113,7 @@ async def review_all(
     Raises:
         UserError: a folder or a host cannot be used, or the cost of earlier starts is unknown.
     """
+    need_person(config, roles_of(config))
     budget.need_prices([config])
     made_from = [config.model_dump_json(), *(f"{text.source} {text.mark}" for text in texts)]
     folder = out / f".reviews-{hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:8]}"

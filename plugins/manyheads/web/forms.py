@@ -47,7 +47,8 @@ class Field:
             case list() | tuple() if self.kind == "lines":
                 return "\n".join(map(str, cast(Sequence[Any], value)))
             case _ if self.kind == "yaml":
-                return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).strip() if value else ""
+                text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=None)
+                return "" if value in ({}, []) else text.strip().removesuffix("...").strip()
             case _:
                 return str(value)
 

@@ -50,6 +50,7 @@ RUN = (
     "name", "host", "seed", "corpus", "steer", "budget.calls", "budget.tokens", "budget.money", "budget.seconds",
 )  # fmt: skip
 LEFT_OUT = ("system", "paths", "models", "roles")
+EMPTY: tuple[Any, ...] = ("", [], {}, None)
 MORE = "more"
 """The field for further keys, in YAML."""
 
@@ -160,6 +161,9 @@ def groups(name: str) -> tuple[Group, ...]:
         else each
         for each in those(*(f"inputs.{each}" for each in system.slots))
     )
+    every |= {"steer": replace(every["steer"], bounds=f"one per line, of {', '.join(system.steers)}, or all")}
+    if not system.steers:
+        del every["steer"]
     made = [
         Group("Input", inputs, folded=False),
         Group(
@@ -237,7 +241,7 @@ async def _changes(form: FormData, base: RunConfig, filled: Filled, runs: Runs) 
             continue
         if each.kind == "number" and value is None and not each.optional:
             continue
-        if value != before and not (value in ("", [], None) and before in ("", [], None)):
+        if value != before and not (value in EMPTY and before in EMPTY):
             changes = merge(changes, nested(each.path, value))
     for name, slot in slots.items():
         try:

@@ -157,3 +157,29 @@ def test_a_broken_source_is_not_carried_by_a_sound_one(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_corpora_are_named_by_their_source(source: str, name: str) -> None:
     assert name_of(source) == name
+
+
+@pytest.mark.parametrize("line", ['{"paperTitle": "A", "summary": "B"}', '{"Title": "A", "Abstract": "B", "Year": 2015}'])  # fmt: skip
+def test_lines_with_other_keys_are_a_table_whose_columns_can_be_set(tmp_path: Path, line: str) -> None:
+    source = tmp_path / "papers.jsonl"
+    source.write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(CorpusError) as error:
+        list(open_corpus(source).papers(Rejects()))
+    assert "--columns authors=COLUMN" in str(error.value.hint)
+
+
+def test_an_object_around_the_list_of_papers_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "papers.json"
+    source.write_text('{"papers": [{"title": "A", "year": 2015}]}', encoding="utf-8")
+    with pytest.raises(CorpusError) as error:
+        list(open_corpus(source).papers(Rejects()))
+    assert "'papers'" in error.value.message
+    assert "jq" in str(error.value.hint)
+
+
+@pytest.mark.parametrize("text", ["n/a", "NA", "-", "nan", "Unknown", " "])
+def test_a_word_for_a_missing_count_is_no_reject(tmp_path: Path, text: str) -> None:
+    source = tmp_path / "papers.csv"
+    source.write_text(f"title,abstract,authors,year,citations\nA,B,Jo Berg,2015,{text}\n", encoding="utf-8")
+    [(_, paper)] = open_corpus(source).papers(Rejects())
+    assert paper.citations is None

@@ -43,7 +43,7 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         emit: `all` messages, or only the `final` one, so that a surrounding chat stays short.
         name: of the agent in workflows; the class's when left out.
         listens_to: the speaker whose messages count; all speakers when left out.
-        changes: keys of the config, applied last.
+        changes: keys of the config, applied last; `person=…` answers for models of the provider `human`, and steers.
 
     Raises:
         ConfigError: the config is not valid or of another system, or the model is not one.

@@ -171,7 +171,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         state: of a session, with the run to resume.
         system_prompt: its description for others; the system's own when left out.
         ignored: a service's arguments for its agents: `toolkit`, `offloader` and the configs of an agent.
-        changes: keys of the config, applied last.
+        changes: keys of the config, applied last; `person=…` answers for models of the provider `human`, and steers.
 
     Raises:
         ConfigError: the config or the state is not valid, or of another system.

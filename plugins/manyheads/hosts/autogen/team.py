@@ -103,7 +103,7 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
         emit: `all` messages, or only the `final` one.
         name: of the team in other teams; the class's when left out.
         listens_to: the name of the speaker in a chat whose messages count; those of all when left out.
-        changes: keys of the config, applied last.
+        changes: keys of the config, applied last; `person=…` answers for models of the provider `human`, and steers.
 
     Raises:
         ConfigError: the config is not valid or of another system, or the model is not one.

@@ -15,6 +15,8 @@ from manyheads.bank.files import crowded, lines
 
 YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 SHOWN = 60
+UNKNOWN = frozenset(("", "-", "–", "?", "na", "n/a", "nan", "nil", "none", "null", "unknown"))
+"""What tables write for a number that is not there."""
 
 
 def objects(file: Path, member: str | None = None) -> Generator[tuple[int, dict[str, Any] | tuple[str, str]]]:
@@ -72,11 +74,13 @@ def count_of(value: object) -> int | None:
 
 
 def whole(value: object) -> int | None:
-    """A count: 12, 12.0, "12", "1,204"; None if missing. Raises ValueError for anything else."""
+    """A count: 12, 12.0, "12", "1,204"; None if missing, or a word for that. Raises ValueError for anything else."""
     if isinstance(value, bool):
         raise ValueError(f"not a number: {value}")
     if isinstance(value, str):
-        value = value.strip().replace(",", "") or None
+        value = value.strip().replace(",", "")
+        if value.casefold() in UNKNOWN:
+            return None
     if value is None or value != value:  # a table's empty cell may be a NaN
         return None
     try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from manyheads.bank.corpus import LISTED, JsonLines, RawAuthor, RawPaper, Reader, Rejects
 from manyheads.bank.files import GZIP, UTF8_MARK, ZIP, head, open_file, reading
@@ -31,6 +32,8 @@ SNIFFED = 2**16
 PACKED, MOST_SNIFFED = (".json", ".jsonl", ".gz", ".zip", ".txt"), 20
 LIST = re.compile(rb"\[\s*\{")
 UNARXIVE = (b'"paper_id":', b'"metadata":', b'"authors_parsed":')
+OURS, LEAST_OURS = frozenset(("id", *NEEDED)), 3
+"""Required keys of our own JSON Lines, and how many of them a line must have to be read as such."""
 FORMAT_ENDINGS = (
     (".tei.xml", "tei"), (".tei", "tei"), (".xml", "anthology"), (".bib", "bibtex"), (".parquet", "parquet"), (".csv", "csv"), (".tsv", "csv"),
 )  # fmt: skip
@@ -239,7 +242,7 @@ def _start(file: Path) -> bytes:
 
 
 def _of_json(line: bytes) -> str:
-    """OAG's records have author objects; anything else is read as JSON Lines, whose reader reports errors."""
+    """OAG's records have author objects; lines with other keys than ours are a table. The readers report errors."""
     if all(key in line for key in UNARXIVE):  # its lines are longer than the part that was read
         return "unarxive"
     try:
@@ -248,8 +251,13 @@ def _of_json(line: bytes) -> str:
         return "jsonl"
     if isinstance(record, dict) and "corpusid" in record:
         return "semantic-scholar"
+    if not isinstance(record, dict):
+        return "jsonl"
     people = b'"authors": [{' in line or b'"authors":[{' in line
-    return "oag" if isinstance(record, dict) and ("n_citation" in record or people) else "jsonl"
+    if "n_citation" in record or people:
+        return "oag"
+    keys = {*map(str, cast("dict[str, object]", record))}
+    return "json" if keys and len(keys & OURS) < LEAST_OURS else "jsonl"
 
 
 # Several datasets of any format read as one.

@@ -6,6 +6,7 @@ import html
 import io
 import json
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -276,6 +277,7 @@ class JsonTable(_Table):
         records, stem = enumerate(_records(file), 1), file.name.partition(".")[0]
         first = [*islice(records, BATCH)]  # one may lack a key of the others
         header = dict.fromkeys(key for _, row in first if isinstance(row, dict) for key in row)
+        _need_records(file, first)
         columns = self._fields(file, [*header]) if header else {}
         for number, row in chain(first, records):
             if isinstance(row, dict):
@@ -285,6 +287,25 @@ class JsonTable(_Table):
                     else ("json", "not preceded by an object")
                 )
             yield number, row
+
+
+def _need_records(file: Path, first: Sequence[tuple[int, object]]) -> None:
+    """Raises `CorpusError` for one object that holds the records as a list."""
+    match first:
+        case [(_, dict() as only)]:
+            about = cast("dict[str, Any]", only)
+            lists = [
+                key
+                for key, one in about.items()
+                if isinstance(one, list) and one and isinstance(one[0], dict)
+            ]
+        case _:
+            return
+    if lists and not {*columns_of([*about], {})} & {*NEEDED}:
+        raise CorpusError(
+            f"{file}: one object with its records as the list {lists[0]!r}",
+            hint=f"take the list out: jq '.[{json.dumps(lists[0])}]' {shlex.quote(file.name)} > papers.json",
+        )
 
 
 def _records(file: Path) -> Iterator[dict[str, Any] | tuple[str, str]]:

@@ -1,0 +1,280 @@
+"""The person at the terminal: questions of a run, field by field, with an editor for long texts."""
+
+import asyncio
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import TYPE_CHECKING, Any, cast
+
+import yaml
+
+from manyheads.cli.printing import safe_console
+from manyheads.core.events import Waiting
+from manyheads.escaping import plain
+from manyheads.forms import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from manyheads.engine.person import Brake
+
+EDIT = ":e"
+"""The line that opens an editor."""
+YES_OR_NO = {"y": True, "yes": True, "n": False, "no": False}
+MOMENT = 0.05
+"""Seconds for the view to show what happened before a question."""
+
+
+def is_terminal() -> bool:
+    """Whether a person can be asked: everything is a terminal."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+@dataclass
+class Terminal:
+    """A person who answers at the terminal, one question at a time. Ctrl-D in place of an answer stops the run.
+
+    Attributes:
+        quiet: keeps the terminal free of other text for a block.
+    """
+
+    brake: "Brake"
+    quiet: Callable[[], AbstractContextManager[None]] = nullcontext
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _last: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The last answer, to be corrected if it is refused."""
+
+    async def answer(self, request: Waiting) -> Mapping[str, Any]:
+        """See `Person.answer`."""
+        async with self._turn:
+            await asyncio.sleep(MOMENT)
+            try:
+                with self.quiet(), _same_settings():
+                    self._last = await _in_thread(lambda: self._fill_in(request))
+            except EOFError:
+                self.brake.stop()
+                await self.brake.gate()
+            return self._last
+
+    def _fill_in(self, request: Waiting) -> dict[str, Any]:
+        console = safe_console(stderr=True)
+        form = request.form
+        if request.problem:
+            console.print(
+                f"Please correct your answer: {plain(request.problem)}", style="yellow", markup=False
+            )
+            form = with_defaults(form, self._last)
+        else:
+            console.print()
+            console.rule(plain(f"{request.speaker}, {request.stage}" if request.stage else request.speaker))
+            console.print(request.text, markup=False, highlight=False)
+        console.print(f"\n{plain(request.title)}", style="bold", markup=False)
+        long = any(
+            part.get("type") != "integer" and "enum" not in part for part in form["properties"].values()
+        )
+        hint = f"A text ends with an empty line; {EDIT} opens your editor. " if long else ""
+        console.print(f"{hint}Ctrl-C stops the run; it can be resumed.", style="dim", markup=False)
+        return fill_in(form, console.print)
+
+
+def with_defaults(form: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The form with the values of an earlier answer as its defaults."""
+    properties = {
+        name: {**part, "default": values[name]} if values.get(name) not in (None, "") else part
+        for name, part in form["properties"].items()
+    }
+    return {**form, "properties": properties}
+
+
+def fill_in(form: Mapping[str, Any], show: Callable[..., object], within: str = "") -> dict[str, Any]:
+    """Ask for each field of a form; raises `EOFError` at the end of the input."""
+    answers = dict[str, Any]()
+    for name, part in form["properties"].items():
+        conditions: Mapping[str, Any] = part.get("x-when", {})
+        if any(answers.get(other) not in values for other, values in conditions.items()):
+            continue
+        label = f"{within}{part.get('title', name)}"
+        about = part.get("description", "")
+        show(f"\n{plain(label)}", style="bold", markup=False, end="")
+        show(f"  {plain(about)}" if about else "", style="dim", markup=False, highlight=False)
+        value = _value(part, show, label, needed=name in form.get("required", ()) or bool(conditions))
+        if value is not None:
+            answers[name] = value
+    return answers
+
+
+def _value(part: Mapping[str, Any], show: Callable[..., object], label: str, *, needed: bool) -> Any:
+    """A field's value; None if it is left out."""
+    default = part.get("default")
+    if default not in (None, "", []):
+        show(f"Enter keeps: {plain(brief(default) if isinstance(default, list) else default)}", markup=False)
+    while True:
+        match part:
+            case {"type": "object"}:
+                return fill_in(part, show, f"{label}: ")
+            case {"type": "array", "items": {"type": "object"} as item} if default is None:
+                return _objects(part, item, show, label)
+            case {"type": "array", "items": {"type": "object"}}:
+                text = _line(f"{EDIT} to edit them")
+            case {"enum": options}:
+                text = _line(" / ".join(f"{at} {each}" for at, each in enumerate(options, 1)))
+            case {"type": "boolean"}:
+                text = _line("y / n")
+            case {"type": "integer" | "number"}:
+                text = _line(_bounds(part))
+            case {"type": "array", "items": {"type": "integer"} as item}:
+                text = _line(f"numbers, such as 1 3; {_bounds(item)}")
+            case {"type": "array"}:
+                text = _lines("one a line")
+            case _:
+                text = _lines()
+        if text.strip() == EDIT:
+            text = _edited(default, part)
+            if isinstance(text, list):
+                return text
+        if not text.strip():
+            if default not in (None, "") or not needed:
+                return default
+            show("This is needed.", style="yellow")
+            continue
+        try:
+            return _read(text.strip(), part)
+        except ValueError as error:
+            show(plain(error), style="yellow", markup=False)
+
+
+def _objects(
+    part: Mapping[str, Any], item: Mapping[str, Any], show: Callable[..., object], label: str
+) -> list[Any]:
+    """Entries of several fields, one after the other."""
+    least, most, entries = part.get("minItems", 0), part.get("maxItems"), list[Any]()
+    while most is None or len(entries) < most:
+        if len(entries) >= least:
+            show(f"{plain(label)}: add number {len(entries) + 1}?", markup=False)
+            if not YES_OR_NO.get(_line("y / n").strip().lower(), False):
+                break
+        entries.append(fill_in(item, show, f"{label} {len(entries) + 1}: "))
+    return entries
+
+
+def _read(text: str, part: Mapping[str, Any]) -> Any:
+    """A typed value; raises `ValueError` with what to type."""
+    match part:
+        case {"enum": options}:
+            exact = [each for each in options if str(each).lower() == text.lower()]
+            near = [each for each in options if str(each).lower().startswith(text.lower())]
+            if text.isdigit() and 1 <= int(text) <= len(options):
+                return options[int(text) - 1]
+            if len(found := exact or near) == 1:
+                return found[0]
+            raise ValueError(f"type one of {', '.join(map(str, options))}, or its number")
+        case {"type": "boolean"}:
+            if text.lower() not in YES_OR_NO:
+                raise ValueError("type y or n")
+            return YES_OR_NO[text.lower()]
+        case {"type": "integer" | "number" as kind}:
+            return _number(text, part, int if kind == "integer" else float)
+        case {"type": "array", "items": {"type": "integer"} as item}:
+            return [_number(each, item, int) for each in text.replace(",", " ").split()]
+        case {"type": "array"}:
+            return [line.strip() for line in text.splitlines() if line.strip()]
+        case _:
+            return text
+
+
+def _number(text: str, part: Mapping[str, Any], kind: Callable[[str], float]) -> float:
+    try:
+        number = kind(text)
+    except ValueError:
+        raise ValueError(f"{text}: not a number") from None
+    if not part.get("minimum", number) <= number <= part.get("maximum", number):
+        raise ValueError(f"{text}: {_bounds(part)}")
+    return number
+
+
+def _bounds(part: Mapping[str, Any]) -> str:
+    low, high = part.get("minimum"), part.get("maximum")
+    if low is not None and high is not None:
+        return f"{low} to {high}"
+    return f"at least {low}" if low is not None else f"at most {high}" if high is not None else "a number"
+
+
+def _line(hint: str) -> str:
+    return input(f"({hint}) ")
+
+
+def _lines(hint: str = "") -> str:
+    """Lines up to an empty one, or the end of the input after the first."""
+    lines = [input(f"({hint}) > " if hint else "> ")]
+    with suppress(EOFError):
+        while lines[-1].strip() and lines != [EDIT]:
+            lines.append(input("> "))
+    return "\n".join(lines).strip()
+
+
+def _edited(default: Any, part: Mapping[str, Any]) -> Any:
+    """A text from the editor; entries of several fields as YAML."""
+    if part.get("type") == "array" and part["items"].get("type") == "object":
+        text = yaml.safe_dump(default, sort_keys=False, allow_unicode=True)
+        try:
+            value = yaml.safe_load(_edit(text, ".yaml"))
+        except yaml.YAMLError:
+            return default
+        return cast(list[Any], value) if isinstance(value, list) else default
+    text = "\n".join(map(str, default)) if isinstance(default, list) else str(default or "")
+    return _edit(text, ".md")
+
+
+def _edit(text: str, suffix: str) -> str:
+    """The text after the user's editor; unchanged if there is none."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"answer{suffix}"
+        path.write_text(text, encoding="utf-8", errors="replace")
+        with suppress(OSError, ValueError):
+            subprocess.run([*shlex.split(editor), str(path)], check=False)
+        return path.read_text(encoding="utf-8", errors="replace")
+
+
+async def _in_thread(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The result of blocking work, in a thread that does not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    done = loop.create_future()
+
+    def settle(value: dict[str, Any] | None, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error else done.set_result(value)
+
+    def run() -> None:
+        value, error = None, None
+        try:
+            value = work()
+        except BaseException as problem:  # noqa: BLE001 - passed on
+            error = problem
+        with suppress(RuntimeError):  # the run is over
+            loop.call_soon_threadsafe(settle, value, error)
+
+    Thread(target=run, daemon=True, name="manyheads-terminal").start()
+    return await done
+
+
+@contextmanager
+def _same_settings() -> "Generator[None]":
+    """Leaves the terminal as it was, even if a line is being typed at the end."""
+    try:
+        import termios
+    except ImportError:  # Windows
+        yield
+        return
+    settings = termios.tcgetattr(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, settings)

@@ -1,0 +1,160 @@
+"""A person at the terminal: a real one, in which answers are typed."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from support.command import SMALL, environment, result_of
+
+RUN = ("run", "virsci", *SMALL, "--out", "r")
+pytestmark = pytest.mark.slow
+
+
+class Screen:
+    """A terminal with a command in it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", screen: int) -> None:
+        self.process, self.screen, self.text, self._seen = process, screen, "", 0
+
+    def until(self, pattern: str, seconds: float = 60) -> str:
+        """What appears up to a pattern, from the last one on."""
+        end = time.monotonic() + seconds
+        while not (found := re.compile(pattern).search(self.text, self._seen)):
+            assert time.monotonic() < end, self.text[-3000:]
+            self._read()
+        before, self._seen = self.text[self._seen : found.end()], found.end()
+        return before
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self.screen, 65536) if select.select([self.screen], [], [], 30)[0] else b""
+        except OSError:  # the command has ended
+            data = b""
+        assert data, self.text[-3000:]
+        self.text += data.decode(errors="replace")
+
+    def prompt(self) -> str | None:
+        """What stands before the cursor once something can be typed; None at the end."""
+        try:
+            while not re.search(r"(\) |> )$", self.text[self._seen :]):
+                self._read()
+        except AssertionError:
+            return None
+        before, self._seen = self.text[self._seen :], len(self.text)
+        return before
+
+    def type(self, line: str) -> None:
+        os.write(self.screen, f"{line}\n".encode())
+
+    def end(self) -> int:
+        with suppress(AssertionError):
+            while True:
+                self._read()
+        return self.process.wait(60)
+
+
+@contextmanager
+def terminal(folder: Path, words: Sequence[str], **env: str) -> Generator[Screen]:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "manyheads", *words],
+        cwd=folder, env=environment({"TERM": "xterm", **env}), stdin=theirs, stdout=theirs, stderr=theirs,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        try:
+            yield Screen(process, ours)
+        finally:
+            process.kill()
+            os.close(ours)
+
+
+def test_a_person_steers_at_the_terminal(tmp_path: Path) -> None:
+    with terminal(tmp_path, (*RUN, "--steer", "topic")) as screen:
+        shown = screen.until(r"3 back\) ")
+        assert "What the stage has come to" in shown
+        screen.type("dance")
+        screen.until("type one of accept, edit, back")
+        screen.type("back")
+        screen.until("Remark.*\n?.*> ")
+        screen.type("")
+        screen.until("say what should change")
+        screen.until(r"Enter keeps: back[\s\S]*3 back\) ")
+        screen.type("")
+        screen.until("Remark[^>]*> ")
+        screen.type("Think of owls.\n")
+        screen.until(r"3 back\) ")
+        screen.type("2")
+        screen.until("Remark[^>]*> ")
+        screen.type("")
+        screen.until("Rationale[^>]*> ")
+        screen.type("")
+        screen.until("Topic[^>]*> ")
+        screen.type("Owls that\nplan\n")
+        assert screen.end() == 0
+    assert [word["action"] for word in result_of(tmp_path / "r")["people"]] == ["back", "edit", "edit"]
+    assert result_of(tmp_path / "r")["topic"]["topic"] == "Owls that\nplan"
+
+
+def test_a_long_text_is_written_in_an_editor(tmp_path: Path) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\nsed -i "s/^/Owls. /" "$1"\n')
+    editor.chmod(0o755)
+    with terminal(tmp_path, (*RUN, "--steer", "topic"), EDITOR=str(editor), VISUAL="") as screen:
+        screen.until(r"3 back\) ")
+        screen.type("edit")
+        screen.until("Remark[^>]*> ")
+        screen.type("")
+        screen.until("Rationale[^>]*> ")
+        screen.type("")
+        screen.until("Topic[^>]*> ")
+        screen.type(":e")
+        assert screen.end() == 0
+    assert result_of(tmp_path / "r")["topic"]["topic"].startswith("Owls. ")
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-D"])
+def test_a_stopped_question_is_asked_again_on_resume(tmp_path: Path, how: str) -> None:
+    with terminal(tmp_path, (*RUN, "--steer", "topic")) as screen:
+        screen.until(r"3 back\) ")
+        if how == "Ctrl-C":
+            screen.process.send_signal(signal.SIGINT)
+        else:
+            os.write(screen.screen, b"\x04")
+        screen.until("manyheads resume r")
+        assert screen.end() == 130
+    assert "Traceback" not in screen.text
+    with terminal(tmp_path, ("resume", "r")) as screen:
+        screen.until(r"3 back\) ")
+        screen.type("a")
+        screen.until("Remark[^>]*> ")
+        screen.type("")
+        assert screen.end() == 0
+    assert [word["action"] for word in result_of(tmp_path / "r")["people"]] == ["accept"]
+
+
+def test_a_person_plays_the_leader(tmp_path: Path) -> None:
+    words = ("--set", "models.me.provider=human", "--set", "roles.leader.model=me", "--set", "turns=1")
+    with terminal(tmp_path, (*RUN, *words)) as screen:
+        assert "Remark" in (screen.prompt() or "")
+        screen.type("")
+        screen.until("This is needed")
+        while hint := screen.prompt():
+            answers = {"y / n": "y", "1 to 10": "7", "1 to": "1"}
+            typed = next((each for word, each in answers.items() if word in hint), "We plan with owls.\n")
+            screen.type(typed)
+        assert screen.process.wait(60) == 0
+    people = result_of(tmp_path / "r")["people"]
+    assert {word["by"] for word in people} == {"human/me"}
+    assert [word["text"] for word in people if word["task"] == "settle"] == ["We plan with owls."]
+    assert "\x1b[31m" not in screen.text

@@ -1,0 +1,234 @@
+"""The web room in a real browser, with a real server and real runs."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_core_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from manyheads.core.events import Warned
+from support.browser import NEEDS_CHROMIUM
+from support.events import HOSTILE, a_run, said
+from support.llm import LLM, PROCEEDS
+from support.served import Served, chromium, served, window
+
+pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM, pytest.mark.timeout(180)]
+LONG = 60_000
+"""Milliseconds to wait for the end of a run."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+def start(page: Page, room: Served, config: str = "virsci", **values: str) -> str:
+    """Start a run by its form, and return its name."""
+    page.goto(f"{room.url}/start/{config}")
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    for name, value in {"embedding": "lexical", **values}.items():
+        field = page.locator(f'[name="{name}"]')
+        if field.evaluate("each => each.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.wait_for_url("**/runs/2*")
+    return page.url.rpartition("/")[2]
+
+
+SMALL = {"virsci.team.size": "2", "virsci.turns.default": "2"}
+
+
+def with_model(llm: LLM) -> dict[str, str]:
+    return {
+        **SMALL,
+        "models.default.provider": "openai",
+        "models.default.name": "test",
+        "models.default.base_url": llm.base_url,
+    }
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+
+
+def state(page: Page, word: str) -> None:
+    expect(page.locator(".now .chip").first).to_have_text(word, timeout=LONG)
+
+
+def test_a_run_is_started_and_watched_to_its_end(tmp_path: Path, browser: Browser) -> None:
+    with served(tmp_path) as room, window(browser, room) as page:
+        name = start(page, room, **{"inputs.topic": "touch"})
+        expect(page.locator(".turn").first).to_be_visible(timeout=LONG)
+        state(page, "finished")
+        turns = page.locator(".turn").count()
+        page.reload()
+        assert page.locator(".turn").count() == turns
+        page.get_by_role("link", name="Report", exact=True).click()
+        expect(page.locator("h1")).to_be_visible()
+        assert page.url.endswith(f"{name}/report.html")
+        page.goto(f"{room.url}/compare?left={name}&right={name}")
+        expect(page.frame_locator("iframe").first.locator("h1")).to_be_visible()
+        page.goto(f"{room.url}/runs")
+        expect(page.locator(".chip.finished")).to_be_visible()
+    assert (tmp_path / name / "result.json").is_file()
+
+
+def test_a_run_is_paused_and_goes_on_is_stopped_and_resumed(
+    tmp_path: Path, browser: Browser, key: None
+) -> None:
+    with LLM(answers=PROCEEDS, delay=0.3) as llm, served(tmp_path) as room, window(browser, room) as page:
+        start(page, room, **with_model(llm))
+        expect(page.locator(".turn").nth(2)).to_be_visible(timeout=LONG)
+        page.get_by_role("button", name="Pause").click()
+        state(page, "paused")
+        time.sleep(1)
+        before = len(llm.requests)
+        time.sleep(1.5)
+        assert len(llm.requests) == before
+        page.reload()
+        state(page, "paused")
+        page.get_by_role("button", name="Go on").click()
+        state(page, "running")
+        page.wait_for_timeout(1_500)
+        assert len(llm.requests) > before
+        page.get_by_role("button", name="Stop").click()
+        state(page, "stopped")
+        asked = len(llm.requests)
+        page.get_by_role("button", name="Resume").click()
+        state(page, "finished")
+        first = [request.asking for request in llm.requests[:asked]]
+        assert llm.requests[asked].asking not in first[:2]
+
+
+def test_a_run_that_is_killed_says_so(tmp_path: Path, browser: Browser, key: None) -> None:
+    with LLM(answers=PROCEEDS, delay=0.5) as llm, served(tmp_path) as room, window(browser, room) as page:
+        start(page, room, **with_model(llm))
+        expect(page.locator(".turn").nth(1)).to_be_visible(timeout=LONG)
+        [child] = room.children()
+        os.kill(child, signal.SIGKILL)
+        state(page, "failed")
+        assert "killed" in page.locator(".banner.bad").inner_text()
+        page.get_by_role("button", name="Resume").click()
+        state(page, "running")
+
+
+def test_a_run_that_fails_shows_its_last_words(tmp_path: Path, browser: Browser, key: None) -> None:
+    with LLM(answers=PROCEEDS, faults=[]) as llm, served(tmp_path) as room, window(browser, room) as page:
+        start(page, room, **with_model(llm) | {"budget.calls": "1"})
+        state(page, "failed")
+        assert "budget" in page.locator(".banner.bad").inner_text()
+
+
+def test_runs_wait_for_each_other_and_end_with_the_server(
+    tmp_path: Path, browser: Browser, key: None
+) -> None:
+    with LLM(answers=PROCEEDS, delay=0.3) as llm:
+        with served(tmp_path, "--at-once", "1") as room, window(browser, room) as page:
+            first = start(page, room, **with_model(llm))
+            expect(page.locator(".turn").first).to_be_visible(timeout=LONG)
+            start(page, room, **with_model(llm), seed="1")
+            state(page, "queued")
+            page.get_by_role("button", name="Stop").click()
+            state(page, "stopped") if page.locator(".now").count() else None
+            assert len(room.children()) == 1
+            [child] = room.children()
+        assert not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text("ascii")
+        with served(tmp_path) as room, window(browser, room) as page:
+            page.goto(f"{room.url}/runs/{first}")
+            state(page, "stopped")
+            page.get_by_role("button", name="Resume").click()
+            state(page, "finished")
+
+
+def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:
+    with served(tmp_path) as room, window(browser, room) as page:
+        start(page, room, **SMALL, steer="topic")
+        state(page, "waiting")
+        page.get_by_role("link", name="Answer").click()
+        expect(page.get_by_role("heading", name="Your answer")).to_be_visible()
+        check(page)
+        form = page.url
+        page.get_by_role("button", name="Send the answer").click()
+        page.wait_for_url("**/runs/2*")
+        state(page, "finished")
+        page.goto(form)
+        expect(page.locator("h1")).to_have_text("This did not work")
+
+
+def check(page: Page) -> None:
+    """Nothing is wider than the window, and axe finds nothing."""
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), page.url
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    found = Axe().run(page)["violations"]
+    assert not [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found], page.url
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark"), (400, "light")])
+def test_every_page_can_be_read_by_everyone(
+    tmp_path: Path, browser: Browser, width: int, scheme: str
+) -> None:
+    with served(tmp_path) as room, window(browser, room, width) as page:
+        page.emulate_media(color_scheme=scheme)  # pyright: ignore
+        check(page)
+        name = start(page, room, **SMALL)
+        check(page)
+        state(page, "finished")
+        for path in (
+            "/runs",
+            f"/runs/{name}",
+            "/start",
+            "/start/mamorx",
+            "/start/virsci",
+            "/compare",
+            "/nothing",
+        ):
+            page.goto(f"{room.url}{path}")
+            check(page)
+        page.goto(f"{room.url}/start/mamorx")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.locator(".problem")).to_be_visible()
+        check(page)
+        page.get_by_role("button", name="Another browser").click()
+        check(page)
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_hostile_texts_stay_texts(tmp_path: Path, browser: Browser, width: int) -> None:
+    long = said("C" * 300, "z" * 5_000_000)
+    events = (said("Ada\u202e<b>", HOSTILE), said("B", "مرحبا بالعالم"), long, Warned(message=HOSTILE))
+    name = a_run(tmp_path / "20260101-000000-x", *events, finished=False, title=HOSTILE + "w" * 500).name
+    with served(tmp_path) as room, window(browser, room, width) as page:
+        page.on("dialog", lambda dialog: pytest.fail("a script ran"))
+        for path in ("/runs", f"/runs/{name}", f"/compare?left={name}", f"/runs/{name}/report.html"):
+            page.goto(f"{room.url}{path}")
+            if "report" not in path:
+                check(page)
+        page.goto(f"{room.url}/runs/{name}")
+        assert page.locator(".turn script, .turn img, .turn style").count() == 0
+        assert (
+            page.locator(".turn [dir=auto]", has_text="مرحبا").first.evaluate(
+                "each => getComputedStyle(each).direction"
+            )
+            == "rtl"
+        )
+
+
+def test_keys_reach_everything(tmp_path: Path, browser: Browser) -> None:
+    with served(tmp_path) as room, window(browser, room) as page:
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        reached = set[str]()
+        for _ in range(5):
+            page.keyboard.press("Tab")
+            reached.add(page.evaluate("document.activeElement.textContent.trim()"))
+            outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            assert outline != "none"
+        assert {"Runs", "Start a run", "Compare", "Another browser"} <= reached

@@ -14,14 +14,22 @@ from support.command import SMALL, manyheads_command
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of two systems on the same idea."""
+    """A run that reviews an idea."""
     base = tmp_path_factory.mktemp("runs")
     (base / "owls.md").write_text("# On owls\n\nWe plan with owls. They hear well.")
-    for name, more in (("one", ()), ("two", ("--set", "repeats=2"))):
-        done = manyheads_command(
-            "run", "conference-review", "--subject", "owls.md", "--set", "embedding=lexical", *more, "-o", name, "--quiet", cwd=base
-        )  # fmt: skip
-        assert done.code == 0, done.err
+    done = manyheads_command(
+        "run",
+        "conference-review",
+        "--subject",
+        "owls.md",
+        "--set",
+        "embedding=lexical",
+        "-o",
+        "one",
+        "--quiet",
+        cwd=base,
+    )
+    assert done.code == 0, done.err
     return base
 
 
@@ -34,7 +42,7 @@ def test_a_run_has_its_system_as_maker_and_its_paper_as_case(reviews: Path) -> N
     assert text.body
     assert "conference" not in text.body.lower()
     assert Source(by="config").texts([reviews / "one"])[0].maker
-    [named] = Source(maker="ours", case="owls-2").texts([reviews / "two"])
+    [named] = Source(maker="ours", case="owls-2").texts([reviews / "one"])
     assert (named.maker, named.case.id) == ("ours", "owls-2")
 
 
@@ -102,6 +110,7 @@ def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
         Source().texts([tmp_path])
 
 
+@pytest.mark.slow
 def test_a_runs_idea_without_a_paper_is_of_the_case_of_all(tmp_path: Path) -> None:
     assert manyheads_command("run", "virsci", *SMALL, "-o", "team", "--quiet", cwd=tmp_path).code == 0
     [text] = Source().texts([tmp_path / "team"])

@@ -114,10 +114,9 @@ def _question(arena: Arena, item: Item, context: str) -> dict[str, Any]:
     }
     return {
         "reply": from_schema(schema, "Preference"),
-        "noun": form.noun,
         "context": context,
-        "left": _text(item.left.title, item.left.body),
-        "right": _text(item.right.title, item.right.body),
+        "first_text": _text(item.left.title, item.left.body),
+        "second_text": _text(item.right.title, item.right.body),
         "questions": form.questions,
         "answers": answers,
     }

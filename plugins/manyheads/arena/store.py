@@ -93,8 +93,8 @@ class Arena:
         if meta.get("version") != str(VERSION):
             database.close()
             raise ArenaError(
-                f"{folder / FILE}: an arena of version {meta.get('version', 'unknown')}; this manyheads reads {VERSION}",
-                hint="use the manyheads that made it, or export its votes there: manyheads arena export DIR --format csv",
+                f"{folder / FILE}: an arena of version {meta.get('version', 'unknown')}; this version reads {VERSION}",
+                hint="use the version that made it, or export its votes there: manyheads arena export DIR",
             )
         self.form = ArenaForm.model_validate_json(meta["form"])
         self._choice = Choice(database, self.form)

@@ -85,8 +85,6 @@ def add(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            file_okay=False,
-            exists=True,
             help="Papers of the cases, named after them; text files are shown as background.",
         ),
     ] = None,

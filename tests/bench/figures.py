@@ -51,12 +51,17 @@ class Size:
     teams: int = 1000
     """Small ones, all in one process."""
     papers: int = 29_000
+    growth: tuple[float, ...] = (1, 100 / 29, 300 / 29)
+    """How many times as many papers are stored to see how the time grows."""
     records: int = 1_000_000
     """Papers in the large file that a corpus reader goes through."""
     queries: int = 50
     texts: int = 96
     embeddings: tuple[str, ...] = ("lexical", "auto")
     hosts: tuple[str, ...] = HOSTS
+    visitors: int = 50
+    """Of the web room, at once."""
+    live_turns: int = 2_000
 
 
 FULL = Size()

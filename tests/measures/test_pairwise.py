@@ -240,9 +240,9 @@ def test_style_that_follows_from_the_maker_cannot_be_told_from_it() -> None:
     ]
     compared = comparisons(votes, Q, signs=("lines",))
     assert compared.signs == ("lines",)
-    assert not Likelihood(compared, style=True).distinct()
+    assert compared.separable_signs() == ()
     mixed = comparisons(votes_by({"a": 0.0, "b": 1.0}, 50), Q, signs=("lines", "headings"))
-    assert Likelihood(mixed, style=True).distinct()
+    assert mixed.separable_signs() == ("lines", "headings")
 
 
 def test_without_votes_there_is_nothing_to_rate() -> None:

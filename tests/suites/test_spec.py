@@ -93,6 +93,14 @@ def test_variants_are_an_axis_of_keys_that_change_together() -> None:
     assert found[3] == ({"variant": "alone", "turns": 2}, 1, False)
 
 
+def test_a_suite_is_named_by_its_folder_or_its_file(tmp_path: Path) -> None:
+    folder = write_suite(tmp_path, "mine")
+    suite = read_suite(str(folder / "suite.yaml"), Resources.of())
+    assert (suite.name, suite) == ("mine", read_suite(str(folder), Resources.of()))
+    with pytest.raises(ConfigError, match=r"cases\.jsonl: no such suite"):
+        read_suite(str(folder / "cases.jsonl"), Resources.of())
+
+
 def test_cases_set_keys_of_their_own(tmp_path: Path) -> None:
     cases = [{"id": "a", "topic": "On: graphs"}, {"id": "b", "topics": {"start": "# Robots"}}]
     suite = read_suite(str(write_suite(tmp_path, "mine", cases=cases)), Resources.of())

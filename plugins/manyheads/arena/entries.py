@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
-from manyheads.arena.items import Case, NewText
+from manyheads.arena.items import Case, NewText, StoredText
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
 from manyheads.disk import read_text
@@ -21,7 +21,7 @@ from manyheads.errors import ArenaError
 from manyheads.measures.ranking import JUDGED, RankedSet, fingerprint, read_ranked_set
 from manyheads.systems.loading import reopen
 from manyheads.systems.results import in_full, load
-from manyheads.texts import Subject, read_subjects
+from manyheads.texts import Subject, read_subject, read_subjects
 
 MakerBy: TypeAlias = Literal["system", "config"]
 PLAIN = (".md", ".markdown", ".txt")
@@ -41,6 +41,7 @@ class Source:
         maker: of all texts; None for the system or the config of each run.
         case: of all texts; None for the name of the paper's file, or of the text's.
         papers: a folder with a file for each case, named after it.
+        abstracts: whether title and abstract of a run are its text, as on rating forms, instead of all that it wrote.
         warnings: receives hints at makers that are left in the texts.
     """
 
@@ -49,6 +50,7 @@ class Source:
     case: str | None = None
     papers: Path | None = None
     blinding: ArenaConfig = field(default_factory=ArenaConfig)
+    abstracts: bool = False
     warnings: list[str] = field(default_factory=list[str])
 
     def texts(self, paths: Sequence[Path]) -> list[NewText]:
@@ -72,7 +74,6 @@ class Source:
                 self.warnings.append(
                     f"{each.source}: the text names its maker, {each.maker!r}; remove it by --hide WORD"
                 )
-        self.warnings += giveaways(found)
         return found
 
     def _run(self, folder: Path) -> NewText:
@@ -84,9 +85,14 @@ class Source:
         run, config = load(folder, unfinished=False), reopen(folder)
         maker = self.maker or (config.name if self.by == "config" else None) or config.system
         names = (*self.blinding.names, *names_of(config, ()))
-        text, hints = nameless("\n\n".join(in_full(run)), names, self.blinding)
         title = str(getattr(run.result, "title", "") or "")
         case, paper = self._case_of_run(config, title)
+        if self.abstracts:
+            subject = read_subject(folder)
+            text, hints = nameless(subject.text, names, self.blinding)
+            details = {"sha256": subject.sha256}
+            return NewText(case, maker, subject.title, text, hints, str(folder.resolve()), paper, details)
+        text, hints = nameless("\n\n".join(in_full(run)), names, self.blinding)
         return NewText(case, maker, "", text, hints, str(folder), paper)
 
     def _case_of_run(self, config: RunConfig, title: str) -> tuple[Case, Path | None]:
@@ -112,7 +118,8 @@ class Source:
         name = re.sub(r"\.jsonl:(\d+)$", r"-\1", path.name) if ".jsonl:" in path.name else path.stem
         text, hints = nameless(subject.text, ("manyheads", *self.blinding.names), self.blinding)
         case, paper = self._with_paper(Case(self.case or name), None)
-        return NewText(case, self.maker, subject.title, text, hints, subject.source, paper)
+        source, details = str(path.resolve()), {"sha256": subject.sha256}
+        return NewText(case, self.maker, subject.title, text, hints, source, paper, details)
 
     def _with_paper(self, case: Case, paper: Path | None) -> tuple[Case, Path | None]:
         """A case with its paper, from the folder of papers if there is one; a text file becomes its background."""
@@ -175,7 +182,7 @@ def _set(ranked: RankedSet) -> Iterator[NewText]:
         yield NewText(case, source or f"idea {number}", "", text, 0, source, None, details)
 
 
-def giveaways(texts: Sequence[NewText]) -> Iterator[str]:
+def giveaways(texts: Sequence[NewText | StoredText]) -> Iterator[str]:
     """Headings by which a reader of several pairs could tell a maker: all its texts have them, and no other's has."""
     by_maker = defaultdict[str, list[set[str]]](list)
     for each in texts:

@@ -28,6 +28,11 @@ class Invitation:
     token: str
     expires: float
 
+    @property
+    def path(self) -> str:
+        """Where the web server lets the rater in."""
+        return f"/arena/enter?token={self.token}"
+
 
 @dataclass(frozen=True)
 class Case:

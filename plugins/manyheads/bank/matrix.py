@@ -1,7 +1,7 @@
 """The vectors of a large bank as one matrix on disk, ordered by year: exact search in one pass over the years asked for.
 
-The engine's exact search looks at each paper by itself and holds the interpreter meanwhile; a product with the matrix uses all
-processors and lets other threads run. The engine keeps everything else about a paper.
+The engine's exact search looks at each paper by itself and holds the interpreter meanwhile; products with the matrix are quicker and
+let other threads run. The engine keeps everything else about a paper.
 """
 
 import json
@@ -25,8 +25,8 @@ MATRIX_FROM = 10_000
 FOLDER, VECTORS, ROWS, PERIODS = "matrix", "vectors.npy", "rows.npy", "periods.json"
 _UNSORTED = "vectors.raw"
 _ROW = np.dtype([("point", "u1", 16), ("year", "<i4"), ("period", "u1")])
-BLOCK, AT_ONCE, GATHERED = 64, 8, 8192
-"""Rows of which the best is looked at, queries of one product, rows moved at a time."""
+BLOCK, AT_ONCE, GATHERED, PIECE = 64, 8, 8192, 2**17
+"""Rows of which the best is looked at, queries of one pass, rows moved at a time, numbers of one product."""
 ROUNDING = 2**-23
 """Bound on the error of a product in float32: times dim."""
 
@@ -103,6 +103,14 @@ class Matrix:
     def __len__(self) -> int:
         return len(self.vectors)
 
+    def of_period(self, period: str) -> "Vectors | None":
+        """The vectors of a period's papers, ordered by year, then id; None if other papers are among them."""
+        code = self._periods.index(period) if period in self._periods else -1
+        rows = np.flatnonzero(self._codes == code)
+        if not len(rows) or rows[-1] - rows[0] + 1 != len(rows):
+            return None
+        return self.vectors[rows[0] : rows[-1] + 1]
+
     def selects(self, where: Filter) -> bool:
         """Whether it knows the fields of a filter: year and period."""
         return {*where.ranges} <= {"year"} and {*where.equals} <= {"period"}
@@ -118,7 +126,7 @@ class Matrix:
         found = list[dict[str, float]]()
         for start in range(0, len(queries), AT_ONCE):
             some = np.asarray(queries[start : start + AT_ONCE], dtype=np.float32)
-            for query, scores in zip(some, some @ among.T, strict=True):
+            for query, scores in zip(some, _products(some, among), strict=True):
                 if barred is not None:
                     scores[barred] = -np.inf
                 rows = _best(scores, k + len(excluded), ROUNDING * among.shape[1])
@@ -138,6 +146,18 @@ class Matrix:
         code = self._periods.index(str(period)) if period in self._periods else -1
         other = self._codes[first:last] != code
         return other if other.any() else None
+
+
+def _products(queries: "Vectors", among: "Vectors") -> "Vectors":
+    """(q, n): each query with each row, in pieces that fit the processor's cache and that the library gives to one thread: on
+    a busy machine, waiting for another thread takes longer than the product."""
+    found = np.empty((len(queries), len(among)), dtype=np.float32)
+    size = max(1, PIECE // queries.shape[1])
+    for start in range(0, len(among), size):
+        rows = among[start : start + size]
+        for query, scores in zip(queries, found, strict=True):
+            np.dot(rows, query, out=scores[start : start + size])
+    return found
 
 
 def _best(scores: Any, k: int, error: float) -> Any:

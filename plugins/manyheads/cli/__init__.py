@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from manyheads import __version__, objects
-from manyheads.cli import corpus, evaluate, forms, inspect, measure, project, review, run, serve, show
+from manyheads.cli import arena, corpus, evaluate, forms, inspect, measure, project, review, run, serve, show
 from manyheads.cli.examples import EXAMPLES
 from manyheads.cli.options import with_groups
 from manyheads.cli.parsing import Command, Group, SystemCommand
@@ -95,8 +95,10 @@ app.add_typer(inspect.app, name="prompts")
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(forms.ratings, name="rating")
 app.add_typer(forms.rankings, name="ranking")
+app.add_typer(arena.app, name="arena")
 for path, part in {
     "": app, "prompts ": inspect.app, "corpus ": corpus.app, "rating ": forms.ratings, "ranking ": forms.rankings,
+    "arena ": arena.app,
 }.items():  # fmt: skip
     for each in part.registered_commands:
         assert each.callback

@@ -60,6 +60,16 @@ def corpora(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     return _matching({*shipped, *own}, incomplete)
 
 
+def arenas(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    folders = (*Path().glob("*/arena.sqlite"), *Path().glob("*/*/arena.sqlite"))
+    return _matching((str(path.parent) for path in folders), incomplete)
+
+
+def arena_forms(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    names = _files(ctx, "configs", ".yaml")
+    return _matching((name.removeprefix("arena/") for name in names if name.startswith("arena/")), incomplete)
+
+
 def runs(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     folders = (*Path().glob("*/config.yaml"), *Path().glob("runs/*/config.yaml"))
     return _matching((str(path.parent) for path in folders), incomplete)

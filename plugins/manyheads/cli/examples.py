@@ -54,6 +54,23 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "manyheads corpus targets --corpus sample --count 5",
         'manyheads corpus targets --paper "arXiv:2410.09403"',
     ),
+    "arena new": ("manyheads arena new my-arena --form review",),
+    "arena add": (
+        "manyheads arena add my-arena runs/*",
+        "manyheads arena add my-arena human/*.md --maker human --papers papers",
+    ),
+    "arena invite": ("manyheads arena invite my-arena Ada Grace --url https://arena.example.org",),
+    "arena revoke": ("manyheads arena revoke my-arena Ada",),
+    "arena status": ("manyheads arena status my-arena",),
+    "arena import": (
+        "manyheads arena import my-arena votes.csv --columns left=model_a,right=model_b,winner=winner,rater=judge",
+    ),
+    "arena judge": ("manyheads arena judge my-arena -m openai/gpt-4o-mini --pairs 50",),
+    "arena export": ("manyheads arena export my-arena -o votes.csv",),
+    "arena rate": (
+        "manyheads arena rate my-arena -o ratings",
+        "manyheads arena rate votes.csv --columns left=model_a,right=model_b,winner=winner",
+    ),
     "rating form": ("manyheads rating form runs/* --raters 3 -o form.csv",),
     "rating agreement": (
         "manyheads rating agreement form-1.csv form-2.csv --key form.key.csv",

@@ -85,6 +85,30 @@ class Comparisons:
         sums = np.bincount(self.left * size + self.right, weights, size * size).astype(np.float64)
         return sums.reshape(size, size)
 
+    def with_signs(self, signs: Sequence[str]) -> "Comparisons":
+        """The same with some of the signs of style."""
+        columns = [self.signs.index(each) for each in signs]
+        return replace(self, style=self.style[:, columns], signs=tuple(signs))
+
+    def separable_signs(self) -> tuple[str, ...]:
+        """The signs of style whose effects can be told from each other and from the makers.
+
+        Not those that are always equal, that follow from who wrote the texts, or from earlier signs.
+        """
+        import numpy as np
+
+        rows, rank = np.arange(len(self)), np.linalg.matrix_rank
+        design = np.zeros((len(self), len(self.makers)))
+        design[rows, self.left], design[rows, self.right] = 1, -1
+        kept = list[str]()
+        for at, sign in enumerate(self.signs):
+            wider = np.column_stack(
+                [design, self.style[:, at] / max(1.0, float(abs(self.style[:, at]).max()))]
+            )
+            if rank(wider) > rank(design):
+                kept, design = [*kept, sign], wider
+        return tuple(kept)
+
     def among(self, makers: Sequence[str]) -> "Comparisons":
         """Those between some of the makers."""
         import numpy as np
@@ -327,16 +351,6 @@ class Likelihood:
         size = len(self.makers)
         sums = np.bincount(self._left, values, size) - np.bincount(self._right, values, size)
         return sums.astype(np.float64)
-
-    def distinct(self) -> bool:
-        """Whether style and makers can be told apart: no sign of style follows from who wrote the texts."""
-        import numpy as np
-
-        design = np.zeros((len(self._rows), len(self.makers)))
-        rows = np.arange(len(self._rows))
-        design[rows, self._left], design[rows, self._right] = 1, -1
-        rank = np.linalg.matrix_rank
-        return bool(rank(np.column_stack([design, self._x])) == rank(design) + self._signs)
 
 
 def _derivatives(

@@ -154,6 +154,8 @@ class Standings:
     makers: tuple[Standing, ...]
     win_rates: tuple[WinRate, ...]
     effects: tuple[Effect, ...]
+    dropped: tuple[str, ...]
+    """Signs of style that cannot be told from makers or from other signs."""
     unadjusted: str
     """Why there are no adjusted ratings; empty if there are."""
     resampled: str
@@ -189,6 +191,7 @@ def standings(votes: Sequence[Vote], question: str, rules: Rules, kind: RaterKin
     known = groups(compared.makers, compared.wins)
     fits, rated, adjusted = _Fits(), dict[str, Rated](), dict[str, Rated]()
     expected, effects, why = dict[tuple[str, str], float](), tuple[Effect, ...](), list[str]()
+    dropped = dict[str, None]()
     for group, finite in zip(known.connected, known.finite, strict=True):
         part = compared.among(group if rules.regularise else finite)
         if not len(part):
@@ -200,10 +203,12 @@ def standings(votes: Sequence[Vote], question: str, rules: Rules, kind: RaterKin
                 (one, other): float(1 / (1 + 10 ** ((fit.ratings[j] - fit.ratings[i]) / 400)))
                 for i, one in enumerate(part.makers) for j, other in enumerate(part.makers) if i != j
             }  # fmt: skip
-        if reason := _no_adjustment(part, rules):
+        signs = part.separable_signs()
+        if reason := _no_adjustment(part, signs, rules):
             why.append(reason)
-        elif styled := _rate(part, rules, fits, style=True):
+        elif styled := _rate(part := part.with_signs(signs), rules, fits, style=True):
             fit, rows = styled
+            dropped |= dict.fromkeys(each for each in compared.signs if each not in signs)
             adjusted |= dict(zip(part.makers, rows[: len(part.makers)], strict=True))
             if group == known.connected[0]:
                 effects = tuple(
@@ -227,7 +232,7 @@ def standings(votes: Sequence[Vote], question: str, rules: Rules, kind: RaterKin
             WinRate(one, other, int(met[i, j]), float(wins[i, j] / met[i, j]) if met[i, j] else None, expected.get((one, other)))
             for i, one in enumerate(compared.makers) for j, other in enumerate(compared.makers) if i != j
         ),
-        effects=effects, unadjusted="" if adjusted else next(iter(why), "there is no finite rating"),
+        effects=effects, dropped=tuple(dropped), unadjusted="" if adjusted else next(iter(why), "there is no finite rating"),
         resampled=fits.resampled, unbounded=fits.unbounded, fits=fits.number,
         agreement=agreement(mine, question, rules.poor), left=mean_of(decided, level=rules.level, share=True), groups=known,
         rules=rules,
@@ -243,12 +248,12 @@ class _Fits:
     number: int = 0
 
 
-def _no_adjustment(compared: Comparisons, rules: Rules) -> str:
+def _no_adjustment(compared: Comparisons, signs: Sequence[str], rules: Rules) -> str:
     if not rules.signs:
         return "no signs of style are named"
     if not compared.signs:
         return "the style of the texts is not known"
-    if not Likelihood(compared, rules.ties, style=True).distinct():
+    if not signs:
         return "the makers' texts always differ in style in the same way, or not at all"
     return ""
 
@@ -338,7 +343,7 @@ def _standings(
     for maker, score in zip(
         (*compared.left, *compared.right), (*compared.score, *compared.score), strict=True
     ):
-        ties[int(maker)] += score == 0.5
+        ties[int(maker)] += int(score == 0.5)
     group = {name: number for number, names in enumerate(known.connected, 1) for name in names}
     found = list[Standing]()
     for at, name in enumerate(compared.makers):
@@ -427,6 +432,10 @@ def steadiness(votes: Sequence[Vote], question: str) -> tuple[int, float] | None
 
 def in_words(found: Standings) -> Iterator[str]:
     """What the votes say, and what they do not say, a sentence each."""
+    yield from (f"{sentence.rstrip('.')}." for sentence in _sentences(found))
+
+
+def _sentences(found: Standings) -> Iterator[str]:
     yield from _order(found)
     yield from _connections(found)
     if found.poor:
@@ -463,17 +472,22 @@ def _order(found: Standings) -> Iterator[str]:
         yield "There are too few votes for intervals: the makers cannot be put in order."
         return
     unordered = found.unordered
-    for first in (each for each in rated if each.best == each.worst == 1 and each.endless is None):
-        if sum(other.group == first.group for other in rated) > 1:
-            yield f"{first.maker} is rated higher than all others{_in_group(found, first.group)}; no interval overlaps with its own."
+    above = list[str]()
+    for one in rated:
+        below = [
+            other.maker
+            for other in rated
+            if other.group == one.group and _apart(one.rated, other.rated)
+            and (one.rated.rating or 0) > (other.rated.rating or 0)
+        ]  # fmt: skip
+        above += [f"{one.maker} than {_names(below)}"] if below else []
+    if above:
+        more = f"; and {count(len(above) - LISTED, 'more maker')}" if len(above) > LISTED else ""
+        yield f"Rated higher, with intervals that do not overlap: {'; '.join(above[:LISTED])}{more}."
     if unordered:
         pairs = "; ".join(f"{one} and {other}" for one, other in unordered[:LISTED])
-        more = f"; and {len(unordered) - LISTED} more pairs" if len(unordered) > LISTED else ""
+        more = f"; and {count(len(unordered) - LISTED, 'more pair')}" if len(unordered) > LISTED else ""
         yield f"Not put in order, as their intervals overlap: {pairs}{more}."
-
-
-def _in_group(found: Standings, group: int) -> str:
-    return f" of group {group}" if len(found.groups.connected) > 1 else ""
 
 
 def _connections(found: Standings) -> Iterator[str]:
@@ -497,7 +511,7 @@ def _connections(found: Standings) -> Iterator[str]:
     ]
     if never and len(found.groups.connected) == 1:
         pairs = "; ".join(f"{one} and {other}" for one, other in never[:LISTED])
-        more = f"; and {len(never) - LISTED} more pairs" if len(never) > LISTED else ""
+        more = f"; and {count(len(never) - LISTED, 'more pair')}" if len(never) > LISTED else ""
         yield f"Never met, and compared only through others: {pairs}{more}."
 
 
@@ -529,6 +543,8 @@ def _style(found: Standings) -> Iterator[str]:
             for each in found.effects
         )
         yield f"Effect of style, in points for one standard deviation more: {effects}.".replace("-", "−")
+        if found.dropped:
+            yield f"Not adjusted for {', '.join(found.dropped)}: equal in all pairs, or a result of makers or other signs of style."
 
 
 def _names(names: Collection[str]) -> str:

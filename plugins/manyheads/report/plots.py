@@ -189,6 +189,53 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
             _save(figure, path, JournalError, "--out")
 
 
+def interval_plot(
+    rows: Sequence[tuple[str, float, float | None, float | None, float | None]],
+    label: str,
+    title: str,
+    caption: str,
+    paths: Sequence[Path],
+) -> None:
+    """Draw values with their intervals, one row each, the first on top; raises `JournalError` if a file cannot be written.
+
+    Args:
+        rows: name, value, the ends of its interval, and a second value (adjusted), as far as there is one.
+        label: of the values.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({**STYLE, "axes.grid.axis": "x"}):
+        figure = Figure(figsize=(7.2, 1.8 + 0.34 * len(rows)))
+        figure.suptitle(fill(title, 2 * TITLE))
+        figure.supxlabel(fill(caption, 2 * CAPTION), fontsize=9, color=DARK)
+        axes = figure.subplots()
+        for place, (_, value, low, high, _) in enumerate(rows):
+            if low is not None and high is not None:
+                axes.plot((low, high), (place, place), color=COLOURS[0], linewidth=2, zorder=2)
+            axes.plot(value, place, MARKERS[0], color=COLOURS[0], zorder=3)
+        adjusted = [(other, place) for place, (*_, other) in enumerate(rows) if other is not None]
+        if adjusted:
+            x, y = zip(*adjusted, strict=True)
+            axes.scatter(
+                x,
+                y,
+                marker=MARKERS[2],
+                s=30,
+                facecolors="none",
+                edgecolors=COLOURS[1],
+                zorder=4,
+                label="style-adjusted",
+            )
+            figure.legend(loc="outside lower right")
+        names = [name if len(name) <= CROWDED else f"{name[: CROWDED - 1]}…" for name, *_ in rows]
+        axes.set_yticks(range(len(rows)), names)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xlabel(label)
+        for path in paths:
+            _save(figure, path, JournalError, "--out")
+
+
 def _save(figure: Any, path: Path, error_type: type[UserError], option: str) -> None:
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
     try:

@@ -158,7 +158,7 @@ class Suite:
 
 
 def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Suite:
-    """The suite of that name, or in that folder.
+    """The suite of that name, in that folder, or of that `suite.yaml`.
 
     Args:
         cases: a file of cases to use instead, or a folder with one file per case.
@@ -171,8 +171,9 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
     def find(file: str) -> Path:
         return folder / file if own else resources.need(KIND, normpath(f"{name}/{file}"))
 
-    folder, own = Path(name), (Path(name) / FILE).is_file()
-    if not own and not resources.find(KIND, f"{name}/{FILE}"):
+    folder = Path(name).parent if Path(name).name == FILE else Path(name)
+    own = (folder / FILE).is_file()
+    if not own and (folder.name != name or not resources.find(KIND, f"{name}/{FILE}")):
         raise ConfigError(
             f"{name}: no such suite",
             tried=", ".join([str(folder.absolute()), *(str(root / KIND) for root in resources.search_path)]),

@@ -1,0 +1,229 @@
+"""The result of an arena: ratings of its makers by people and by models, for each question, and the folder of its report."""
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from manyheads.engine.folder import writing
+from manyheads.errors import RatingError
+from manyheads.escaping import csv_text
+from manyheads.measures.standings import (
+    Rated,
+    RaterAgreement,
+    Rules,
+    Standing,
+    Standings,
+    agreement_with_people,
+    in_words,
+    standings,
+    steadiness,
+)  # fmt: skip
+from manyheads.measures.votes import RaterKind, Vote
+from manyheads.report.page import render, write_html
+from manyheads.report.plots import Panel, Point, can_draw, draw, interval_plot
+from manyheads.texts import count
+
+DATA, TABLE = "ratings.json", "ratings.csv"
+PICTURES = ("intervals", "win-rates")
+ABSENT = "–"
+
+
+@dataclass(frozen=True)
+class ArenaResult:
+    """Ratings by question, the main one first.
+
+    Attributes:
+        people, models: by kind of rater; empty without votes of this kind.
+        models_and_people: how often each model gives the answer of a person.
+        steady: pairs that models saw in both orders, and the share with the same answer.
+        notes: rows of tables that were left out.
+    """
+
+    people: tuple[Standings, ...]
+    models: tuple[Standings, ...]
+    models_and_people: Mapping[str, RaterAgreement]
+    steady: tuple[int, float] | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def main(self) -> Standings:
+        """People's ratings on the main question, else those by models."""
+        return (self.people or self.models)[0]
+
+    @property
+    def parts(self) -> list[tuple[str, tuple[Standings, ...]]]:
+        """Kinds of raters with votes."""
+        return [(name, each) for name, each in (("People", self.people), ("Models", self.models)) if each]
+
+    def sentences(self) -> Iterator[str]:
+        """What the votes say, and what they do not say."""
+        for name, part in self.parts:
+            for sentence in in_words(part[0]):
+                yield sentence if len(self.parts) == 1 and name == "People" else f"{name}: {sentence}"
+        for name, same in self.models_and_people.items():
+            if same.equal is None:
+                yield f"{name}: no person has answered one of its pairs."
+            else:
+                yield f"{name} gives the answer of a person in {same.equal:.0%} of answers on the same pair ({count(same.pairs, 'pair')})."
+        if self.steady:
+            pairs, share = self.steady
+            yield f"Models saw {count(pairs, 'pair')} in both orders, and preferred the same text in {share:.0%}."
+        yield from (f"{note}." for note in self.notes)
+
+    def data(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            **asdict(self),
+            "people": [_data(each) for each in self.people],
+            "models": [_data(each) for each in self.models],
+            "sentences": [*self.sentences()],
+        }
+
+
+def _data(found: Standings) -> dict[str, Any]:
+    return {**asdict(found), "unordered": found.unordered}
+
+
+def rate(
+    votes: Sequence[Vote], questions: Sequence[str], rules: Rules, notes: Sequence[str] = ()
+) -> ArenaResult:
+    """The ratings on these questions, the main one first; only that one is adjusted for style.
+
+    Raises:
+        RatingError: the main question has no vote that counts.
+    """
+    by_kind = dict[RaterKind, tuple[Standings, ...]]()
+    for kind in ("person", "model"):
+        found = list[Standings]()
+        if any(vote.kind == kind for vote in votes):
+            for question in questions:
+                own = rules if question == questions[0] else replace(rules, signs=(), orders=1)
+                if question == questions[0]:
+                    found.append(standings(votes, question, own, kind))
+                else:
+                    with suppress(RatingError):  # nobody has answered it
+                        found.append(standings(votes, question, own, kind))
+        by_kind[kind] = tuple(found)
+    if not any(by_kind.values()):
+        standings(votes, questions[0], rules)  # says why
+    models = [vote for vote in votes if vote.kind == "model"]
+    return ArenaResult(
+        by_kind["person"], by_kind["model"], agreement_with_people(votes, questions[0], rules.poor),
+        steadiness(models, questions[0]), tuple(notes),
+    )  # fmt: skip
+
+
+def questions_of(votes: Sequence[Vote], first: str | None = None) -> list[str]:
+    """The questions that votes answer; `first`, else `overall`, leads. Raises `RatingError` for an unknown one."""
+    names = list(dict.fromkeys(name for vote in votes for name in vote.answers))
+    if first is not None and names and first not in names:
+        raise RatingError(f"--question {first}: no votes on it", hint=f"choose one of: {', '.join(names)}")
+    lead = first or ("overall" if "overall" in names or not names else names[0])
+    return list(dict.fromkeys((lead, *names)))
+
+
+# Cells of tables, on the terminal and on the page.
+
+
+def rank(standing: Standing) -> str:
+    """`1`, or `2–4` where the votes leave it open."""
+    if standing.best is None or standing.worst is None:
+        return ABSENT
+    return f"{standing.best}" if standing.best == standing.worst else f"{standing.best}–{standing.worst}"
+
+
+def rating(rated: Rated) -> str:
+    return ABSENT if rated.rating is None else f"{rated.rating:.0f}"
+
+
+def interval(rated: Rated) -> str:
+    return (
+        ABSENT
+        if rated.low is None or rated.high is None
+        else f"{rated.low:.0f}–{rated.high:.0f}".replace("-", "−")
+    )
+
+
+def elo_range(standing: Standing) -> str:
+    return f"{standing.elo.low:.0f}–{standing.elo.high:.0f}"
+
+
+def win_rates(found: Standings) -> dict[tuple[str, str], str]:
+    """By two makers: the expected and the observed win rate of the first, with n, as `67% / 88% (25)`."""
+    cells = dict[tuple[str, str], str]()
+    for each in found.win_rates:
+        expected = ABSENT if each.expected is None else f"{each.expected:.0%}"
+        observed = ABSENT if each.observed is None else f"{each.observed:.0%}"
+        cells[each.maker, each.other] = f"{expected} / {observed} ({each.n})"
+    return cells
+
+
+# The folder of a report.
+
+
+def write_result(result: ArenaResult, folder: Path, title: str) -> Path:
+    """Write `report.html`, `ratings.json`, `ratings.csv` and, with matplotlib, pictures; returns the page.
+
+    Raises:
+        JournalError: the folder cannot be written.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        data = json.dumps(result.data(), indent=2, ensure_ascii=False)
+        (folder / DATA).write_text(f"{data}\n", encoding="utf-8")
+        (folder / TABLE).write_text(_table(result), encoding="utf-8")
+    pictures = _pictures(result.main, folder, title) if can_draw() else []
+    functions = (rank, rating, interval, elo_range, win_rates, in_words)
+    encoded = [(alt, base64.b64encode(path.read_bytes()).decode()) for alt, path in pictures]
+    shown = {"title": title, "result": result, "pictures": encoded, "ABSENT": ABSENT}
+    return write_html(
+        folder,
+        render("manyheads.arena", "report.html.j2", {**shown, **{each.__name__: each for each in functions}}),
+    )
+
+
+def _table(result: ArenaResult) -> str:
+    header = (
+        "raters", "question", "maker", "group", "best_rank", "worst_rank", "rating", "low", "high", "votes", "won", "tied",
+        "win_rate", "elo", "elo_low", "elo_high", "adjusted", "adjusted_low", "adjusted_high", "endless",
+    )  # fmt: skip
+    rows = [
+        (name.lower(), found.question, each.maker, each.group, each.best, each.worst, *_numbers(each.rated), each.votes, each.won,
+         each.tied, round(each.score, 4), *(round(number, 1) for number in (each.elo.rating, each.elo.low, each.elo.high)),
+         *_numbers(each.adjusted), each.endless or "")
+        for name, part in result.parts for found in part for each in found.makers
+    ]  # fmt: skip
+    return csv_text([header, *rows])
+
+
+def _numbers(rated: Rated) -> list[float | str]:
+    return ["" if each is None else round(each, 1) for each in (rated.rating, rated.low, rated.high)]
+
+
+def _pictures(found: Standings, folder: Path, title: str) -> list[tuple[str, Path]]:
+    """The intervals and the expected win rates, as SVG and PNG."""
+    rated = [each for each in found.makers if each.rated.rating is not None]
+    drawn = list[tuple[str, Path]]()
+    if not rated:
+        return drawn
+    files = {name: [folder / f"{name}{suffix}" for suffix in (".svg", ".png")] for name in PICTURES}
+    rows = [
+        (each.maker, each.rated.rating or 0.0, each.rated.low, each.rated.high, each.adjusted.rating)
+        for each in rated
+    ]
+    caption = f"{count(found.votes, 'vote')} on {found.question}; {found.rules.level:.0%} intervals"
+    interval_plot(rows, "rating", title, caption, files["intervals"])
+    drawn.append(("Ratings with their intervals. The table has the same numbers.", files["intervals"][0]))
+    points = tuple(
+        Point(each.other, each.maker, None if each.expected is None else 100 * each.expected)
+        for maker in rated for each in found.win_rates if each.maker == maker.maker and each.other in {r.maker for r in rated}
+    )  # fmt: skip
+    if points:
+        panel = Panel("expected", "Expected win rate of the row, %", "against", "maker", points)
+        draw("heatmap", [panel], title, caption, files["win-rates"])
+        drawn.append(("Expected win rates. The table has the same numbers.", files["win-rates"][0]))
+    return drawn

@@ -252,6 +252,12 @@ class Arena:
             found = self._db.row(sql, _hash(token), time.time())
         return Rater(*found) if found else None
 
+    def invitations(self) -> list[tuple[str, float, bool]]:
+        """The rater's name, the end in seconds since 1970, and whether it was revoked, of each invitation."""
+        sql = "SELECT name, expires, revoked FROM invitation JOIN rater ON rater.id = rater ORDER BY invitation.rowid"
+        with _access(self.folder):
+            return [(name, expires, bool(revoked)) for name, expires, revoked in self._db.rows(sql)]
+
     def raters(self) -> list[Rater]:
         with _access(self.folder):
             return [Rater(*row) for row in self._db.rows("SELECT id, name, kind FROM rater ORDER BY id")]

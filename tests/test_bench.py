@@ -24,6 +24,7 @@ from bench import (
     reviews,
     startup,
     turns,
+    web,
 )
 from bench.figures import Bench, Figure, Size
 from bench.runs import config_for, critical_path, timed
@@ -34,6 +35,7 @@ from manyheads.core.events import Said
 TINY = Size(
     members=2, turns=1, delay=0.001, rounds=1, runs=2, teams=3, papers=300, records=200, queries=2, texts=2,
     growth=(1, 2), embeddings=("lexical",), hosts=("autogen",),
+    visitors=2, live_turns=20,
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 IN_PROCESS: list[Bench] = [
@@ -51,7 +53,14 @@ OF_MANY_RUNS: list[Bench] = [
     novelty.bench,
     reviews.bench,
 ]
-OF_PROCESSES: list[Bench] = [documents.bench, startup.bench, memory.bench, corpus.bench, database.bench]
+OF_PROCESSES: list[Bench] = [
+    web.bench,
+    documents.bench,
+    startup.bench,
+    memory.bench,
+    corpus.bench,
+    database.bench,
+]
 SLOW = [
     pytest.param(bench, marks=pytest.mark.slow) for bench in (measures.bench, *OF_MANY_RUNS, *OF_PROCESSES)
 ]

@@ -65,7 +65,11 @@ def test_the_wheel_holds_the_package_and_its_data_and_nothing_else(wheel: Path) 
     assert not [
         name for name in held if name.startswith("manyheads/_data/") and name.endswith((".py", ".pyc"))
     ]
-    assert "manyheads/py.typed" in held
+    web = {
+        f"manyheads/web/{each}"
+        for each in ("templates/layout.html.j2", "static/htmx.min.js", "static/htmx.LICENSE")
+    }
+    assert {"manyheads/py.typed", *web} <= held
     assert any(name.endswith("/licenses/LICENSE") for name in held)
 
 

@@ -26,6 +26,7 @@ from bench import (  # noqa: E402
     reviews,
     startup,
     turns,
+    web,
 )
 from bench.figures import FULL, Bench  # noqa: E402
 
@@ -48,6 +49,7 @@ BENCHES: dict[str, Bench] = {
     "novelty": novelty.bench,
     "citations": citations.bench,
     "reviews": reviews.bench,
+    "web": web.bench,
 }
 
 

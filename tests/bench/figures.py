@@ -59,6 +59,9 @@ class Size:
     texts: int = 96
     embeddings: tuple[str, ...] = ("lexical", "auto")
     hosts: tuple[str, ...] = HOSTS
+    visitors: int = 50
+    """Of the web room, at once."""
+    live_turns: int = 2_000
 
 
 FULL = Size()

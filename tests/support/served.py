@@ -23,6 +23,8 @@ class Served:
     process: subprocess.Popen[str]
     url: str
     entrance: str
+    lines: list[str]
+    """What it has printed."""
 
     def children(self) -> list[int]:
         """The processes of its runs."""
@@ -52,8 +54,14 @@ def served(folder: Path, *options: str, end: int = signal.SIGINT) -> Generator[S
     )  # fmt: skip
     assert process.stdout
     try:
-        address = next(filter(None, (re.search(r"http://\S+", line) for line in process.stdout)))[0]
-        yield Served(process, address.partition("/enter")[0], address)
+        lines = list[str]()
+        for line in process.stdout:
+            lines.append(line)
+            if address := re.search(r"http://\S+", line):
+                break
+        else:
+            raise AssertionError("".join(lines))
+        yield Served(process, address[0].partition("/enter")[0], address[0], lines)
     finally:
         if process.poll() is None:
             process.send_signal(end)

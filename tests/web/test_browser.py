@@ -10,7 +10,9 @@ import pytest
 from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from manyheads.core.events import Warned
 from support.browser import NEEDS_CHROMIUM
+from support.events import HOSTILE, a_run, said
 from support.llm import LLM, PROCEEDS
 from support.served import Served, chromium, served, window
 
@@ -196,6 +198,27 @@ def test_every_page_can_be_read_by_everyone(
         check(page)
         page.get_by_role("button", name="Another browser").click()
         check(page)
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_hostile_texts_stay_texts(tmp_path: Path, browser: Browser, width: int) -> None:
+    long = said("C" * 300, "z" * 5_000_000)
+    events = (said("Ada\u202e<b>", HOSTILE), said("B", "مرحبا بالعالم"), long, Warned(message=HOSTILE))
+    name = a_run(tmp_path / "20260101-000000-x", *events, finished=False, title=HOSTILE + "w" * 500).name
+    with served(tmp_path) as room, window(browser, room, width) as page:
+        page.on("dialog", lambda dialog: pytest.fail("a script ran"))
+        for path in ("/runs", f"/runs/{name}", f"/compare?left={name}", f"/runs/{name}/report.html"):
+            page.goto(f"{room.url}{path}")
+            if "report" not in path:
+                check(page)
+        page.goto(f"{room.url}/runs/{name}")
+        assert page.locator(".turn script, .turn img, .turn style").count() == 0
+        assert (
+            page.locator(".turn [dir=auto]", has_text="مرحبا").first.evaluate(
+                "each => getComputedStyle(each).direction"
+            )
+            == "rtl"
+        )
 
 
 def test_keys_reach_everything(tmp_path: Path, browser: Browser) -> None:

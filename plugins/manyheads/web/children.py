@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import sys
 from collections import OrderedDict, deque
@@ -15,6 +16,7 @@ from typing import Any, Literal
 from manyheads.errors import ExitCode
 from manyheads.escaping import printable, scrubbed
 
+log = logging.getLogger("manyheads")
 HIDDEN = ".web"
 """The folder, among the runs, of the configs that this server wrote."""
 Action = Literal["pause", "resume", "stop"]
@@ -194,4 +196,5 @@ class Children:
             elif child.send({"do": "stop"}) and child.process and child.process.stdin:
                 child.process.stdin.close()
         if self._tasks:
+            log.warning("waiting for the running turns of the runs; they can be resumed")
             await asyncio.wait(self._tasks, timeout=PATIENCE)

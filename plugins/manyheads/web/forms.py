@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import yaml
+from starlette.datastructures import FormData
 
 from manyheads.replies import label
 from manyheads.resources import parse_yaml
@@ -52,13 +53,12 @@ class Field:
             case _:
                 return str(value)
 
-    def value(self, text: str | None) -> Any:
+    def value(self, text: str) -> Any:
         """The value of a text from the field; a text that cannot be read stays, for the validation to refuse.
 
         Raises:
             ValueError: it is not YAML where YAML is needed.
         """
-        text = (text or "").replace("\r\n", "\n")
         if self.kind == "yes":
             return bool(text)
         if self.kind == "lines":
@@ -153,6 +153,12 @@ def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Fi
 def _of_texts(options: Sequence[Schema]) -> bool:
     arrays = [each for each in options if each.get("type") == "array"]
     return all(each.get("items", {}).get("type") == "string" for each in arrays)
+
+
+def typed(form: FormData, name: str) -> str | None:
+    """The text of a field as it was typed: browsers send line ends as CRLF. None if the form has no such field."""
+    text = form.get(name)
+    return text.replace("\r\n", "\n") if isinstance(text, str) else None
 
 
 def at(data: Any, path: Sequence[str]) -> Any:

@@ -206,16 +206,19 @@ class Look(NamedTuple):
     live: bool
 
 
-async def follow(look: Callable[[int], Look], life: int, first: int) -> AsyncGenerator[dict[str, str]]:
+async def follow(
+    look: Callable[[int], Look], life: int, first: int, over: Callable[[], bool] = lambda: False
+) -> AsyncGenerator[dict[str, str]]:
     """The server-sent events of a run's page: `turn` for each event from `first` on, `state` when it changes.
 
     `again` says that the run was resumed, and the page must be loaded again; `done` that nothing more will happen.
 
     Args:
         look: what is new from an event's number on; at most `PART` events.
+        over: whether the server ends.
     """
     before = ""
-    while True:
+    while not over():
         new = await asyncio.to_thread(look, first)
         if new.life != life:
             yield {"event": "again", "data": ""}

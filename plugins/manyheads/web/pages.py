@@ -14,7 +14,7 @@ from manyheads.report import page as reports
 from manyheads.web.security import Visitor
 
 TAGS = {
-    "a", "blockquote", "br", "code", "del", "em", "h4", "hr", "li", "ol", "p", "pre", "s", "strong", "table", "tbody",
+    "a", "blockquote", "br", "code", "del", "em", "h2", "h3", "hr", "li", "ol", "p", "pre", "s", "strong", "table", "tbody",
     "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
@@ -46,13 +46,13 @@ def html(request: Request, template: str, **variables: Any) -> str:
 
 
 @lru_cache(maxsize=1_000)
-def markdown(text: str, most: int = LONGEST) -> Markup:
-    """Markdown of a stranger as HTML: no tags of its own, no images, no scripts, only web links; headings are all h4."""
+def markdown(text: str, most: int = LONGEST, heading: str = "h3") -> Markup:
+    """Markdown of a stranger as HTML: no tags of its own, no images, no scripts, only web links, headings of one level."""
     cut = printable(text[:most])
     tokens = _MARKDOWN.parse(cut)
     for token in tokens:
         if token.type.startswith("heading_"):
-            token.tag = "h4"
+            token.tag = heading
     body = nh3.clean(
         _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}), tags=TAGS, attributes=ATTRIBUTES,
         url_schemes={"http", "https", "mailto"}, link_rel="noopener noreferrer nofollow",

@@ -1,5 +1,6 @@
 """The runs in a folder: the list, a run's page, its files and report, two reports side by side."""
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
+import anyio
 from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -36,6 +38,7 @@ FILES = {
     "searches.jsonl": "application/jsonl", "measure.json": "application/json",
 }  # fmt: skip
 CHUNK = 2**18
+LAST = re.compile(rb'^\{"at": (\d{1,9}(?:\.\d+)?),', re.MULTILINE)
 
 
 class Runs:
@@ -50,6 +53,7 @@ class Runs:
         self.started = dict[str, str]()
         """The names of runs by the forms that started them."""
         self._lock, self._at, self._entries = Lock(), 0.0, list[Entry]()
+        self._seconds = dict[str, tuple[int, float | None]]()
 
     def entries(self) -> list[Entry]:
         """The runs, newest first, at most a second old; those that wait for their start come first."""
@@ -97,6 +101,19 @@ class Runs:
         if entry.state == "running":
             return "waiting" if self._waits(entry.folder) else "running"
         return "failed" if child and child.error and entry.state != "finished" else entry.state
+
+    def seconds(self, name: str) -> float | None:
+        """Time of a run's last event, from its beginning; None if it is not near the end of the file."""
+        try:
+            with self.file(name, EVENTS).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                if self._seconds.get(name, (-1,))[0] != size:
+                    file.seek(max(0, size - CHUNK))
+                    times = LAST.findall(file.read())
+                    self._seconds[name] = size, float(times[-1]) if times else None
+        except (OSError, HTTPException):
+            return None
+        return self._seconds[name][1]
 
     def _waits(self, name: str) -> bool:
         return bool(self.logs.of(self.path(name)).waiting)
@@ -158,7 +175,7 @@ def _figures(runs: Runs, entry: Entry, state: str) -> tuple[int | None, str, flo
         usage = log.standing.usage
         cost = money(usage.cost, log.standing.currency) if usage.cost is not None else ""
         return usage.input_tokens + usage.output_tokens, cost, log.seconds
-    return entry.tokens, "" if entry.cost is None else f"{entry.cost:.4f}", None
+    return entry.tokens, "" if entry.cost is None else f"{entry.cost:.4f}", runs.seconds(entry.folder)
 
 
 def run_page(request: Request) -> Response:
@@ -214,8 +231,9 @@ async def live(request: Request) -> Response:
         return Look(turns, where, log.life, state in LIVE)
 
     first = request.headers.get("last-event-id") or query.get("from", "0")
-    events = follow(look, _whole(query.get("life", "0")), _whole(first))
-    return EventSourceResponse(events, ping=15)
+    end = anyio.Event()
+    events = follow(look, _whole(query.get("life", "0")), _whole(first), end.is_set)
+    return EventSourceResponse(events, ping=15, shutdown_event=end, shutdown_grace_period=2)
 
 
 def _whole(text: str) -> int:

@@ -35,7 +35,7 @@ from manyheads.schemas import schema_text
 from manyheads.systems import systems
 from manyheads.systems.loading import load, validate
 from manyheads.web.children import HIDDEN
-from manyheads.web.forms import Field, at, fields, nested
+from manyheads.web.forms import Field, at, fields, nested, typed
 from manyheads.web.pages import render
 from manyheads.web.runs import Runs
 from manyheads.web.security import get, post
@@ -229,10 +229,10 @@ async def _changes(form: FormData, base: RunConfig, filled: Filled, runs: Runs) 
     system, changes = system_of(base), dict[str, Any]()
     data, slots = base.model_dump(mode="json", by_alias=True), _slots(system)
     for each in (each for group in groups(system.name) for each in group.fields):
-        text = form.get(each.name)
-        if not isinstance(text, str) and each.kind != "yes":
-            continue
-        text = text if isinstance(text, str) else ""
+        if (text := typed(form, each.name)) is None:
+            if each.kind != "yes":
+                continue
+            text = ""
         filled.texts[each.name] = text
         try:
             value, before = each.value(text), at(data, each.path)
@@ -254,11 +254,12 @@ async def _changes(form: FormData, base: RunConfig, filled: Filled, runs: Runs) 
             texts = [before] if isinstance(before, str) else before
             value = [*texts, *chosen] if slot.many or len(chosen) > 1 else chosen[0]
             changes = merge(changes, nested(name.split("."), value))
+            # a browser does not send a file again
+            filled.texts[name] = "\n".join(value) if isinstance(value, list) else value
         empty = not at(merge(data, changes), name.split("."))
         if slot.required and empty and name not in filled.problems:
             filled.problems[name] = "is needed"
-    more = form.get(MORE)
-    if isinstance(more, str) and more.strip():
+    if (more := typed(form, MORE)) and more.strip():
         filled.texts[MORE] = more
         try:
             keys = parse_yaml(more)

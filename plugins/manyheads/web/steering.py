@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 
 from manyheads.config.files import merge
 from manyheads.web.children import Child
-from manyheads.web.forms import Field, at, fields, nested
+from manyheads.web.forms import Field, at, fields, nested, typed
 from manyheads.web.pages import render
 from manyheads.web.runs import Runs
 from manyheads.web.security import get, post
@@ -125,8 +125,7 @@ async def answer(request: Request, form: FormData) -> Response:
     child, waiting = _child(request), _waiting(request)
     value, texts, problems = dict[str, Any](), dict[str, str](), dict[str, str]()
     for each in _fields(waiting):
-        text = form.get(each.name)
-        texts[each.name] = text if isinstance(text, str) else ""
+        texts[each.name] = typed(form, each.name) or ""
         try:
             data = each.value(texts[each.name])
         except ValueError as error:

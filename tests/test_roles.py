@@ -89,6 +89,8 @@ SAMPLES: dict[str, list[Any]] = {
     "papers": [[{"title": EVIL, "background": EVIL, "summary": EVIL, "main_ideas": [EVIL]}], []],
     "published": [[EVIL, EVIL]], "match": [EVIL], "query": ["", EVIL], "terms": [[EVIL]], "traits": ["- sharp", ""], "proposals": [[EVIL, EVIL]],
     "introduction": [EVIL, ""], "method": [EVIL, ""], "contributions": [[EVIL], []],
+    "first_text": [EVIL], "second_text": [EVIL], "questions": [[{"id": "overall", "text": "Overall", "help": ""}]],
+    "answers": [["A", "B"], ["A", "B", "tie", "both poor"]],
     "number": [1, 3], "phrases": [3], "former": [[], [EVIL]], "related": [{"title": EVIL, "year": 2020, "abstract": EVIL, "speaks": speaks} for speaks in (True, False)],
     "verdict": ["NOVEL", "NOT NOVEL"], "decisions": [[{"title": EVIL, "novel": novel, "why": EVIL} for novel in (True, False)]],
     "title": [EVIL, ""], "text": [EVIL], "captions": [[{"name": "Figure 2", "caption": EVIL}], [{"name": "Figure 2", "caption": ""}]],

@@ -69,7 +69,7 @@ def test_bad_input_ends_with_an_error_as_a_line(tmp_path: Path) -> None:
     done = manyheads_command(*RUN, "--steer", "ideas", "--control", cwd=tmp_path)
     [line] = done.events
     assert (line["kind"], line["code"], done.code) == ("error", 2, 2)
-    assert "virsci has no stage 'ideas'" in line["message"]
+    assert "no stage 'ideas'" in line["message"]
     assert "topic" in line["message"]
     assert "Traceback" not in done.err
 

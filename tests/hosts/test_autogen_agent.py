@@ -13,12 +13,10 @@ from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core.memory import ListMemory, Memory, MemoryContent
 from autogen_core.models import ChatCompletionClient, CreateResult, UserMessage
 from autogen_ext.models.openai import OpenAIChatCompletionClient
-from pydantic import BaseModel
 
 from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import ModelConfig
-from manyheads.core import Tool
 from manyheads.errors import ConfigError, CorpusError, UserError
 from manyheads.hosts.autogen import KnowledgeMemory, ModelClient, RoleAgent, role_agent
 from manyheads.papers import Paper
@@ -83,17 +81,6 @@ async def test_a_client_that_was_given_stays_open(llm: LLM) -> None:
     await agent.run(task="Propose.")
     await client.close()
     assert llm.calls == 1
-
-
-def test_tools_need_a_model_that_calls_them() -> None:
-    class Nothing(BaseModel):
-        pass
-
-    async def run(arguments: Nothing) -> str:
-        return ""
-
-    with pytest.raises(ConfigError, match="cannot call tools"):
-        role_agent("reviewer", "offline/offline", tools=[Tool("nothing", "Does nothing.", Nothing, run)])
 
 
 async def test_papers_stand_behind_each_question(llm: LLM, bank: KnowledgeBank) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, Callable
+from importlib import import_module
 from typing import Any
 
 import agent_framework
@@ -61,6 +62,13 @@ async def test_tools_of_the_framework_beside_ours(llm: LLM, name: str) -> None:
     assert len(results) == 2
     assert "An owl weighs 3 kg" in results[0]
     assert "3 papers on owls" in results[1]
+
+
+def test_tools_need_a_model_that_calls_them(name: str) -> None:
+    make = import_module(f"manyheads.hosts.{name}").role_agent
+    with pytest.raises(ConfigError, match="cannot call tools") as refused:
+        make("reviewer", "offline/offline", tools=[LOOK_UP])
+    assert "tools: true" in (refused.value.hint or "")
 
 
 async def test_a_chat_beyond_the_context_goes_on(llm: LLM, name: str) -> None:

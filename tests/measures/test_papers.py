@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from manyheads.bank import matrix
+from manyheads.bank.building import build_corpus
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.meta import BuildOptions, read_meta
@@ -18,7 +20,7 @@ from manyheads.measures.scores import scores
 from manyheads.texts import Subject
 from support.corpora import built as built_corpus
 from support.corpora import copied
-from support.papers import papers
+from support.papers import papers, write_corpus
 
 MODEL = LexicalEmbedder()
 
@@ -169,3 +171,20 @@ def test_the_bank_can_be_asked_and_every_result_says_so(corpus: Path) -> None:
     assert scores(opened, subjects, normalise="none") == exact
     with pytest.raises(CorpusError, match="no bank"):
         scores(opened, subjects, search="approximate")
+
+
+def test_a_large_corpus_shares_its_vectors_with_the_bank(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_corpus(tmp_path / "papers.jsonl", papers(80))
+    build_corpus(source, tmp_path / "small", BuildOptions(bound=2014), LexicalEmbedder()).close()
+    monkeypatch.setattr(matrix, "MATRIX_FROM", 50)
+    build_corpus(source, tmp_path / "large", BuildOptions(bound=2014), LexicalEmbedder()).close()
+    small, large = (MeasuringCorpus.open(tmp_path / name) for name in ("small", "large"))
+    for one, other in ((small.past, large.past), (small.contemporary, large.contemporary)):
+        assert (one.ids, one.years, one.citations) == (other.ids, other.years, other.citations)
+        np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-6)
+    assert not [*(tmp_path / "large" / FOLDER).rglob("*.npy")]
+    KnowledgeBank.open(tmp_path / "large", LexicalEmbedder()).close()  # for writing: the matrix goes
+    again = MeasuringCorpus.open(tmp_path / "large")
+    np.testing.assert_allclose(again.past.vectors, small.past.vectors, atol=1e-6)

@@ -97,7 +97,7 @@ def test_a_suite_is_named_by_its_folder_or_its_file(tmp_path: Path) -> None:
     folder = write_suite(tmp_path, "mine")
     suite = read_suite(str(folder / "suite.yaml"), Resources.of())
     assert (suite.name, suite) == ("mine", read_suite(str(folder), Resources.of()))
-    with pytest.raises(ConfigError, match="cases.jsonl: no such suite"):
+    with pytest.raises(ConfigError, match=r"cases\.jsonl: no such suite"):
         read_suite(str(folder / "cases.jsonl"), Resources.of())
 
 

@@ -25,12 +25,17 @@ NAME = "|".join(
 NAMED = re.compile(rf"^({NAME})$|(?<![\w-])({NAME})[.=]\w|\b(systems\.|run |runs/\S*)({NAME})\b")
 """A name by itself, the beginning of a key, a module, a command or a folder; not a word in a sentence."""
 ALLOWED = {
+    "arena/choice.py": "a kind of arena",
+    "arena/export.py": "a kind of arena",
+    "arena/form.py": "a kind of arena",
+    "arena/store.py": "a kind of arena",
     "bank/database.py": "papers in order",
     "bank/retrieval.py": "papers in order",
     "cli/__init__.py": "the command `ranking`",
     "cli/corpus.py": "a config by default",
     "cli/evaluate.py": "the command that plants errors",
     "cli/examples.py": "examples of commands",
+    "cli/arena.py": "a kind of arena",
     "cli/inspect.py": "a config by default, and an example",
     "cli/progress.py": "the field of a reply",
     "cli/review.py": "the command `ranking judge`",

@@ -146,7 +146,8 @@ async def test_a_rater_is_no_owner(tmp_path: Path) -> None:
     def pair(request: Request) -> Response:
         return PlainTextResponse(request.state.visitor.rater)
 
-    app = create_app(tmp_path, Access(raters={"invitation": "Ada"}.get))
+    app = create_app(tmp_path, Access())
+    app.state.access.raters = {"invitation": "Ada"}.get
     app.router.routes.append(get("/pair", pair, right="rater"))
     async with browser(app) as client:
         client.cookies.set("manyheads-rater-8765", "invitation")

@@ -59,6 +59,10 @@ class Source:
         Raises:
             UserError: one of them cannot be read, or its maker is not known.
         """
+        if self.papers is not None and not self.papers.is_dir():
+            raise ArenaError(
+                f"--papers {self.papers}: no such folder", hint="name a folder with a file for each case"
+            )
         found = list[NewText]()
         for path in paths:
             if path.is_dir() and all((path / name).is_file() for name in SUITE):

@@ -10,7 +10,7 @@ from typing import Any
 
 from manyheads.engine.folder import writing
 from manyheads.errors import RatingError
-from manyheads.escaping import csv_text
+from manyheads.escaping import csv_text, plain
 from manyheads.measures.standings import (
     Rated,
     RaterAgreement,
@@ -212,14 +212,14 @@ def _pictures(found: Standings, folder: Path, title: str) -> list[tuple[str, Pat
         return drawn
     files = {name: [folder / f"{name}{suffix}" for suffix in (".svg", ".png")] for name in PICTURES}
     rows = [
-        (each.maker, each.rated.rating or 0.0, each.rated.low, each.rated.high, each.adjusted.rating)
+        (plain(each.maker), each.rated.rating or 0.0, each.rated.low, each.rated.high, each.adjusted.rating)
         for each in rated
     ]
     caption = f"{count(found.votes, 'vote')} on {found.question}; {found.rules.level:.0%} intervals"
     interval_plot(rows, "rating", title, caption, files["intervals"])
     drawn.append(("Ratings with their intervals. The table has the same numbers.", files["intervals"][0]))
     points = tuple(
-        Point(each.other, each.maker, None if each.expected is None else 100 * each.expected)
+        Point(plain(each.other), plain(each.maker), None if each.expected is None else 100 * each.expected)
         for maker in rated for each in found.win_rates if each.maker == maker.maker and each.other in {r.maker for r in rated}
     )  # fmt: skip
     if points:

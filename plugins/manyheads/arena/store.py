@@ -93,8 +93,8 @@ class Arena:
         if meta.get("version") != str(VERSION):
             database.close()
             raise ArenaError(
-                f"{folder / FILE}: an arena of version {meta.get('version', 'unknown')}; this manyheads reads {VERSION}",
-                hint="use the manyheads that made it, or export its votes there: manyheads arena export DIR --format csv",
+                f"{folder / FILE}: an arena of version {meta.get('version', 'unknown')}; this version reads {VERSION}",
+                hint="use the version that made it, or export its votes there: manyheads arena export DIR",
             )
         self.form = ArenaForm.model_validate_json(meta["form"])
         self._choice = Choice(database, self.form)
@@ -252,6 +252,12 @@ class Arena:
             found = self._db.row(sql, _hash(token), time.time())
         return Rater(*found) if found else None
 
+    def invitations(self) -> list[tuple[str, float, bool]]:
+        """The rater's name, the end in seconds since 1970, and whether it was revoked, of each invitation."""
+        sql = "SELECT name, expires, revoked FROM invitation JOIN rater ON rater.id = rater ORDER BY invitation.rowid"
+        with _access(self.folder):
+            return [(name, expires, bool(revoked)) for name, expires, revoked in self._db.rows(sql)]
+
     def raters(self) -> list[Rater]:
         with _access(self.folder):
             return [Rater(*row) for row in self._db.rows("SELECT id, name, kind FROM rater ORDER BY id")]
@@ -267,11 +273,7 @@ class Arena:
             if (opened := self._open_item(rater)) is None:
                 if (chosen := self._choice.next(rater.id)) is None:
                     return None
-                case, texts = chosen
-                self._db.rows(
-                    'INSERT OR IGNORE INTO item (id, rater, "case", texts, shown, state) VALUES (?, ?, ?, ?, ?, ?)',
-                    secrets.token_urlsafe(12), rater.id, case, json.dumps(texts), time.time(), "open",
-                )  # fmt: skip
+                self._open(rater, *chosen)
                 opened = self._open_item(rater)  # another page of the same rater may have been quicker
             assert opened
             return self.item(rater, opened)
@@ -302,12 +304,45 @@ class Arena:
             sql = "SELECT id FROM item WHERE rater = ? AND state != 'open' ORDER BY number"
             return [row[0] for row in self._db.rows(sql, rater.id)]
 
+    def open_item(self, rater: Rater) -> Item | None:
+        """The item that a rater has neither answered nor skipped."""
+        with _access(self.folder):
+            opened = self._open_item(rater)
+        return self.item(rater, opened) if opened else None
+
+    def one_sided(self, rater: Rater) -> list[str]:
+        """The pairs that a rater has answered in one order, and not seen in the other: the ids of these items."""
+        sql = "SELECT id, texts, state FROM item WHERE rater = ? ORDER BY number"
+        with _access(self.folder):
+            rows = self._db.rows(sql, rater.id)
+        shown = {tuple(json.loads(texts)) for _, texts, _ in rows}
+        return [
+            item for item, texts, state in rows
+            if state == "answered" and tuple(json.loads(texts))[::-1] not in shown
+        ]  # fmt: skip
+
+    def turned(self, rater: Rater, item: str) -> Item | None:
+        """A pair that a rater has answered, once more with the sides exchanged, for raters that see both orders."""
+        with _access(self.folder):
+            row = self._db.row('SELECT "case", texts FROM item WHERE id = ? AND rater = ?', item, rater.id)
+            if row is None or self._open_item(rater):
+                return None
+            self._open(rater, row[0], json.loads(row[1])[::-1])
+        return self.open_item(rater)
+
     def progress(self, rater: Rater) -> Progress:
         with self._lock, _access(self.folder):
             sql = "SELECT state, count(*) FROM item WHERE rater = ? GROUP BY state"
             states = dict(self._db.rows(sql, rater.id))
             left = self._choice.left(rater.id) + states.get("open", 0)
         return Progress(states.get("answered", 0), states.get("skipped", 0), left)
+
+    def _open(self, rater: Rater, case: str, texts: Sequence[str]) -> None:
+        """Open an item for a rater, unless one is open."""
+        self._db.rows(
+            'INSERT OR IGNORE INTO item (id, rater, "case", texts, shown, state) VALUES (?, ?, ?, ?, ?, ?)',
+            secrets.token_urlsafe(12), rater.id, case, json.dumps(texts), time.time(), "open",
+        )  # fmt: skip
 
     def _open_item(self, rater: Rater) -> str | None:
         row = self._db.row("SELECT id FROM item WHERE rater = ? AND state = 'open'", rater.id)

@@ -103,6 +103,14 @@ class Matrix:
     def __len__(self) -> int:
         return len(self.vectors)
 
+    def of_period(self, period: str) -> "Vectors | None":
+        """The vectors of a period's papers, ordered by year, then id; None if other papers are among them."""
+        code = self._periods.index(period) if period in self._periods else -1
+        rows = np.flatnonzero(self._codes == code)
+        if not len(rows) or rows[-1] - rows[0] + 1 != len(rows):
+            return None
+        return self.vectors[rows[0] : rows[-1] + 1]
+
     def selects(self, where: Filter) -> bool:
         """Whether it knows the fields of a filter: year and period."""
         return {*where.ranges} <= {"year"} and {*where.equals} <= {"period"}

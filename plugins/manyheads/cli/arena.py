@@ -85,8 +85,6 @@ def add(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            file_okay=False,
-            exists=True,
             help="Papers of the cases, named after them; text files are shown as background.",
         ),
     ] = None,
@@ -218,6 +216,56 @@ def export(
     say(f"Votes      {table}")
     for key in keys:
         say(f"Key        {key}  (keep it from the raters)")
+
+
+@app.command()
+def judge(
+    folder: Folder,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="PROVIDER/NAME",
+            help="Language model, such as openai/gpt-4o-mini or ollama/llama3.1.",
+            autocompletion=completion.models,
+        ),
+    ] = "offline/offline",
+    pairs: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Maximum number of pairs; each is asked twice.")
+    ] = 20,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the rater. [default: the model's]", show_default=False),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            help="Agent framework. [default: the first installed]",
+            show_default=False,
+            autocompletion=completion.hosts,
+        ),
+    ] = None,
+) -> None:
+    """Have a model vote, on the same form, each pair in both orders. Its votes are kept apart from those of people.
+
+    To resume, run the same command again: pairs with an answer are not asked again.
+    """
+    import asyncio
+
+    from manyheads.arena.judging import judge as judge_pairs
+    from manyheads.arena.store import Arena
+    from manyheads.cli.options import resumable
+    from manyheads.texts import count
+
+    with Arena.open(folder) as arena, resumable():
+        done = asyncio.run(judge_pairs(arena, name or model, pairs, model=model, host=host))
+    say(
+        f"{count(done.votes, 'vote')} by {name or model}; {done.usage.calls:,} calls, {done.usage.tokens:,} tokens"
+    )
+    if done.invalid:
+        say(f"warning: {count(done.invalid, 'question')} without a valid answer, skipped", err=True)
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "arena revoke": ("manyheads arena revoke my-arena Ada",),
     "arena status": ("manyheads arena status my-arena",),
     "arena import": (
-        "manyheads arena import my-arena votes.csv --columns left=model_a,right=model_b,winner=winner,rater=judge",
+        "manyheads arena import my-arena votes.csv",
+        "manyheads arena import my-arena votes.csv --columns left=a,right=b,winner=won",
     ),
+    "arena judge": ("manyheads arena judge my-arena -m openai/gpt-4o-mini --pairs 50",),
     "arena export": ("manyheads arena export my-arena -o votes.csv",),
     "arena rate": (
         "manyheads arena rate my-arena -o ratings",
-        "manyheads arena rate votes.csv --columns left=model_a,right=model_b,winner=winner",
+        "manyheads arena rate votes.csv --columns left=a,right=b,winner=won",
     ),
     "rating form": ("manyheads rating form runs/* --raters 3 -o form.csv",),
     "rating agreement": (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PLAIN = {
     re.compile(r" <[^|<>]+>"): "",
-    re.compile(r"<([\w|]+\|[\w|]+)>"): r"[\1]",
+    re.compile(r"<([\w|-]+\|[\w|-]+)>"): r"[\1]",
     re.compile(r"(\d+)<=x<=(\d+)"): r"\1 to \2",
     re.compile(r"x>=(\d+)"): r"at least \1",
     re.compile(r"\]  ?\["): "; ",

@@ -452,11 +452,13 @@ class RunConfig(Strict):
         if isinstance(models := data.get("models", {}), Mapping):
             models = dict(cast(Mapping[str, Any], models))
             if data.get("steer"):
-                models.setdefault("default", {})
                 models.setdefault(PERSON, {"provider": HUMAN})
-            for alias, model in models.items():
-                if isinstance(model, Mapping) and model.get("provider") == HUMAN:
-                    models[alias] = {"name": alias, **cast(Mapping[str, Any], model)}
+            people = [alias for alias, model in models.items() if _is_human(model)]
+            for alias in people:
+                if isinstance(models[alias], Mapping):
+                    models[alias] = {"name": alias, **models[alias]}
+            if len(people) == len(models) > 0:
+                models["default"] = models.get("default", {})
             data |= {"models": models} if models else {}
         return data
 
@@ -495,11 +497,11 @@ class RunConfig(Strict):
             return self
         stages: Mapping[str, str] = self.definition.steers
         if not stages:
-            raise ValueError(f"steer: {self.system} has no stage that a person can steer; leave the key out")
+            raise ValueError(f"steer: {self.system} has no stage that a person can steer; leave it out")
         if unknown := [stage for stage in self.steer if stage not in {*stages, "all"}]:
             hint = did_you_mean(unknown[0], stages)
             raise ValueError(
-                f"steer: {self.system} has no stage {unknown[0]!r} to steer; its stages: {', '.join(stages)}, or all"
+                f"steer: no stage {unknown[0]!r}; the stages of {self.system}: {', '.join(stages)}, or all"
                 + (f"; {hint}" if hint else "")
             )
         return self
@@ -521,6 +523,12 @@ class RunConfig(Strict):
             self.system: self.settings.course(),
             "inputs": self.inputs.course(),
         }
+
+
+def _is_human(model: object) -> bool:
+    if isinstance(model, Mapping):
+        return cast(Mapping[str, Any], model).get("provider") == HUMAN
+    return isinstance(model, ModelConfig) and model.provider == HUMAN
 
 
 @cache

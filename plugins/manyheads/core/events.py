@@ -116,6 +116,11 @@ class Said(Event):
     seconds: float = 0.0
     tool_calls: tuple[ToolCall, ...] = ()
 
+    @property
+    def by_person(self) -> bool:
+        """Whether a person said it, in a role or as the one who steers."""
+        return self.model.startswith("human/") or self.part == "person"
+
 
 class Recruited(Event):
     """A candidate joined or declined."""

@@ -26,7 +26,7 @@ from manyheads.models.abilities import settled
 from manyheads.models.offline import LABEL, OFFLINE
 from manyheads.models.prices import with_prices
 from manyheads.papers import Literature, Scientist
-from manyheads.replies import PlainText
+from manyheads.replies import PlainText, ReplyModel
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 
@@ -50,6 +50,7 @@ async def ask(
     attempts: int = 3,
     paths: Sequence[str | Path] = (),
     full: bool = False,
+    reply: type[ReplyModel] | None = None,
     **variables: Any,
 ) -> Any:
     """Ask a role for one of its tasks. The role's card names the type of the answer; `text` is a string.
@@ -73,6 +74,7 @@ async def ask(
         attempts: maximum number of attempts.
         paths: your own folders of roles and prompts, searched first.
         full: return the whole `Reply`: `value`, `text`, `model`, `usage`, `attempts`, `tool_calls`, `warnings`.
+        reply: type of the answer, instead of the card's; for a role.
         variables: of the task's prompt and, for a role, of its system prompt.
 
     Raises:
@@ -88,9 +90,10 @@ async def ask(
         if isinstance(who, str):
             roles = Roles(Resources.of(paths))
             own, theirs = _variables(roles, who, task, variables)
-            reply = await _ask_role(
+            answer = await _ask_role(
                 roles, who, task, own, theirs, shown, limits,
                 model=model, host=host, name=name, tools=tools, library=library, corpus=corpus, attempts=attempts,
+                reply_type=reply,
             )  # fmt: skip
         else:
             set_by_agent = {
@@ -100,17 +103,17 @@ async def ask(
                 raise ConfigError(
                     f"{', '.join(useless)}: an agent has its own", hint="give them to role_agent"
                 )
-            reply = await _ask_agent(who, task, variables, shown, limits, attempts, paths)
+            answer = await _ask_agent(who, task, variables, shown, limits, attempts, paths)
     except UserError as error:
         _without_run(error)
         raise
-    for note in reply.warnings:
+    for note in answer.warnings:
         log.warning(note)
-    if reply.model == OFFLINE:
+    if answer.model == OFFLINE:
         log.warning("%s: %s", f"{who}.{task}" if isinstance(who, str) else task, LABEL)
     if full:
-        return reply
-    return reply.value.text if isinstance(reply.value, PlainText) else reply.value
+        return answer
+    return answer.value.text if isinstance(answer.value, PlainText) else answer.value
 
 
 def ask_sync(who: Any, task: str, /, **settings: Any) -> Any:
@@ -186,6 +189,7 @@ async def _ask_role(
     library: Library | None,
     corpus: Literature | str | None,
     attempts: int,
+    reply_type: type[ReplyModel] | None = None,
 ) -> Reply[Any]:
     kind = host_module(host or host_of(model) or default_host()).make_host
     settings, client = model_of("ask", kind, model)
@@ -206,7 +210,7 @@ async def _ask_role(
     try:
         _, system, all_tools = cast_role(role, tools, library, corpus, guest, Ledger(), roles, own)
         speaker = Speaker(safe_name(name or role), role, system)
-        return await _put(asked, roles, role, task, speaker, theirs, images, all_tools)
+        return await _put(asked, roles, role, task, speaker, theirs, images, all_tools, reply_type)
     finally:
         await made.close()
 
@@ -249,6 +253,7 @@ async def _put(
     variables: Mapping[str, Any],
     images: tuple[Image, ...],
     tools: tuple[Tool, ...] = (),
+    reply_type: type[ReplyModel] | None = None,
 ) -> Reply[Any]:
     try:
         prompt = Message(roles.prompt(role, task, variables), images=images)
@@ -257,7 +262,7 @@ async def _put(
     ) as error:  # no variable is missing, but one may be a text where the prompt expects a record
         error.hint = "give each variable in the form in which the prompt reads it"
         raise
-    place, kind = Place("", 0, speaker.name, task), roles.reply(role, task)
+    place, kind = Place("", 0, speaker.name, task), reply_type or roles.reply(role, task)
     return await asked.ask(
         Turn(place, speaker, (prompt,), kind, tools, forms=roles.forms, task=f"{role}.{task}")
     )

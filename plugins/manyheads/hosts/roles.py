@@ -1,6 +1,6 @@
 """A role for the agents of any host: its card, its system prompt, its tools."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -24,6 +24,29 @@ from manyheads.tools import (
 
 Guest: TypeAlias = Callable[[Scientist, str], Awaitable[str]]
 """Asks a scientist as another agent of the host; returns the answer as text."""
+
+
+def guest_of(
+    role_agent: Callable[..., Any],
+    client: Any,
+    paths: Sequence[str],
+    ask: Callable[[Any, str], Awaitable[str]],
+) -> Guest:
+    """Asks a scientist as another agent of the same client, made by a host's `role_agent`."""
+
+    async def guest(scientist: Scientist, question: str) -> str:
+        agent = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
+        return await ask(agent, question)
+
+    return guest
+
+
+def need_tools(role: str, tools: Iterable[object], *, calls_tools: bool) -> None:
+    """Raises `ConfigError` if a role has tools that its model cannot call."""
+    if any(True for _ in tools) and not calls_tools:
+        raise ConfigError(
+            f"role {role!r}: its model cannot call tools", hint="set its `tools: true` if it can"
+        )
 
 
 def cast_role(

@@ -1,7 +1,7 @@
 """A system's class on a host, made from the registry, and the runs of one team: begun, paused, resumed, saved."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -11,13 +11,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny, Val
 
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, recall_nothing, safe_name
-from manyheads.core.events import AnyEvent, Judged, Person, Result
+from manyheads.core.events import AnyEvent, Judged, Person, Result, Waiting
 from manyheads.engine.folder import CONFIG, JOURNAL
 from manyheads.engine.readiness import prepare
 from manyheads.engine.session import Session, new_folder
 from manyheads.engine.system import System, system_of
 from manyheads.errors import ConfigError, JournalError, describe
 from manyheads.hosts.clients import ClientHost, ServedModel, model_of
+from manyheads.hosts.person import InputFunction, Mailbox, person_of
 from manyheads.models.abilities import settled
 from manyheads.models.prices import with_prices
 from manyheads.resources import Resources
@@ -107,11 +108,12 @@ class Runs(Generic[S]):
         team: an instance of a class made by `native_class`.
         config: of each run: a config, its data, its file, or the name of a shipped one; the system's own when None.
         sets: `a.b=c` settings that override it.
-        changes: keys applied after that; `person` is the one who answers, see `core.events.Person`.
+        changes: keys applied after that.
         models: one, or none, in place of the config's default model, see `model_of`; the owner of a client closes it.
         out: parent of the run folders.
         state: of the last run.
         listens_to: the speaker whose messages count; all speakers when None.
+        person: plays the roles of models with the provider `human`, and steers.
         settings: further arguments of the host.
 
     Raises:
@@ -128,18 +130,17 @@ class Runs(Generic[S]):
         out: str | Path,
         state: S,
         listens_to: str | None = None,
+        person: Person | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._name, self._system, host = type(team).__name__, team.system, team.serves
-        changes = dict(changes)
-        self._person: Person | None = changes.pop("person", None)
         config = load_for(f"{self._name} runs {team.system}", team.system, config, sets, changes)
         if len(own := [model for model in models if model is not None]) > 1:
             raise ConfigError(f"{self._name}: both model and model_client are given", hint="give one of them")
         settings_of_model, self.model = model_of(self._name, host, own[0] if own else None)
         aliases = {**config.models, "default": settings_of_model} if settings_of_model else config.models
         self.config = config.model_copy(update={"host": host.framework, "models": aliases})
-        self.out, self.listens_to = Path(out), listens_to
+        self.out, self.listens_to, self.person = Path(out), listens_to, person
         self.state = state.model_copy(update={"system": team.system})
         self._kind, self._settings, self._paused = host, settings or {}, False
         self._host: ClientHost[Any] | None = None
@@ -239,7 +240,8 @@ class Runs(Generic[S]):
         folder = Path(state.folder or "")
         begun = self._reopen(folder)
         run = begun or system.with_inputs(config, state.asked, folder)
-        session = Session(run, folder, clients=("default",) if self.model else (), person=self._person)
+        clients = ("default",) if self.model else ()
+        session = Session(run, folder, clients=clients, person=self.person)
         return self._events(session, state, None if begun else note)
 
     def _heard(self, given: list[TeamMessage]) -> list[TeamMessage]:
@@ -301,7 +303,7 @@ class Runs(Generic[S]):
 
 
 async def next_event(
-    events: AsyncGenerator[AnyEvent, None], link: Callable[[asyncio.Future[Any]], object] | None
+    events: AsyncIterator[AnyEvent], link: Callable[[asyncio.Future[Any]], object] | None
 ) -> AnyEvent | None:
     """The next event of a run, None after the last; `link` receives the waiting task, so that it can be cancelled."""
     step = asyncio.ensure_future(anext(events, None))
@@ -322,6 +324,8 @@ class SystemTeam(Generic[Client]):
         emit: `all` messages, or only the `final` one.
         name: of the team in other teams; the class's when left out.
         listens_to: the name of the speaker whose messages count; those of all when left out.
+        person: plays the roles of models with the provider `human`, and steers; a `Person`, or a function of a text.
+        input_func: the same, under AutoGen's name.
         changes: keys of the config, applied last.
 
     Raises:
@@ -347,15 +351,22 @@ class SystemTeam(Generic[Client]):
         emit: Emit = "all",
         name: str | None = None,
         listens_to: str | None = None,
+        person: Person | InputFunction | None = None,
+        input_func: InputFunction | None = None,
         **changes: Any,
     ) -> None:
-        models = (model, model_client)
-        self._runs = Runs(self, config, sets, changes, models, out, self._new_state(), listens_to)
+        models, state = (model, model_client), self._new_state()
+        someone = person_of(type(self).__name__, person, input_func)
+        self._runs = Runs(self, config, sets, changes, models, out, state, listens_to, self._person(someone))
         self._emit: Emit = emit
         self._join(safe_name(name or type(self).__name__))
 
     def _new_state(self) -> RunState:
         return RunState()
+
+    def _person(self, person: Person | None) -> Person | None:
+        """Who answers, in the framework's way if nobody is given."""
+        return person
 
     def _join(self, name: str) -> None:
         """Initialise the framework's base class."""
@@ -372,8 +383,94 @@ class SystemTeam(Generic[Client]):
         return self._runs.folder
 
 
+class LiveRun:
+    """A run in a task of its own: it goes on while nobody reads its events, and ends cleanly with the event loop."""
+
+    def __init__(self, events: AsyncGenerator[AnyEvent, None]) -> None:
+        self._queue = asyncio.Queue[AnyEvent | None]()
+        self._task = asyncio.ensure_future(self._pass_on(events))
+        self._task.add_done_callback(lambda done: self._queue.put_nowait(None))
+
+    async def _pass_on(self, events: AsyncGenerator[AnyEvent, None]) -> None:
+        async with aclosing(events):
+            async for event in events:
+                self._queue.put_nowait(event)
+
+    def __aiter__(self) -> "LiveRun":
+        return self
+
+    async def __anext__(self) -> AnyEvent:
+        """The next event; raises what has ended the run."""
+        if (event := await self._queue.get()) is None:
+            await self._task
+            raise StopAsyncIteration
+        return event
+
+    async def close(self) -> None:
+        """Stop the run; its answered turns are kept."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.exception()  # seen: nobody waits for it
+
+
 class SyncTeam(SystemTeam[Client]):
-    """A `SystemTeam` of a framework whose own methods for this are not coroutines."""
+    """A `SystemTeam` of a framework whose own methods for this are not coroutines.
+
+    Where nobody is given who answers, a run that needs a person is parked: the app gets the request in the framework's
+    way, and its next message has the answer.
+    """
+
+    _parked: LiveRun | None = None
+    _request = ""
+    """What the parked run waits for."""
+
+    def _person(self, person: Person | None) -> Person | None:
+        return person or Mailbox()
+
+    async def _run_of(self, messages: Iterable[TeamMessage], answers: Mapping[str, object]) -> LiveRun:
+        """The run that messages begin or resume, or that waits for one of the answers, by request.
+
+        Raises:
+            UserError: see `Runs.begin`; or nothing waits for the answers.
+        """
+        state, mailbox = self._runs.state, self._runs.person
+        resumes = state.folder is not None and not state.finished
+        if answers and (
+            not isinstance(mailbox, Mailbox) or not resumes or (self._parked and self._request not in answers)
+        ):
+            raise ConfigError(
+                f"{type(self).__name__}: no request {', '.join(answers)} is waiting",
+                tried=f"waiting: {self._request}" if self._parked else None,
+                hint="answer with the id of the request",
+            )
+        if isinstance(mailbox, Mailbox):
+            for request, answer in answers.items():
+                mailbox.send(request, answer)
+        if self._parked and answers:
+            parked, self._parked = self._parked, None
+            return parked
+        await self.close()
+        return LiveRun(self._runs.begin(() if answers else messages))
+
+    async def close(self) -> None:
+        """Stop a run that waits for a person; its answered turns are kept, and it can be resumed."""
+        parked, self._parked = self._parked, None
+        if parked:
+            await parked.close()
+
+    def _park(self, run: LiveRun, event: Waiting) -> bool:
+        """Whether a run waits now for the app's next message."""
+        mailbox = self._runs.person
+        if not isinstance(mailbox, Mailbox) or mailbox.ready(event.request):
+            return False
+        self._parked, self._request = run, event.request
+        return True
+
+    async def _leave(self, run: LiveRun) -> None:
+        """Stop a run unless it is parked."""
+        if run is not self._parked:
+            await run.close()
 
     def pause(self) -> None:
         """Finish running turns and begin no others until `resume`."""

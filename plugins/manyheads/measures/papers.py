@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -199,16 +199,32 @@ class Papers:
 def load_papers(
     folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None
 ) -> dict[Period, Papers]:
-    """B_past and B_con of a built corpus; at first use, all vectors are copied from its bank to a file next to it.
+    """B_past and B_con of a built corpus; at first use, they are copied from its bank to files next to it, all but the vectors
+    of a large bank, which has them as a matrix in the same order.
 
     Raises:
         CorpusError: the corpus cannot be read, has no papers of a period, or its folder cannot be written.
         EmbeddingError: `model` is not the corpus's own.
     """
     kept = folder / FOLDER
+    shared: dict[Period, Floats | None] = {period: _shared(folder, period) for period in PERIODS}
+    lacking = any(
+        vectors is None and not (kept / period / VECTORS).is_file() for period, vectors in shared.items()
+    )
+    if lacking:  # of a bank that had a matrix then
+        shutil.rmtree(kept, ignore_errors=True)
     if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
-        _keep(kept, _read_bank(folder, model, progress), meta.fingerprint, broken)
-    return {period: _mapped(kept / period) for period in PERIODS}
+        _keep(kept, _read_bank(folder, model, shared, progress), meta.fingerprint, broken, shared)
+    return {period: _mapped(kept / period, shared[period]) for period in PERIODS}
+
+
+def _shared(folder: Path, period: Period) -> Floats | None:
+    """The vectors of a period in the matrix of a corpus's bank, if it has one."""
+    from manyheads.bank.knowledge import PAPERS
+    from manyheads.bank.matrix import Matrix
+
+    matrix = Matrix.open(folder / PAPERS)
+    return None if matrix is None else matrix.of_period(period)
 
 
 def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None) -> Papers:
@@ -219,7 +235,8 @@ def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress |
     """
     kept = folder / TITLED
     if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
-        _keep(kept, {"past": _embed_titled(folder, model, progress)}, meta.fingerprint, broken)
+        papers: dict[Period, Papers] = {"past": _embed_titled(folder, model, progress)}
+        _keep(kept, papers, meta.fingerprint, broken, {})
     return _mapped(kept / "past")
 
 
@@ -248,27 +265,36 @@ def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") ->
     return Papers.of(*columns, vectors=np.concatenate(vectors))
 
 
-def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> dict[Period, Papers]:
+def _read_bank(
+    folder: Path, model: Embedder, shared: Mapping[Period, Floats | None], progress: "Progress | None"
+) -> dict[Period, Papers]:
     from manyheads.bank.knowledge import KnowledgeBank
     from manyheads.bank.store import Filter
 
     papers: dict[Period, Papers] = {}
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
         for period in PERIODS:
-            where = Filter(equals={"period": period})
+            where, matrix = Filter(equals={"period": period}), shared[period]
             total, rows, vectors = bank.store.count(where), list[tuple[Any, ...]](), list[Floats]()
-            for done, record in enumerate(bank.store.scroll(where, vectors=True), 1):
-                if record.vector is None:
-                    raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus again")
+            for done, record in enumerate(bank.store.scroll(where, vectors=matrix is None), 1):
                 paper = record.payload
                 rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
-                vectors.append(record.vector)
+                if record.vector is not None:
+                    vectors.append(record.vector)
+                elif matrix is None:
+                    raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus again")
                 if progress is not None and (done % TOLD_EVERY == 0 or done == total):
                     progress(f"reading {period} papers", done, total)
             if not rows:
                 raise CorpusError(f"{folder}: the corpus has no {period} papers to measure against")
+            if matrix is not None:  # in its order already
+                rows.sort(key=lambda row: (row[2], row[0]))
             columns: Any = zip(*rows, strict=True)
-            papers[period] = Papers.of(*columns, vectors=np.stack(vectors))
+            papers[period] = (
+                Papers.of(*columns, vectors=np.stack(vectors))
+                if matrix is None
+                else Papers(*columns, vectors=matrix)
+            )
     return papers
 
 
@@ -280,13 +306,21 @@ def _fingerprint(kept: Path) -> str | None:
         return None
 
 
-def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str, broken: bool) -> None:
-    """Write to a temporary folder and move it into place: another process may do the same."""
+def _keep(
+    kept: Path,
+    papers: Mapping[Period, Papers],
+    fingerprint: str,
+    broken: bool,
+    shared: Mapping[Period, Floats | None],
+) -> None:
+    """Write to a temporary folder and move it into place: another process may do the same. Vectors that are `shared` are not
+    written."""
     try:
         with folder_beside(kept) as made:
             for period, some in papers.items():
                 (made / period).mkdir(parents=True)
-                np.save(made / period / VECTORS, some.vectors)
+                if shared.get(period) is None:
+                    np.save(made / period / VECTORS, some.vectors)
                 columns = {name: getattr(some, name) for name in _COLUMNS}
                 (made / period / TABLE).write_text(json.dumps(columns, ensure_ascii=False), encoding="utf-8")
             (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
@@ -303,10 +337,12 @@ def _keep(kept: Path, papers: dict[Period, Papers], fingerprint: str, broken: bo
             ) from error
 
 
-def _mapped(folder: Path) -> Papers:
+def _mapped(folder: Path, shared: Floats | None = None) -> Papers:
+    """The papers in a folder; their vectors, too, unless they are shared with the bank."""
     try:
         columns = json.loads((folder / TABLE).read_text(encoding="utf-8"))
-        vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
+        own = shared is None
+        vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False) if own else shared
         if any(len(columns[name]) != len(vectors) for name in _COLUMNS):
             raise ValueError(f"{len(vectors)} vectors for {len(columns['ids'])} papers")
         return Papers(**{name: tuple(columns[name]) for name in _COLUMNS}, vectors=vectors)

@@ -389,11 +389,18 @@ def measures_of(scores: Sequence[Score]) -> list[Measure]:
     return [name for name in MEASURES if name != "rnd" or scores[0].around is not None]
 
 
+LISTED = 5
+"""Maximum number of texts that are too long to have a warning each."""
+
+
 def remarks(scores: Sequence[Score]) -> Iterator[str]:
     """Warnings about the numbers."""
-    measures = measures_of(scores)
+    measures, cut = measures_of(scores), [score.unread for score in scores if score.unread]
+    if len(cut) > LISTED:
+        most = f"{len(cut)} of {len(scores)} texts are longer than the embedding model reads"
+        yield f"{most}: up to {max(cut)} tokens at their ends were not read; --json has the number of each text"
     for score in scores:
-        if score.unread:
+        if score.unread and len(cut) <= LISTED:
             yield f"{score.source}: the embedding model did not read its last {score.unread} tokens"
         for name, why in score.missing.items():
             if name in measures:

@@ -432,6 +432,10 @@ def steadiness(votes: Sequence[Vote], question: str) -> tuple[int, float] | None
 
 def in_words(found: Standings) -> Iterator[str]:
     """What the votes say, and what they do not say, a sentence each."""
+    yield from (f"{sentence.rstrip('.')}." for sentence in _sentences(found))
+
+
+def _sentences(found: Standings) -> Iterator[str]:
     yield from _order(found)
     yield from _connections(found)
     if found.poor:
@@ -468,17 +472,22 @@ def _order(found: Standings) -> Iterator[str]:
         yield "There are too few votes for intervals: the makers cannot be put in order."
         return
     unordered = found.unordered
-    for first in (each for each in rated if each.best == each.worst == 1 and each.endless is None):
-        if sum(other.group == first.group for other in rated) > 1:
-            yield f"{first.maker} is rated higher than all others{_in_group(found, first.group)}; no interval overlaps with its own."
+    above = list[str]()
+    for one in rated:
+        below = [
+            other.maker
+            for other in rated
+            if other.group == one.group and _apart(one.rated, other.rated)
+            and (one.rated.rating or 0) > (other.rated.rating or 0)
+        ]  # fmt: skip
+        above += [f"{one.maker} than {_names(below)}"] if below else []
+    if above:
+        more = f"; and {count(len(above) - LISTED, 'more maker')}" if len(above) > LISTED else ""
+        yield f"Rated higher, with intervals that do not overlap: {'; '.join(above[:LISTED])}{more}."
     if unordered:
         pairs = "; ".join(f"{one} and {other}" for one, other in unordered[:LISTED])
         more = f"; and {count(len(unordered) - LISTED, 'more pair')}" if len(unordered) > LISTED else ""
         yield f"Not put in order, as their intervals overlap: {pairs}{more}."
-
-
-def _in_group(found: Standings, group: int) -> str:
-    return f" of group {group}" if len(found.groups.connected) > 1 else ""
 
 
 def _connections(found: Standings) -> Iterator[str]:

@@ -121,8 +121,9 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTabl
     votes, left_out, seen = list[Vote](), dict[str, list[str]](), Counter[tuple[str, ...]]()
     for row in rows:
         reason = _fault(row, questions)
-        if not reason and row["rater"] and row["case"]:
-            key = (row["rater"], row["case"], *_order(row))
+        # Our own tables have one row for each item; a rater may see several texts of two makers on a case.
+        if not reason and row["rater"] and row["case"] and "kind" not in names:
+            key = (row["rater"], row["case"], *sorted((row["left"], row["right"])))
             seen[key] += 1
             reason = "the rater has voted on these makers and this case before" if seen[key] > 1 else ""
         if reason:
@@ -133,12 +134,6 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTabl
         reasons = "; ".join(f"{count(len(each), 'row')}: {reason}" for reason, each in left_out.items())
         raise RatingError(f"{path}: no votes", tried=reasons or "the table has no rows", hint=hint)
     return VoteTable(tuple(votes), left_out)
-
-
-def _order(row: Row) -> tuple[str, ...]:
-    """The makers; of a model also their sides, as models see both orders."""
-    makers = (row["left"], row["right"])
-    return makers if row["kind"] == "model" else tuple(sorted(makers))
 
 
 def _fault(row: Row, questions: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ Texts come from models and papers: they are escaped and stripped of control char
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -14,7 +15,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
-from manyheads.core.results import Evidence
+from manyheads.core.results import Evidence, PersonWord
 from manyheads.errors import JournalError
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.replies import Abstract, Ratings, label
@@ -34,8 +35,6 @@ from manyheads.report.top import (
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 SECTIONS = tuple(name for name in Abstract.model_fields if name != "title")
-HUMAN = "human/"
-"""Beginning of the model's name where a person answers."""
 FOLD_AT = 3000
 """Texts longer than this many characters are folded."""
 SOURCES = {
@@ -156,7 +155,19 @@ class Page:
     @cached_property
     def humans(self) -> frozenset[str]:
         """Speakers whom a person played."""
-        return frozenset(said.speaker for said in self.said if said.model.startswith(HUMAN))
+        return frozenset(said.speaker for said in self.said if said.by_person)
+
+    @property
+    def played(self) -> list[tuple[str, int]]:
+        """Roles' speakers whom a person played, with their numbers of answers."""
+        words = self.record.result.people
+        return list(Counter(word.speaker for word in words if word.action == "reply").items())
+
+    @property
+    def steering(self) -> list[PersonWord]:
+        """What the person decided who steered; of an edit only the text."""
+        words = [word for word in self.record.result.people if word.action != "reply"]
+        return [word for word in words if word.task != "steer" or word.action not in ("edit", "add")]
 
     @property
     def replayed(self) -> bool:

@@ -227,7 +227,7 @@ def interval_plot(
                 zorder=4,
                 label="style-adjusted",
             )
-            axes.legend(loc="best")
+            figure.legend(loc="outside lower right")
         names = [name if len(name) <= CROWDED else f"{name[: CROWDED - 1]}…" for name, *_ in rows]
         axes.set_yticks(range(len(rows)), names)
         axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from manyheads.config import PERSON
 from manyheads.core import ToolCall
 from manyheads.core.events import Invited, Judged, Retrieved, Said
 from manyheads.core.results import ScoredIdea
@@ -39,6 +40,7 @@ class Line:
         favours: the topic that the speaker favours.
         idea: number of the proposed idea, 0 for none.
         titles: of the references looked up.
+        person: whether a person said it.
     """
 
     kind: str
@@ -51,6 +53,7 @@ class Line:
     idea: int = 0
     titles: tuple[str, ...] = ()
     model: str = ""
+    person: bool = False
     tools: tuple[ToolCall, ...] = ()
 
 
@@ -117,7 +120,7 @@ def _hear(held: Round, event: Said | Invited | Retrieved | Judged, numbers: Numb
             line.by, line.question = event.by, event.question
         case Said(part="guest"):
             line = _guest(held.lines, event.speaker, "text")
-            line.text, line.model = event.text, event.model
+            line.text, line.model, line.person = event.text, event.model, event.by_person
         case Said() if "summary" in event.data or "rationale" in event.data:
             held.summary = _said(event, numbers)
         case Said():
@@ -144,10 +147,11 @@ def _said(said: Said, numbers: Numbers) -> Line:
     return Line(
         "said",
         said.speaker,
-        "\n\n".join(topic) or str(data.get("remark") or said.text),
+        "\n\n".join(topic) or (said.text if said.part == PERSON else str(data.get("remark") or said.text)),
         note=next((words[0 if data[key] else 1] for key, words in STANCES.items() if key in data), ""),
         favours=str(data.get("topic", "")) if "remark" in data else "",
         idea=numbers.get((said.speaker, said.turn, str(data.get("title", ""))), 0),
         model=said.model,
+        person=said.by_person,
         tools=said.tool_calls,
     )

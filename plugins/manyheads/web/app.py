@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from manyheads import report
 from manyheads.errors import UserError
-from manyheads.web import runs, start, steering
+from manyheads.web import arenas, runs, start, steering, vote
 from manyheads.web.children import Children
 from manyheads.web.pages import render
 from manyheads.web.security import HEADERS, Access, Guard, get, keep, post
@@ -49,12 +49,14 @@ def create_app(folder: Path, access: Access, at_once: int = 2) -> Starlette:
     Args:
         at_once: maximum number of runs that it works on at once.
     """
-    children = Children(folder.resolve(), at_once)
+    children, opened = Children(folder.resolve(), at_once), arenas.Arenas(folder)
+    access.raters = opened.rater
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         yield
         await children.close()
+        opened.close()
 
     app = Starlette(
         lifespan=lifespan,
@@ -65,13 +67,15 @@ def create_app(folder: Path, access: Access, at_once: int = 2) -> Starlette:
             *runs.routes(),
             *start.routes(),
             *steering.routes(),
+            *arenas.routes(),
+            *vote.routes(),
             Route("/static/report.css", FileResponse(Path(report.__file__).with_name("style.css"))),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[Middleware(Guard, access=access)],
         exception_handlers={HTTPException: problem, UserError: mistake, Exception: crash},
     )
-    app.state.access, app.state.runs = access, runs.Runs(folder, children)
+    app.state.access, app.state.runs, app.state.arenas = access, runs.Runs(folder, children), opened
     return app
 
 

@@ -53,6 +53,13 @@ LARGEST_FORM = 1_000_000
 """Maximum bytes of a form without files."""
 
 
+NO_INVITATION = (
+    "Open your invitation link to vote. If it worked before, the invitation has expired or was revoked: your votes are kept; "
+    "ask for a new link."
+)
+"""What a page of raters says to everybody else."""
+
+
 @dataclass(frozen=True)
 class Visitor:
     """Who sends a request.
@@ -78,13 +85,13 @@ class Access:
 
     Args:
         names: host names of the server, besides `localhost` and plain addresses.
+
+    Attributes:
         raters: what is known about the rater with an invitation's token; None for a wrong or revoked one.
     """
 
-    def __init__(
-        self, names: Iterable[str] = (), raters: Callable[[str], object | None] = lambda token: None
-    ) -> None:
-        self.raters = raters
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.raters: Callable[[str], object | None] = lambda token: None
         self._names = {"localhost", *(name.lower() for name in names)}
         self._tokens, self._owners = set[str](), dict[str, None]()
         self._wrong: dict[str, deque[float]] = {}
@@ -156,7 +163,7 @@ def get(
     """The route of a page; `right` is None for a page that everyone may see."""
 
     async def guarded(request: Request) -> Response:
-        _admit(request, right)
+        await _admit(request, right)
         return await _call(endpoint, request)
 
     route = Route(path, guarded, methods=["GET"], name=endpoint.__name__)
@@ -174,7 +181,7 @@ def post(
     """The route of a form: the request must come from our own page, with its token, in at most `most` bytes."""
 
     async def guarded(request: Request) -> Response:
-        visitor = _admit(request, right)
+        visitor = await _admit(request, right)
         _need_own_origin(request)
         request = Request(request.scope, _limited(request, most))
         try:
@@ -200,13 +207,14 @@ async def _call(endpoint: Callable[..., Any], *values: Any) -> Response:
     return await response if isawaitable(response) else response
 
 
-def _admit(request: Request, right: Right | None) -> Visitor:
+async def _admit(request: Request, right: Right | None) -> Visitor:
     """The visitor, in `request.state`; raises `HTTPException` without the right."""
-    visitors: dict[Right, Visitor] = request.app.state.access.visitors(request)
+    access: Access = request.app.state.access
+    visitors = await run_in_threadpool(access.visitors, request)  # it reads the store of an arena
     visitor = visitors.get(right) if right else next(iter(visitors.values()), None)
     request.state.visitor = visitor
     if visitor is None and right:
-        raise HTTPException(403 if visitors else 401)
+        raise HTTPException(403 if visitors else 401, NO_INVITATION if right == "rater" else None)
     return visitor  # pyright: ignore[reportReturnType]
 
 

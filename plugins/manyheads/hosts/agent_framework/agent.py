@@ -23,7 +23,7 @@ from manyheads.errors import ConfigError, describe
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel
 from manyheads.hosts.agent_framework.host import CoreTool
 from manyheads.hosts.clients import Ledger
-from manyheads.hosts.roles import cast_role
+from manyheads.hosts.roles import cast_role, guest_of, need_tools
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.requests import ROOM
@@ -186,17 +186,10 @@ def role_agent(
     ready = None if isinstance(model, ModelConfig) else model
     config = settled(model) if isinstance(model, ModelConfig) else NativeModel.describe(model, ModelConfig())
     client = GovernedClient(NativeModel(config, ready=ready), ledger)
-
-    async def guest(scientist: Scientist, question: str) -> str:
-        asked = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
-        return (await asked.run(question)).text
-
+    guest = guest_of(role_agent, client, paths, _answer)
     card, system, own = cast_role(role, (), library, corpus, guest, ledger, roles, variables)
     given = [CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in (*tools, *own)]
-    if given and not config.calls_tools:
-        raise ConfigError(
-            f"role {role!r}: its model cannot call tools", hint="set its `tools: true` if it can"
-        )
+    need_tools(role, given, calls_tools=config.calls_tools)
     room = max(config.window - min(config.max_tokens or ROOM, config.window // 4) - len(system) // 4, 2)
     agent = RoleAgent(
         client,
@@ -231,6 +224,10 @@ def role_agent(
         needs=tuple(name for name, value in others.items() if value is not None and value != ()),
     )
     return agent
+
+
+async def _answer(agent: Agent[Any], question: str) -> str:
+    return (await agent.run(question)).text
 
 
 def _as_json(value: object) -> bool:

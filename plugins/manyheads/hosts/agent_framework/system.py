@@ -1,7 +1,6 @@
 """Each system as an agent of Agent Framework, for workflows: one run of the system is one run of the agent."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -16,11 +15,12 @@ from agent_framework import (
 from agent_framework._types import normalize_messages
 
 from manyheads.core import Usage, safe_name
-from manyheads.core.events import AnyEvent, Result, Said
+from manyheads.core.events import AnyEvent, Result, Said, Waiting
 from manyheads.errors import ConfigError
 from manyheads.hosts.agent_framework.client import Client
 from manyheads.hosts.agent_framework.host import AgentFrameworkHost
 from manyheads.hosts.events import about, outcome, sentence
+from manyheads.hosts.person import question
 from manyheads.hosts.teams import SyncTeam, TeamMessage, native_class, native_classes, next_event
 
 
@@ -43,7 +43,10 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         emit: `all` messages, or only the `final` one, so that a surrounding chat stays short.
         name: of the agent in workflows; the class's when left out.
         listens_to: the speaker whose messages count; all speakers when left out.
-        changes: keys of the config, applied last; `person=…` answers for models of the provider `human`, and steers.
+        person: plays the roles of models with the provider `human`, and steers: a `Person`, or a function of a text. By
+            default the app answers, see `run`.
+        input_func: the same, under AutoGen's name.
+        changes: keys of the config, applied last.
 
     Raises:
         ConfigError: the config is not valid or of another system, or the model is not one.
@@ -71,6 +74,10 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
                 take several: abstracts of a background, or the target of a ranking and its ideas. Never a file name.
             session: stores the state of the run, so that a later session can resume it.
 
+        Where a person plays a role or steers, and no `person` was given, the response has a function call `answer` in its
+        `user_input_requests`, with the question and the form (JSON Schema); the run continues with a message that has
+        `Content.from_function_result(call_id, result=…)`: data of the form as JSON, or text.
+
         Raises:
             UserError: a mistake that the user can correct; a subclass for each kind.
         """
@@ -84,19 +91,24 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
     ) -> AsyncGenerator[AgentResponseUpdate, None]:
         if self._running:
             raise ConfigError(f"{self.name} is running", hint="make another agent for another run")
-        if session and (state := session.state.get(self._key)):
+        state = session.state.get(self._key) if session else None
+        if state and (not self._parked or state.get("folder") != self._runs.state.folder):
             self.load_state(state)
-        given = [
-            TeamMessage(each.author_name or each.role, each.text) for each in normalize_messages(messages)
-        ]
-        run, self._running = self._runs.begin(given), True
+        native = normalize_messages(messages)
+        results = [each for message in native for each in message.contents if each.type == "function_result"]
+        answers = {each.call_id: each.result for each in results if each.call_id}
+        given = [TeamMessage(each.author_name or each.role, each.text) for each in native]
+        run, self._running = await self._run_of(given, answers), True
         try:
-            async with aclosing(run) as events:
-                while event := await next_event(events, None):
-                    if update := self._update(event):
-                        yield update
+            while event := await next_event(run, None):
+                if isinstance(event, Waiting) and self._park(run, event):
+                    yield self._request_of(event)
+                    return
+                if update := self._update(event):
+                    yield update
         finally:
             self._running = False
+            await self._leave(run)
             if session:
                 session.state[self._key] = self.save_state()
 
@@ -122,6 +134,23 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
     @property
     def _key(self) -> str:
         return f"manyheads.{self.name}"
+
+    def _request_of(self, event: Waiting) -> AgentResponseUpdate:
+        """A request to a person as a call of the app's own function `answer`, as the framework asks its user."""
+        call = Content.from_function_call(
+            event.request,
+            "answer",
+            id=event.request,
+            arguments={"question": question(event), "form": event.form},
+        )
+        call.user_input_request = True
+        return AgentResponseUpdate(
+            contents=[call],
+            role="assistant",
+            author_name=safe_name(event.speaker),
+            message_id=uuid4().hex,
+            additional_properties=dict(about(event)),
+        )
 
     def _update(self, event: AnyEvent) -> AgentResponseUpdate | None:
         """An event as a separate message; None if there is nothing to show.

@@ -19,10 +19,10 @@ from manyheads.core import Tool, safe_name
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT, OwnWords, Whole, function_tool
 from manyheads.hosts.clients import Ledger
-from manyheads.hosts.roles import cast_role
+from manyheads.hosts.roles import cast_role, guest_of, need_tools
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
-from manyheads.papers import Literature, Scientist
+from manyheads.papers import Literature
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 
@@ -78,19 +78,13 @@ def role_agent(
         variables: of the role's system prompt; the card has defaults.
 
     Raises:
-        ConfigError: no such role or variable, no such provider, or its key is missing.
+        ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
     """
     ledger = Ledger()
     if not isinstance(model, ChatModelBase):
         config = model if isinstance(model, ModelConfig) else ModelConfig.parse(model)
         model = GovernedModel(NativeModel(settled(config)), ledger)
-    client = model
-
-    async def guest(scientist: Scientist, question: str) -> str:
-        asked = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
-        return (await asked.reply(UserMsg("user", question))).get_text_content() or ""
-
-    roles = Roles(Resources.of(paths))
+    roles, guest = Roles(Resources.of(paths)), guest_of(role_agent, model, paths, _answer)
     _, system, own = cast_role(role, (), library, corpus, guest, ledger, roles, variables)
     given = [
         tool if isinstance(tool, ToolBase)
@@ -98,6 +92,8 @@ def role_agent(
         else FunctionTool(tool)
         for tool in (*tools, *own)
     ]  # fmt: skip
+    if isinstance(model, GovernedModel):
+        need_tools(role, given, calls_tools=model.served.config.calls_tools)
     hooks: list[MiddlewareBase] = [Chat(ledger), GuestsAnew(ledger)]
     if knowledge is not None:
         look_up = RAGMiddleware.Parameters(mode="static", top_k=5, persist_hint=True, hint_template=HINT)
@@ -115,6 +111,10 @@ def role_agent(
     )
     agent.role, agent.roles = role, roles
     return agent
+
+
+async def _answer(agent: Agent, question: str) -> str:
+    return (await agent.reply(UserMsg("user", question))).get_text_content() or ""
 
 
 def _with_tools(toolkit: Toolkit, tools: Sequence[ToolBase]) -> Toolkit:

@@ -1,12 +1,13 @@
 """Each system as a pipeline of AgentScope: one run is one reply."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from agentscope.agent import Agent
@@ -16,28 +17,34 @@ from agentscope.event import (
     ModelCallEndEvent,
     ReplyEndEvent,
     ReplyStartEvent,
+    RequireExternalExecutionEvent,
     TextBlockDeltaEvent,
     TextBlockEndEvent,
     TextBlockStartEvent,
+    ToolCallDeltaEvent,
+    ToolCallEndEvent,
+    ToolCallStartEvent,
     UserConfirmResultEvent,
     UserInterruptEvent,
 )
-from agentscope.message import Msg, UserMsg
+from agentscope.message import Msg, TextBlock, ToolCallBlock, UserMsg
 from agentscope.message import Usage as Spent
 from agentscope.middleware import MiddlewareBase
 from agentscope.model import ChatModelBase
 from agentscope.state import AgentState
+from agentscope.tool import AskUser, AskUserMetadata, AskUserParams
 from agentscope.types import ErrorInfo, ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
-from manyheads.core.events import AnyEvent, Result, Said, Stage
+from manyheads.core.events import AnyEvent, Person, Result, Said, Stage, Waiting
 from manyheads.errors import ConfigError, ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.events import about, sentence
+from manyheads.hosts.person import InputFunction, person_of, question
 from manyheads.hosts.teams import (
     Runs,
     RunState,
@@ -114,6 +121,23 @@ class Story:
             reply_id=self.reply_id, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
         )
 
+    def ask(self, request: Waiting) -> Iterator[AgentEvent]:
+        """A request to a person, who answers outside, as AgentScope asks its user.
+
+        A choice is a call of its tool `AskUser`; other forms are calls of `Answer`, with the question and the form.
+        """
+        name, arguments = tool_call_of(request)
+        call = ToolCallBlock(id=request.request, name=name, input=json.dumps(arguments, ensure_ascii=False))
+        parts: tuple[AgentEvent, ...] = (
+            ToolCallStartEvent(reply_id=self.reply_id, tool_call_id=call.id, tool_call_name=name),
+            ToolCallDeltaEvent(reply_id=self.reply_id, tool_call_id=call.id, delta=call.input),
+            ToolCallEndEvent(reply_id=self.reply_id, tool_call_id=call.id),
+            RequireExternalExecutionEvent(reply_id=self.reply_id, tool_calls=[call]),
+        )
+        for part in parts:
+            part.metadata = about(request)
+            yield part
+
     def end(self, reason: ReplyFinishedReason, error: str | None = None) -> AgentEvent:
         return ReplyEndEvent(
             session_id=self.session_id,
@@ -121,6 +145,45 @@ class Story:
             finished_reason=reason,
             error=ErrorInfo(message=error) if error else None,
         )
+
+
+class Reply(NamedTuple):
+    """A reply that has begun."""
+
+    story: Story
+    whole: Msg
+    schema: type[BaseModel] | None
+
+
+def tool_call_of(request: Waiting) -> tuple[str, dict[str, Any]]:
+    """The tool by which a person is asked, and its arguments."""
+    form = request.form
+    [name] = form["required"] if len(form.get("required", ())) == 1 else [""]
+    choices: list[str] = form["properties"].get(name, {}).get("enum", [])
+    if not 2 <= len(choices) <= 4:
+        return "Answer", {"question": question(request), "form": form}
+    options = [{"label": choice, "description": choice} for choice in choices]
+    asked = {"question": request.title, "header": name[:12], "context": question(request), "options": options}
+    return AskUser.name, AskUserParams.model_validate({"questions": [asked]}).model_dump(mode="json")
+
+
+def answers_in(event: ExternalExecutionResultEvent) -> dict[str, object]:
+    """The answers of a person, by request: what they chose or typed for `AskUser`, or else the output."""
+    answers: dict[str, object] = {}
+    for result in event.execution_results:
+        output = result.output
+        if not isinstance(output, str):
+            output = "\n".join(part.text for part in output if isinstance(part, TextBlock))
+        chosen = [
+            each.other or ", ".join(each.selected)
+            for each in (
+                AskUserMetadata.model_validate(result.metadata).answers
+                if "answers" in result.metadata
+                else ()
+            )
+        ]
+        answers[result.id] = "\n".join(chosen) or output
+    return answers
 
 
 def closing(data: Mapping[str, Any]) -> Iterator[str]:
@@ -167,11 +230,15 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         model_client: the same, under AutoGen's name.
         out: parent of the run folders.
         listens_to: the speaker whose messages count; all speakers when left out.
+        person: plays the roles of models with the provider `human`, and steers: a `Person`, or a function of a text. By
+            default the app answers: a reply that needs a person ends with a `RequireExternalExecutionEvent`, and continues
+            with the `ExternalExecutionResultEvent`. A choice is a call of AgentScope's `AskUser`; others are calls of
+            `Answer`, with the question and the form (JSON Schema), whose output is text or JSON.
         middlewares: of the speakers' agents, shared by all, such as `TracingMiddleware()`.
         state: of a session, with the run to resume.
         system_prompt: its description for others; the system's own when left out.
         ignored: a service's arguments for its agents: `toolkit`, `offloader` and the configs of an agent.
-        changes: keys of the config, applied last; `person=…` answers for models of the provider `human`, and steers.
+        changes: keys of the config, applied last.
 
     Raises:
         ConfigError: the config or the state is not valid, or of another system.
@@ -191,6 +258,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         middlewares: Sequence[MiddlewareBase] | None = None,
         state: AgentState | None = None,
         system_prompt: str | None = None,
+        person: Person | InputFunction | None = None,
         **changes: Any,
     ) -> None:
         for word in OF_AGENTS & changes.keys():
@@ -198,7 +266,8 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         models, state = (model, model_client), state or AgentState()
         last = PipelineState(session_id=state.session_id)
         settings = {"middlewares": tuple(middlewares or ())}
-        self._runs = Runs(self, config, sets, changes, models, out, last, listens_to, settings)
+        someone = self._person(person_of(type(self).__name__, person, None))
+        self._runs = Runs(self, config, sets, changes, models, out, last, listens_to, someone, settings)
         none: Any = None  # it has no model of its own to answer with
         Agent.__init__(
             self,
@@ -212,6 +281,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
             self.load_state({**kept, "session_id": state.session_id})
         self._running = self._interrupted = False
         self._step: asyncio.Future[Any] | None = None
+        self._unfinished: Reply | None = None
 
     async def observe(self, msgs: Msg | list[Msg] | None = None) -> None:
         """Keep messages for the next reply."""
@@ -249,16 +319,22 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
             self._interrupted = True
             if self._step:
                 self._step.cancel()
-        if isinstance(inputs, UserInterruptEvent | UserConfirmResultEvent | ExternalExecutionResultEvent):
-            return  # a run never waits for a confirmation or an outside result
+            await self.close()
+        if isinstance(inputs, UserInterruptEvent | UserConfirmResultEvent):
+            return  # a run never waits for a confirmation
         if self._running:
             raise ConfigError(f"{self.name} is running", hint="make another pipeline for another run")
-        messages = inputs if isinstance(inputs, list) else [inputs] if inputs else []
-        run = self._runs.begin(_given([*self.state.context, *messages]))
+        answers = answers_in(inputs) if isinstance(inputs, ExternalExecutionResultEvent) else {}
+        goes_on = self._parked if answers else None
+        messages = inputs if isinstance(inputs, list) else [inputs] if isinstance(inputs, Msg) else []
+        run = await self._run_of(_given([*self.state.context, *messages]), answers)
         self.state.context.clear()
-        story = Story(self.state.session_id)
+        if self._unfinished is None or run is not goes_on:
+            story = Story(self.state.session_id)
+            whole = Msg(id=story.reply_id, name=self.name, role="assistant", content=[])
+            self._unfinished = Reply(story, whole, structured_schema)
+        story, whole, structured_schema = self._unfinished
         self.state.reply_id = story.reply_id
-        whole = Msg(id=story.reply_id, name=self.name, role="assistant", content=[])
         self._running, self._interrupted = True, False
         result: Mapping[str, Any] = {}
 
@@ -267,12 +343,20 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
             return part
 
         try:
-            yield ReplyStartEvent(session_id=story.session_id, reply_id=story.reply_id, name=self.name)
-            async with aclosing(run) as events:
-                while event := await next_event(events, self._link):
-                    for part in story.tell(event):
+            if run is not goes_on:
+                yield ReplyStartEvent(session_id=story.session_id, reply_id=story.reply_id, name=self.name)
+            elif isinstance(inputs, ExternalExecutionResultEvent):
+                whole.append_event(inputs)
+            while event := await next_event(run, self._link):
+                if isinstance(event, Waiting) and self._park(run, event):
+                    for part in story.ask(event):
                         yield enter(part)
-                    result = event.data if isinstance(event, Result) else result
+                    if yield_final_msg:
+                        yield whole
+                    return
+                for part in story.tell(event):
+                    yield enter(part)
+                result = event.data if isinstance(event, Result) else result
             if structured_schema:
                 whole.structured_output, spent = await self._filled(structured_schema, result)
                 if spent:
@@ -296,6 +380,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
             raise
         finally:
             self._running, self._step = False, None
+            await self._leave(run)
             self.state.middle_context[KEPT] = self._runs.state.model_dump(mode="json")
 
     async def _filled(

@@ -32,7 +32,7 @@ from manyheads.hosts.autogen.component import Versioned, without_keys
 from manyheads.hosts.autogen.context import context_for
 from manyheads.hosts.autogen.memory import KnowledgeMemory
 from manyheads.hosts.clients import Ledger
-from manyheads.hosts.roles import Guest, cast_role, role_tools
+from manyheads.hosts.roles import cast_role, guest_of, need_tools, role_tools
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.answers import sound_arguments
@@ -221,7 +221,7 @@ class RoleAgent(Versioned, AssistantAgent):
         if casting := config.casting if isinstance(config, RoleAgentConfig) else None:
             roles, ledger = Roles(Resources.of(casting.paths)), Ledger()
             agent._library = Library(casting.library) if casting.library else None
-            guest = guest_of(agent._model_client, casting.paths)
+            guest = guest_of(role_agent, agent._model_client, casting.paths, _answer)
             card = roles.card(casting.role)
             tools = role_tools(card, casting.scientist, agent._library, casting.corpus, guest, ledger, roles)
             agent.play(casting, roles, ledger, tools)
@@ -244,14 +244,8 @@ def _kept(value: Any) -> Any:
     return value
 
 
-def guest_of(client: ChatCompletionClient, paths: Sequence[str]) -> Guest:
-    """Asks a scientist as another agent of the same model."""
-
-    async def guest(scientist: Scientist, question: str) -> str:
-        asked = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
-        return (await asked.run(task=question)).messages[-1].to_text()
-
-    return guest
+async def _answer(agent: AssistantAgent, question: str) -> str:
+    return (await agent.run(task=question)).messages[-1].to_text()
 
 
 NativeTool = BaseTool[Any, Any] | Callable[..., Any]
@@ -302,13 +296,10 @@ def role_agent(
     if isinstance(model, str):
         model = ModelConfig.parse(model)
     client = ModelClient(settled(model)) if isinstance(model, ModelConfig) else model
-    ledger, roles, guest = Ledger(), Roles(Resources.of(paths)), guest_of(client, paths)
+    ledger, roles, guest = Ledger(), Roles(Resources.of(paths)), guest_of(role_agent, client, paths, _answer)
     card, system, own = cast_role(role, (), library, corpus, guest, ledger, roles, variables)
     given = [CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in tools]
-    if (given or own or handoffs) and not client.model_info["function_calling"]:
-        raise ConfigError(
-            f"role {role!r}: its model cannot call tools", hint="set its `tools: true` if it can"
-        )
+    need_tools(role, (*given, *own, *handoffs), calls_tools=client.model_info["function_calling"])
     memories = list(memory)
     if knowledge is not None:
         memories.insert(0, KnowledgeMemory(knowledge))

@@ -5,8 +5,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Literal, NoReturn, Self
 
-from autogen_agentchat.base import TaskResult
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
+from autogen_agentchat.agents import UserProxyAgent
+from autogen_agentchat.agents._user_proxy_agent import cancellable_input
+from autogen_agentchat.base import ChatAgent, TaskResult, Team
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage, UserInputRequestedEvent
 from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken, Component, ComponentModel, RoutedAgent
 from autogen_core.models import ChatCompletionClient
@@ -14,11 +16,12 @@ from pydantic import Field
 
 from manyheads.config import RunConfig
 from manyheads.core import Usage, safe_name
-from manyheads.core.events import AnyEvent, Asked, Began, Result, Said, Stage
+from manyheads.core.events import AnyEvent, Asked, Began, Person, Result, Said, Stage, Waiting
 from manyheads.hosts.autogen.client import NativeModel, as_usage
 from manyheads.hosts.autogen.component import ComponentConfig, Versioned, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.events import about, outcome, sentence
+from manyheads.hosts.person import Caller, InputFunction
 from manyheads.hosts.teams import (
     AnyRunConfig,
     Emit,
@@ -85,6 +88,32 @@ class TeamState(RunState):
     type: Literal["ManyheadsTeamState"] = "ManyheadsTeamState"
 
 
+class InputPerson(Caller):
+    """A person behind an `input_func`, which can ask AutoGen for the id of the request."""
+
+    async def answer(self, request: Waiting) -> Mapping[str, Any]:
+        """See `Person.answer`."""
+        with UserProxyAgent.InputRequestContext.populate_context(request.request):
+            return await super().answer(request)
+
+
+class InputReceiver(UserProxyAgent):
+    """Receives the `input_func` that AutoGen Studio gives to the user proxies of a team, and passes it to the team."""
+
+    def __init__(self, team: "ResearchTeam") -> None:
+        self._team = team
+        super().__init__("person")
+
+    @property
+    def input_func(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - the team's
+        return self._team.input_func
+
+    @input_func.setter
+    def input_func(self, function: Any) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if function is not cancellable_input:  # what a user proxy falls back to: the console
+            self._team.input_func = function
+
+
 class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, Component[ResearchTeamConfig]):
     """A system of manyheads as an AutoGen team; `team_of` makes the subclass of a system.
 
@@ -103,7 +132,10 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
         emit: `all` messages, or only the `final` one.
         name: of the team in other teams; the class's when left out.
         listens_to: the name of the speaker in a chat whose messages count; those of all when left out.
-        changes: keys of the config, applied last; `person=…` answers for models of the provider `human`, and steers.
+        person: plays the roles of models with the provider `human`, and steers.
+        input_func: the same by a function of a text, as that of a `UserProxyAgent`; the stream has a
+            `UserInputRequestedEvent` before it is called.
+        changes: keys of the config, applied last.
 
     Raises:
         ConfigError: the config is not valid or of another system, or the model is not one.
@@ -117,11 +149,25 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
     def _new_state(self) -> TeamState:
         return TeamState()
 
+    def _person(self, person: Person | None) -> Person | None:
+        return InputPerson(person.function) if isinstance(person, Caller) else person
+
+    @property
+    def input_func(self) -> InputFunction | None:
+        """Answers for a person who plays a role or steers, as that of a `UserProxyAgent`; it can be set."""
+        return person.function if isinstance(person := self._runs.person, Caller) else None
+
+    @input_func.setter
+    def input_func(self, function: InputFunction | None) -> None:
+        self._runs.person = InputPerson(function) if function else None
+
     def _join(self, name: str) -> None:
-        # Its members are unknown before a run. A group chat needs participants, and Studio closes them.
+        # Its members are unknown before a run. A group chat needs participants. Studio closes them, and gives its users' answers
+        # to user proxies among them.
         manager: Any = RoutedAgent
         self._name = name
-        BaseGroupChat.__init__(self, name, self.about, [self], "none", manager)
+        members: list[ChatAgent | Team] = [self, InputReceiver(self)]
+        BaseGroupChat.__init__(self, name, self.about, members, "none", manager)
 
     async def run_stream(
         self,
@@ -157,8 +203,12 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
                 yield message
             given = [TeamMessage(message.source, message.to_model_text()) for message in messages]
             link = cancellation_token.link_future if cancellation_token else None
+            if isinstance(self._runs.person, Caller):
+                self._runs.person.token = cancellation_token
             async with aclosing(self._runs.begin(given)) as events:
                 while event := await next_event(events, link):
+                    if isinstance(event, Waiting):
+                        yield UserInputRequestedEvent(request_id=event.request, source=self.name)
                     message = as_message(event, self.name)
                     if message is None or (self._emit == "final" and not isinstance(event, Result)):
                         continue

@@ -1,0 +1,336 @@
+"""The arenas of a folder, the raters that their invitations let in, and the owner's pages: texts, raters, votes, ratings."""
+
+import io
+import json
+import logging
+import os
+import tempfile
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from threading import Lock
+from typing import Any, cast, get_args
+from urllib.parse import quote
+
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute
+
+from manyheads.arena.export import Format, export
+from manyheads.arena.items import Rater, Row
+from manyheads.arena.rating import DATA, TABLE, questions_of, rate, write_result
+from manyheads.arena.status import status_of
+from manyheads.arena.store import DAYS, FILE, Arena
+from manyheads.engine.folder import REPORT
+from manyheads.errors import ArenaError, RatingError, need_extra
+from manyheads.escaping import plain
+from manyheads.measures.forms import columns_named
+from manyheads.measures.standings import Rules
+from manyheads.measures.votes import LEADS, WINNER, read_votes
+from manyheads.web.pages import render
+from manyheads.web.security import REPORT_HEADERS, get, post
+
+LOGGER = logging.getLogger(__name__)
+RATINGS = "ratings"
+"""Folder of an arena with its last ratings."""
+LARGEST_TABLE = 32_000_000
+MOST_INVITED = 100
+"""Maximum number of raters that one form invites."""
+UNREADABLE = (
+    "The arena cannot be read or written at the moment. Go back, wait a moment, and send the page again."
+)
+
+
+@dataclass(frozen=True)
+class Voter:
+    """A rater, in the arena that invited them."""
+
+    arena: Arena
+    rater: Rater
+
+
+class Arenas:
+    """The arenas of a folder: those in it, and itself if it is one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self._lock, self._open = Lock(), dict[Path, tuple[tuple[int, int], Arena]]()
+        self._home = dict[str, Path]()
+        self.rating = Lock()
+
+    def folders(self) -> Iterator[Path]:
+        """The folders of arenas, by name."""
+        inside = sorted(path for path in self.folder.iterdir() if not path.name.startswith("."))
+        for path in (self.folder, *inside):
+            if (path == self.folder or not path.is_symlink()) and (path / FILE).is_file():
+                yield path
+
+    def arena(self, name: str) -> Arena:
+        """An arena by its folder's name. Raises `HTTPException` if there is none, `ArenaError` if it cannot be read."""
+        for folder in self.folders():
+            if folder.name == name:
+                return self._opened(folder)
+        raise HTTPException(404)
+
+    def rater(self, token: str) -> Voter | None:
+        """Who has the invitation with this token; None if it is wrong, revoked or expired."""
+        home = self._home.get(token)
+        if home and (home / FILE).is_file():
+            with unharmed():
+                arena = self._opened(home)
+                return Voter(arena, rater) if (rater := arena.rater(token)) else None
+        for folder in self.folders():
+            with suppress(ArenaError):  # a broken arena does not close the others
+                arena = self._opened(folder)
+                if rater := arena.rater(token):
+                    self._home[token] = folder
+                    return Voter(arena, rater)
+        return None
+
+    def close(self) -> None:
+        """Close all arenas."""
+        with self._lock:
+            for _, arena in self._open.values():
+                arena.close()
+            self._open.clear()
+
+    def _opened(self, folder: Path) -> Arena:
+        with self._lock:
+            try:
+                status = os.stat(folder / FILE)
+            except OSError as error:
+                raise HTTPException(404) from error
+            known = self._open.get(folder)
+            if known and known[0] == (status.st_dev, status.st_ino):
+                return known[1]
+            if known:  # the folder was replaced
+                known[1].close()
+            arena = Arena.open(folder)
+            self._open[folder] = (status.st_dev, status.st_ino), arena
+            return arena
+
+
+@contextmanager
+def unharmed() -> Generator[None]:
+    """A store that fails becomes an error page without paths of this machine, which raters must not see."""
+    try:
+        yield
+    except ArenaError as error:
+        if error.__cause__ is None:  # a mistake of the rater
+            raise
+        LOGGER.error("%s", error.message)
+        raise HTTPException(503, UNREADABLE) from error
+
+
+def routes() -> Iterator[BaseRoute]:
+    """The routes of the owner."""
+    yield get("/arena", home, right=None)
+    yield get("/arenas", arena_list)
+    yield get("/arenas/{name}", arena_page)
+    yield get("/arenas/{name}/cases/{number}", case_page)
+    yield post("/arenas/{name}/invite", invite)
+    yield post("/arenas/{name}/revoke", revoke)
+    yield post("/arenas/{name}/ratings", rate_makers)
+    yield get("/arenas/{name}/ratings/{file}", ratings_file)
+    yield get("/arenas/{name}/export/{form}", export_file)
+    yield post("/arenas/{name}/import", import_table, most=LARGEST_TABLE, files=1)
+
+
+def home(request: Request) -> Response:
+    """The arenas for their owner, the guide for a rater."""
+    if request.state.visitor is None:
+        raise HTTPException(401)
+    return RedirectResponse("/arenas" if request.state.visitor.right == "owner" else "/vote", 303)
+
+
+def arena_list(request: Request) -> Response:
+    """The arenas of the folder."""
+    arenas = cast(Arenas, request.app.state.arenas)
+    rows, broken = list[dict[str, Any]](), list[str]()
+    for folder in arenas.folders():
+        try:
+            rows.append({"name": folder.name, **status_of(arenas.arena(folder.name))})
+        except ArenaError as error:
+            broken.append(error.message)
+    return render(request, "arenas.html.j2", rows=rows, broken=broken, folder=arenas.folder)
+
+
+def arena_page(request: Request) -> Response:
+    """An arena: texts, makers, raters with their progress and invitations, votes, ratings."""
+    return _page(request)
+
+
+def case_page(request: Request) -> Response:
+    """The texts of a case with their makers."""
+    arena, number = _arena(request), request.path_params["number"]
+    cases = arena.cases()
+    if not (number.isascii() and number.isdecimal() and len(number) < 9 and 1 <= int(number) <= len(cases)):
+        raise HTTPException(404)
+    case = cases[int(number) - 1]
+    texts = [each for each in arena.texts() if each.case == case.id]
+    return render(
+        request, "case.html.j2", name=arena.folder.name, form=arena.form, case=case, texts=texts, plain=plain
+    )
+
+
+def invite(request: Request, form: FormData) -> Response:
+    """Invite raters; their links are shown on this page only."""
+    arena = _arena(request)
+    names = list(dict.fromkeys(filter(None, map(plain, str(form.get("names") or "").splitlines()))))
+    days = str(form.get("days") or DAYS)
+    if not names or len(names) > MOST_INVITED:
+        return _page(request, problem=f"Give 1 to {MOST_INVITED} names, each on a line of its own.")
+    if not (days.isascii() and days.isdecimal() and 1 <= int(days[:9]) <= 3650):
+        return _page(request, problem="An invitation lasts 1 to 3650 days.")
+    try:
+        invitations = [arena.invite(each, days=int(days)) for each in names]
+    except ArenaError as error:
+        return _page(request, problem=f"{error.message}: {error.hint}.")
+    links = [
+        (each.rater.name, str(request.url_for("join").include_query_params(token=each.token)))
+        for each in invitations
+    ]
+    return render(
+        request, "invited.html.j2", name=arena.folder.name, links=links, until=_day(invitations[0].expires)
+    )
+
+
+def revoke(request: Request, form: FormData) -> Response:
+    """Revoke all invitations of a rater."""
+    arena = _arena(request)
+    arena.revoke(str(form.get("rater") or ""))
+    return _back(arena, "raters")
+
+
+def rate_makers(request: Request, form: FormData) -> Response:
+    """Rate the makers, as `manyheads arena rate` does, and keep the result in the arena's folder."""
+    need_extra("statistics", "rating makers")
+    arena = _arena(request)
+    poor = "tie" if form.get("poor") == "tie" else "out"
+    votes = arena.votes()
+    with cast(Arenas, request.app.state.arenas).rating:  # one at a time: it takes all processors
+        result = rate(votes, questions_of(votes, arena.form.first), Rules(poor=poor))
+        write_result(result, arena.folder / RATINGS, arena.form.title)
+    return _back(arena, "ratings")
+
+
+def ratings_file(request: Request) -> Response:
+    """The page or a table of the last ratings."""
+    arena, file = _arena(request), request.path_params["file"]
+    path = arena.folder / RATINGS / file
+    if file not in (REPORT, DATA, TABLE) or path.is_symlink() or not path.is_file():
+        raise HTTPException(404)
+    if file == REPORT:
+        return FileResponse(path, media_type="text/html", headers=REPORT_HEADERS)
+    return FileResponse(path, filename=f"{arena.folder.name}-{file}")
+
+
+def export_file(request: Request) -> Response:
+    """The votes as a download: a table, or a table and its key in a ZIP file."""
+    arena, form = _arena(request), request.path_params["form"]
+    if form not in get_args(Format):
+        raise HTTPException(404)
+    stem = "votes" if arena.kind == "pairs" else arena.kind
+    with tempfile.TemporaryDirectory() as folder:
+        files = export(arena, form, Path(folder) / f"{stem}.{form}")
+        if len(files) == 1:
+            return _download(files[0].read_bytes(), f"{arena.folder.name}-{files[0].name}")
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in files:
+                archive.write(file, file.name)
+    return _download(packed.getvalue(), f"{arena.folder.name}-{stem}.zip")
+
+
+def import_table(request: Request, form: FormData) -> Response:
+    """Add the votes of a table of anybody."""
+    arena, file, columns = _arena(request), form.get("table"), str(form.get("columns") or "").strip()
+    if not isinstance(file, UploadFile) or not file.size:
+        return _page(request, problem="Choose a CSV file.")
+    named = columns_named(columns, (*LEADS, WINNER), others=True) if columns else None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "votes.csv"
+        path.write_bytes(file.file.read())
+        try:
+            table = read_votes(path, named)
+        except RatingError as error:
+            what = error.message.replace(str(path), "The table")
+            tried = f" ({error.tried})" if error.tried else ""
+            return _page(request, problem=f"{what}{tried}. {error.hint or ''}")
+        added = arena.keep(table.votes)
+    notes = [note.replace(str(path), "row ").replace("row :", "row ") for note in table.notes]
+    return _page(request, done=f"{added:,} of {len(table.votes):,} votes added.", notes=notes)
+
+
+def _arena(request: Request) -> Arena:
+    return cast(Arenas, request.app.state.arenas).arena(request.path_params["name"])
+
+
+def _page(request: Request, problem: str = "", done: str = "", notes: list[str] | None = None) -> Response:
+    arena = _arena(request)
+    rows, texts, known = arena.rows(), arena.texts(), status_of(arena)
+    days = Counter(_day(row.time) for row in rows)
+    by_case, hints = Counter(each.case for each in texts), Counter[str]()
+    for each in texts:
+        hints[each.maker] += each.hints
+    return render(
+        request, "arena.html.j2", 422 if problem else 200, name=arena.folder.name, form=arena.form, known=known,
+        cases=[(each, by_case[each.id]) for each in arena.cases()], hints=hints, raters=_raters(arena, rows), days=sorted(days.items()),
+        rated=_rated(arena), problem=problem, done=done, notes=notes or [], lasting=DAYS, most=MOST_INVITED, plain=plain,
+    )  # fmt: skip
+
+
+def _raters(arena: Arena, rows: list[Row]) -> list[dict[str, Any]]:
+    """Each rater with progress, median seconds, last day, and the numbers of valid and of ended invitations."""
+    seconds, last, valid, ended = dict[str, list[float]](), dict[str, float](), Counter[str](), Counter[str]()
+    for row in rows:
+        last[row.rater.name] = max(row.time, last.get(row.rater.name, 0))
+        if row.seconds is not None:
+            seconds.setdefault(row.rater.name, []).append(row.seconds)
+    for name, expires, revoked in arena.invitations():
+        (ended if revoked or expires < time.time() else valid)[name] += 1
+    return [
+        {
+            "name": each.name, "kind": each.kind, "progress": arena.progress(each),
+            "seconds": median(seconds[each.name]) if each.name in seconds else None,
+            "last": _day(last[each.name]) if each.name in last else "", "valid": valid[each.name], "ended": ended[each.name],
+        }
+        for each in arena.raters()
+    ]  # fmt: skip
+
+
+def _rated(arena: Arena) -> dict[str, Any] | None:
+    """The sentences of the last ratings, and when they were made."""
+    path = arena.folder / RATINGS / DATA
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            "sentences": [str(each) for each in data["sentences"]],
+            "when": _day(path.stat().st_mtime, "minutes"),
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _day(seconds: float, parts: str = "") -> str:
+    when = datetime.fromtimestamp(seconds, UTC)
+    return when.strftime("%Y-%m-%d %H:%M UTC") if parts else when.date().isoformat()
+
+
+def _back(arena: Arena, part: str) -> Response:
+    return RedirectResponse(f"/arenas/{quote(arena.folder.name, safe='')}#{part}", 303)
+
+
+def _download(content: bytes, name: str) -> Response:
+    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(
+        content, media_type="application/octet-stream", headers={"content-disposition": disposition}
+    )

@@ -1,0 +1,121 @@
+"""Texts of an arena from runs, files and suites: without hints at their makers, with the paper or the background."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manyheads.arena.blinding import ArenaConfig
+from manyheads.arena.entries import Source, giveaways
+from manyheads.arena.items import Case, NewText
+from manyheads.errors import ArenaError, UserError
+from support.command import SMALL, manyheads_command
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that reviews an idea."""
+    base = tmp_path_factory.mktemp("runs")
+    (base / "owls.md").write_text("# On owls\n\nWe plan with owls. They hear well.")
+    done = manyheads_command(
+        "run",
+        "conference-review",
+        "--subject",
+        "owls.md",
+        "--set",
+        "embedding=lexical",
+        "-o",
+        "one",
+        "--quiet",
+        cwd=base,
+    )
+    assert done.code == 0, done.err
+    return base
+
+
+def test_a_run_has_its_system_as_maker_and_its_paper_as_case(reviews: Path) -> None:
+    source = Source()
+    [text] = source.texts([reviews / "one"])
+    assert (text.maker, text.case.id) == ("conference-review", "owls")
+    assert "They hear well." in text.case.context
+    assert text.paper is None
+    assert text.body
+    assert "conference" not in text.body.lower()
+    assert Source(by="config").texts([reviews / "one"])[0].maker
+    [named] = Source(maker="ours", case="owls-2").texts([reviews / "one"])
+    assert (named.maker, named.case.id) == ("ours", "owls-2")
+
+
+def test_files_need_a_maker_and_are_cases_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "owls.md").write_text(
+        "# A title\n\nAs an AI language model, I like it. The paper counts owls."
+    )
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "owls.pdf").write_bytes(b"%PDF-1.4")
+    with pytest.raises(ArenaError, match="whose"):
+        Source().texts([tmp_path / "owls.md"])
+    [text] = Source(maker="human", papers=papers).texts([tmp_path / "owls.md"])
+    assert (text.case.id, text.title, text.body, text.hints) == (
+        "owls",
+        "A title",
+        "The paper counts owls.",
+        1,
+    )
+    assert text.paper == papers / "owls.pdf"
+    (papers / "owls.pdf").unlink()
+    (papers / "owls.txt").write_text("About owls.")
+    [text] = Source(maker="human", papers=papers).texts([tmp_path / "owls.md"])
+    assert (text.case.context, text.paper) == ("About owls.", None)
+
+
+def test_words_and_sections_that_tell_the_maker_are_removed_or_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(
+        "Zorilla finds it good.\n\n## Provenance\n\nBy Zorilla.\n\n## More\n\nFine."
+    )
+    source = Source(maker="Zorilla")
+    [text] = source.texts([tmp_path / "a.md"])
+    assert "Zorilla" in text.body
+    assert any("Zorilla" in warning for warning in source.warnings)
+    source = Source(maker="Zorilla", blinding=ArenaConfig(names=("Zorilla",), cut=("Provenance",)))
+    [text] = source.texts([tmp_path / "a.md"])
+    assert "Zorilla" not in text.body
+    assert "Provenance" not in text.body
+    assert text.hints == 2
+    assert source.warnings == []
+
+
+def test_headings_of_one_maker_only_are_warned_of() -> None:
+    def text(maker: str, body: str) -> NewText:
+        return NewText(Case("c"), maker, "", body)
+
+    texts = [text("a", f"## Summary\n\n## Verdict\n\n{n}") for n in range(3)]
+    texts += [text("b", f"## Summary\n\n{n}") for n in range(3)]
+    [warning] = giveaways(texts)
+    assert "'a'" in warning
+    assert "verdict" in warning
+    assert "summary" not in warning
+    assert [*giveaways(texts[:3])] == []
+
+
+def test_lines_of_a_file_are_cases_each(tmp_path: Path) -> None:
+    lines = [json.dumps({"title": f"T{n}", "abstract": f"Idea {n}."}) for n in range(2)]
+    (tmp_path / "ideas.jsonl").write_text("\n".join(lines))
+    texts = Source(maker="m").texts([tmp_path / "ideas.jsonl"])
+    assert [each.case.id for each in texts] == ["ideas-1", "ideas-2"]
+
+
+def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError):
+        Source().texts([tmp_path])
+
+
+@pytest.mark.slow
+def test_a_runs_idea_without_a_paper_is_of_the_case_of_all(tmp_path: Path) -> None:
+    assert manyheads_command("run", "virsci", *SMALL, "-o", "team", "--quiet", cwd=tmp_path).code == 0
+    [text] = Source().texts([tmp_path / "team"])
+    assert text.case.id == "all"
+    assert "virsci" not in text.body.lower()
+    [rated] = Source(abstracts=True).texts([tmp_path / "team"])
+    assert rated.title
+    assert rated.details["sha256"]

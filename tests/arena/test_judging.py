@@ -1,0 +1,68 @@
+"""Models vote on the form that people have: both orders, apart from people, resumable, and never twice."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from manyheads.arena.judging import judge
+from manyheads.errors import ArenaError
+from manyheads.measures.standings import steadiness
+from support.arenas import arena, makers_of
+from support.llm import LLM
+from support.requests import Request
+from support.turns import model
+
+
+def shorter(request: Request) -> str:
+    """A model that prefers the text with the smaller number, wherever it is shown."""
+    first, second = map(int, re.findall(r"It is number (\d+)", request.asking))
+    return "A" if first < second else "B"
+
+
+async def test_a_model_sees_each_pair_in_both_orders_and_no_maker(tmp_path: Path) -> None:
+    with LLM(answers={"overall": shorter}) as llm, arena(tmp_path / "a", ("maker-a", "maker-b")) as made:
+        done = await judge(made, "M", 5, model=model(llm))
+        votes = made.votes()
+        assert (done.votes, done.invalid, len(votes), llm.calls) == (4, 0, 4, 4)
+        assert {vote.kind for vote in votes} == {"model"}
+        assert {(vote.left, vote.right, vote.case) for vote in votes} == {
+            (one, other, case)
+            for one, other in (("maker-a", "maker-b"), ("maker-b", "maker-a"))
+            for case in ("owls", "bats")
+        }
+        assert steadiness(votes, "overall") == (2, 1.0)
+        assert not any("maker" in request.asking for request in llm.requests)
+        assert all("Background of" in request.asking for request in llm.requests)
+        assert done.usage.calls == 4
+
+
+async def test_a_stopped_model_resumes_with_the_other_order(tmp_path: Path) -> None:
+    with LLM(answers={"overall": shorter}) as llm, arena(tmp_path / "a", ("a", "b", "c")) as made:
+        rater = made.enter("M", "model")
+        item = made.next_item(rater)
+        assert item
+        made.vote(rater, item.id, {"overall": "left"})
+        first = makers_of(made, item)
+        done = await judge(made, "M", 0, model=model(llm))
+        assert done.votes == 1
+        [_, second] = made.votes()
+        assert (second.left, second.right) == first[::-1]
+        assert (await judge(made, "M", 0, model=model(llm))).votes == 0
+
+
+async def test_a_model_without_valid_answers_skips_the_pair(tmp_path: Path) -> None:
+    with LLM(answers={"overall": "neither nor"}) as llm, arena(tmp_path / "a", ("a", "b"), ("owls",)) as made:
+        done = await judge(made, "M", 3, model=model(llm), attempts=1)
+        assert (done.votes, done.invalid) == (0, 1)
+        assert made.votes() == []
+        assert made.progress(made.enter("M", "model")).skipped == 1
+
+
+async def test_a_name_of_a_person_and_another_kind_of_arena_are_refused(tmp_path: Path) -> None:
+    with arena(tmp_path / "a", ("a", "b")) as made:
+        made.invite("Ada")
+        with pytest.raises(ArenaError, match="person"):
+            await judge(made, "Ada", 1)
+    with arena(tmp_path / "b", ("a", "b"), form="rating") as made, pytest.raises(ArenaError, match="ratings"):
+        await judge(made, "M", 1)

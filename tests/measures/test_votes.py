@@ -1,0 +1,105 @@
+"""Tables of votes: our own export, and anybody's columns, with what cannot be used counted in words."""
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.errors import RatingError
+from manyheads.measures.forms import columns_named
+from manyheads.measures.votes import LEADS, Vote, read_votes, style_of, votes_csv
+
+
+def table(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+COLUMNS = {"left": "model_a", "right": "model_b", "winner": "winner", "rater": "judge", "case": "question_id"}
+PUBLISHED = """question_id,model_a,model_b,winner,judge,turn
+81,alpaca-13b,gpt-4,model_b,author_2,1
+81,gpt-4,vicuna-13b,tie,author_2,1
+82,vicuna-13b,alpaca-13b,vicuna-13b,expert_7,1
+82,vicuna-13b,gpt-4,tie (bothbad),expert_7,1
+83,gpt-4,alpaca-13b,,expert_7,1
+83,gpt-4,alpaca-13b,claude,expert_7,1
+84,gpt-4,gpt-4,model_a,expert_7,1
+84,,gpt-4,model_b,expert_7,1
+81,gpt-4,alpaca-13b,model_b,author_2,1
+"""
+"""As in published human judgements of chatbots (MT-bench), with rows that nobody can use."""
+
+
+def test_published_votes_are_read_by_their_own_columns(tmp_path: Path) -> None:
+    read = read_votes(table(tmp_path / "v.csv", PUBLISHED), COLUMNS)
+    assert [
+        (vote.left, vote.right, vote.answers["overall"], vote.rater, vote.case) for vote in read.votes
+    ] == [
+        ("alpaca-13b", "gpt-4", "right", "author_2", "81"),
+        ("gpt-4", "vicuna-13b", "tie", "author_2", "81"),
+        ("vicuna-13b", "alpaca-13b", "left", "expert_7", "82"),
+        ("vicuna-13b", "gpt-4", "poor", "expert_7", "82"),
+    ]
+    assert sorted(len(rows) for rows in read.left_out.values()) == [1, 1, 1, 1, 1]
+    notes = "\n".join(read.notes)
+    for row in range(6, 11):
+        assert f"v.csv:{row}" in notes
+    assert "claude" in notes
+
+
+def test_a_column_is_missing_or_has_no_winners(tmp_path: Path) -> None:
+    path = table(tmp_path / "v.csv", PUBLISHED)
+    with pytest.raises(RatingError, match="left") as caught:
+        read_votes(path)
+    assert caught.value.hint
+    assert "--columns" in caught.value.hint
+    with pytest.raises(RatingError, match="nobody"):
+        read_votes(path, {**COLUMNS, "right": "nobody"})
+    with pytest.raises(RatingError, match="no votes"):
+        read_votes(table(tmp_path / "w.csv", "left,right,winner\na,b,c\n"))
+    with pytest.raises(RatingError, match="winners"):
+        read_votes(table(tmp_path / "x.csv", "left,right,rater\na,b,c\n"))
+
+
+def test_several_questions_have_a_column_each(tmp_path: Path) -> None:
+    path = table(tmp_path / "v.csv", "one,other,quality,clear\na,b,a,b\nb,a,tie,\n")
+    columns = columns_named("left=one,right=other,quality=quality,clarity=clear", LEADS, others=True)
+    read = read_votes(path, columns)
+    assert [dict(vote.answers) for vote in read.votes] == [
+        {"quality": "left", "clarity": "right"}, {"quality": "tie"},
+    ]  # fmt: skip
+
+
+def test_a_row_with_a_known_and_an_unknown_answer_is_left_out(tmp_path: Path) -> None:
+    path = table(tmp_path / "v.csv", "left,right,winner\na,b,left\na,b,perhaps\n")
+    read = read_votes(path)
+    assert (len(read.votes), [*read.left_out.values()]) == (1, [[f"{path}:3"]])
+
+
+def test_a_second_vote_of_a_rater_counts_once_and_of_unknown_raters_each_time(tmp_path: Path) -> None:
+    known = "left,right,winner,rater,case\na,b,a,R,c\nb,a,b,R,c\n"
+    assert len(read_votes(table(tmp_path / "v.csv", known)).votes) == 1
+    unknown = "left,right,winner\na,b,a\na,b,a\n"
+    assert len(read_votes(table(tmp_path / "w.csv", unknown)).votes) == 2
+
+
+def test_a_cell_of_ten_megabytes_is_refused(tmp_path: Path) -> None:
+    path = table(tmp_path / "v.csv", f"left,right,winner\na,b,{'x' * 10_000_000}\n")
+    with pytest.raises(RatingError) as caught:
+        read_votes(path)
+    assert len(str(caught.value)) < 1000
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    style = style_of("# One\n\n- a\n- b")
+    votes = [
+        Vote("=maker", "b", {"overall": "poor", "clarity": "left"}, "Ada", "c1", "person", style, style, 3.5),
+        Vote("b", "c", {"overall": "tie", "clarity": "right"}, "M", "c1", "model", style, style),
+        Vote("c", "b", {"overall": "left", "clarity": "right"}, "M", "c1", "model", style, style),
+    ]
+    path = table(tmp_path / "v.csv", votes_csv(votes, ("overall", "clarity"), ["a, “b”", "", ""]))
+    read = read_votes(path)
+    assert [vote.answers for vote in read.votes] == [vote.answers for vote in votes]
+    assert [vote.kind for vote in read.votes] == ["person", "model", "model"]
+    assert read.votes[1:] == tuple(votes[1:])
+    assert read.votes[0].left == "'=maker"  # no formula in a spreadsheet
+    assert read.left_out == {}

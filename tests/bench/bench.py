@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for modules beside it only
 
 from bench import (  # noqa: E402
+    arena,
     citations,
     corpus,
     crowd,
@@ -50,6 +51,7 @@ BENCHES: dict[str, Bench] = {
     "citations": citations.bench,
     "reviews": reviews.bench,
     "web": web.bench,
+    "arena": arena.bench,
 }
 
 

@@ -93,15 +93,17 @@ class Control:
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         """Pass on each line of stdin; runs in a thread."""
         rest, too_long = b"", False
-        with suppress(RuntimeError, OSError, ValueError):  # the run is over
-            # Not through sys.stdin: Python waits at its end for a thread that reads it.
-            while data := os.read(sys.stdin.fileno(), 65_536):
-                *lines, rest = (rest + data).split(b"\n")
-                for line in lines:
-                    loop.call_soon_threadsafe(self._obey, None if too_long else line)
-                    too_long = False
-                if len(rest) > LONGEST_LINE:
-                    rest, too_long = b"", True
+        with suppress(RuntimeError):  # the run is over
+            with suppress(OSError):  # no stdin
+                # Not through sys.stdin: Python waits at its end for a thread that reads it.
+                while data := os.read(0, 65_536):
+                    *lines, rest = (rest + data).split(b"\n")
+                    for line in lines:
+                        loop.call_soon_threadsafe(self._obey, None if too_long else line)
+                        too_long = False
+                    if len(rest) > LONGEST_LINE:
+                        rest, too_long = b"", True
+                loop.call_soon_threadsafe(self._obey, rest)
             loop.call_soon_threadsafe(self._stop)
 
     def _obey(self, line: bytes | None) -> None:

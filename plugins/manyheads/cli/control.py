@@ -74,7 +74,7 @@ class Control:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             with suppress(NotImplementedError):  # not on Windows
-                loop.add_signal_handler(number, self._stop)
+                loop.add_signal_handler(number, self._interrupt)
         Thread(target=self._read, args=(loop,), daemon=True, name="manyheads-control").start()
         self._state("running")
 
@@ -139,8 +139,14 @@ class Control:
         else:
             waiting.set_result(cast(dict[str, Any], value))
 
+    def _interrupt(self) -> None:
+        """Stop after the running turns; at the second signal, at once."""
+        if self.stopping:
+            raise KeyboardInterrupt
+        self._stop()
+
     def _stop(self) -> None:
-        """Stop after the running turns; a second time, at once."""
+        """Stop after the running turns."""
         if not self.stopping:
             self.stopping = True
             self._state("stopping")

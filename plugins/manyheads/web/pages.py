@@ -55,7 +55,8 @@ def markdown(text: str, most: int = LONGEST, heading: str = "h3") -> Markup:
             token.tag = heading
     body = nh3.clean(
         _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}), tags=TAGS, attributes=ATTRIBUTES,
-        url_schemes={"http", "https", "mailto"}, link_rel="noopener noreferrer nofollow",
+        url_schemes={"http", "https", "mailto"},
+        set_tag_attribute_values={"table": {"tabindex": "0"}, "pre": {"tabindex": "0"}}, link_rel="noopener noreferrer nofollow",
     )  # fmt: skip
     return Markup(body)
 

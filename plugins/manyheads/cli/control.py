@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
 
-from manyheads.cli.printing import fail
+from manyheads.cli.printing import fail, print_line
 from manyheads.core.events import AnyEvent, Waiting
 from manyheads.errors import ExitCode, UserError
 
@@ -28,10 +28,9 @@ STATES: Mapping[str, Literal["paused", "running", "stopping"]] = {
 
 
 def put(line: Mapping[str, Any]) -> None:
-    """Print a line of JSON in ASCII; nothing once the reader is gone."""
+    """Print a line of JSON; nothing once the reader is gone."""
     try:
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()
+        print_line(line)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

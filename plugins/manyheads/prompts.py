@@ -43,6 +43,11 @@ def quoted(text: object, label: str) -> str:
     return f"<{label}>\n{body}\n</{label}>"
 
 
+def unquoted(text: str) -> str:
+    """A prompt as a person reads it: without the lines of `quoted` around texts."""
+    return re.sub(r"^</?[\w -]+>$", "", text, flags=re.MULTILINE)
+
+
 def one_line(text: object) -> str:
     return " ".join(str(text).split())
 

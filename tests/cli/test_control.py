@@ -137,6 +137,16 @@ def test_a_stopped_run_asks_again_when_it_is_resumed(tmp_path: Path, how: str) -
 
 
 @pytest.mark.slow
+def test_a_closed_stdin_is_nobody(tmp_path: Path) -> None:
+    words = f"{sys.executable} -m manyheads run virsci {' '.join(SMALL)}"
+    for more, code in (("--control -o a", 130), ("--steer topic -o b", 2), ("-o c", 0)):
+        done = subprocess.run(
+            ["bash", "-c", f"{words} {more} <&-"], cwd=tmp_path, env=environment(), check=False
+        )
+        assert done.returncode == code
+
+
+@pytest.mark.slow
 def test_a_second_signal_stops_a_running_turn(tmp_path: Path) -> None:
     with LLM(delay=60) as llm, program(tmp_path, (*RUN, *served_by(llm))) as other:
         other.until("asked")

@@ -26,6 +26,7 @@ from bench import (  # noqa: E402
     reviews,
     startup,
     turns,
+    voting,
     web,
 )
 from bench.figures import FULL, Bench  # noqa: E402
@@ -49,6 +50,7 @@ BENCHES: dict[str, Bench] = {
     "novelty": novelty.bench,
     "citations": citations.bench,
     "reviews": reviews.bench,
+    "voting": voting.bench,
     "web": web.bench,
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench import (
+    arena,
     corpus,
     crowd,
     database,
@@ -35,7 +36,7 @@ from manyheads.core.events import Said
 TINY = Size(
     members=2, turns=1, delay=0.001, rounds=1, runs=2, teams=3, papers=300, records=200, queries=2, texts=2,
     growth=(1, 2), embeddings=("lexical",), hosts=("autogen",),
-    visitors=2, live_turns=20,
+    visitors=2, live_turns=20, votes=60, resamples=3, makers=4,
 )  # fmt: skip
 LINE = re.compile(r"^\s*\S.* +[\d.]+ \S+ +baseline +[\d.]+ \S+ +ratio +[\d.]+ .*\(.+\)$")
 IN_PROCESS: list[Bench] = [
@@ -54,6 +55,7 @@ OF_MANY_RUNS: list[Bench] = [
     reviews.bench,
 ]
 OF_PROCESSES: list[Bench] = [
+    arena.bench,
     web.bench,
     documents.bench,
     startup.bench,

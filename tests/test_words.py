@@ -15,7 +15,7 @@ PHRASES = re.compile(
 OLD = re.compile(r"\banew\b|\bmend(?:s|ed|ing)?\b|\btold of\b|\bgo on with\b", re.IGNORECASE)
 """Fewer in prompts and role cards: recorded runs hold their text."""
 READ = (
-    "bank", "cli", "config", "core", "discussion", "engine", "hosts", "literature", "measures", "models",
+    "arena", "bank", "cli", "config", "core", "discussion", "engine", "hosts", "literature", "measures", "models",
     "replies", "report", "suites",
     "systems/baselines", "systems/judging", "systems/mamorx", "systems/planted_error", "systems/ranking", "systems/rebuttal",
     "systems/retrieval_recall", "systems/scipip", "systems/virsci",

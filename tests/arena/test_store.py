@@ -211,6 +211,12 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         tmp_path.chmod(stat.S_IRWXU)
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder that nobody can write")
+def test_a_folder_that_nobody_can_write() -> None:
+    with pytest.raises(ArenaError):
+        Arena.create(Path("/proc/self/arena"), FORM)
+
+
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
     with pytest.raises(ArenaError):

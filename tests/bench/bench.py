@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).parents[1])  # run as a file, Python looks for modules beside it only
 
 from bench import (  # noqa: E402
+    arena,
     citations,
     corpus,
     crowd,
@@ -52,6 +53,7 @@ BENCHES: dict[str, Bench] = {
     "reviews": reviews.bench,
     "voting": voting.bench,
     "web": web.bench,
+    "arena": arena.bench,
 }
 
 

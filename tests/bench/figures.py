@@ -62,6 +62,10 @@ class Size:
     visitors: int = 50
     """Of the web room, at once."""
     live_turns: int = 2_000
+    votes: int = 10_000
+    resamples: int = 1_000
+    makers: int = 200
+    """Of an arena with many."""
 
 
 FULL = Size()

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from support.command import SMALL, environment, manyheads_command, result_of
+from support.command import SMALL, environment, manyheads_command, result_of, served_by
+from support.llm import LLM
 
 RUN = ("run", "virsci", *SMALL, "--steer", "topic", "--out", "r")
 
@@ -133,6 +134,27 @@ def test_a_stopped_run_asks_again_when_it_is_resumed(tmp_path: Path, how: str) -
         assert again["request"] == waiting["request"]
         assert other.end() == 0
     assert [word["action"] for word in result_of(tmp_path / "r")["people"]] == ["back", "accept"]
+
+
+@pytest.mark.slow
+def test_a_closed_stdin_is_nobody(tmp_path: Path) -> None:
+    words = f"{sys.executable} -m manyheads run virsci {' '.join(SMALL)}"
+    for more, code in (("--control -o a", 130), ("--steer topic -o b", 2), ("-o c", 0)):
+        done = subprocess.run(
+            ["bash", "-c", f"{words} {more} <&-"], cwd=tmp_path, env=environment(), check=False
+        )
+        assert done.returncode == code
+
+
+@pytest.mark.slow
+def test_a_second_signal_stops_a_running_turn(tmp_path: Path) -> None:
+    with LLM(delay=60) as llm, program(tmp_path, (*RUN, *served_by(llm))) as other:
+        other.until("asked")
+        other.process.send_signal(signal.SIGTERM)
+        other.until("control")
+        other.process.send_signal(signal.SIGTERM)
+        assert other.end() == 130
+        assert other.lines[-1]["state"] == "stopping"
 
 
 @pytest.mark.slow

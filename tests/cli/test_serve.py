@@ -3,6 +3,8 @@
 import re
 import signal
 import socket
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -12,6 +14,7 @@ from manyheads.cli.serve import PORT, _listener, _need_writable
 from manyheads.errors import ConfigError
 from support.ports import bound_socket
 from support.served import served
+from support.web import CSRF
 
 
 def test_a_folder_must_be_there_and_writable(tmp_path: Path) -> None:
@@ -64,3 +67,30 @@ def test_a_server_for_the_network_warns(tmp_path: Path) -> None:
     with served(tmp_path, "--host", "0.0.0.0") as room:
         assert "127.0.0.1" in room.url
         assert any("warning" in line for line in room.lines)
+
+
+@pytest.mark.slow
+def test_a_run_stops_when_its_server_is_killed(tmp_path: Path) -> None:
+    with served(tmp_path, end=signal.SIGKILL) as room, httpx.Client(base_url=room.url) as client:
+        client.get(room.entrance)
+        token = CSRF.search(client.get("/start/virsci").text)
+        assert token
+        values = {"csrf": token[1], "steer": "topic", "virsci.team.size": "2", "embedding": "lexical"}
+        name = client.post("/start/virsci", data=values).headers["location"].rpartition("/")[2]
+        events = tmp_path / name / "events.jsonl"
+        _until(lambda: events.is_file() and '"kind": "waiting"' in events.read_text("utf-8"))
+        [child] = room.children()
+        room.process.kill()
+        _until(lambda: not Path(f"/proc/{child}").exists())
+    with served(tmp_path) as room, httpx.Client(base_url=room.url) as client:
+        client.get(room.entrance)
+        page = client.get(f"/runs/{name}").text
+        assert "stopped" in page
+        assert f"/runs/{name}/resume" in page
+
+
+def _until(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ def test_a_person_leads_the_team(tmp_path: Path, llm: LLM, host: str) -> None:
     assert result.result.topic.topic == "Owls that plan"
     [waiting] = [event for event in events if isinstance(event, Waiting) and event.task == "settle"]
     assert "```json" not in waiting.text
+    assert not re.search(r"^</?\w+>$", waiting.text, re.MULTILINE)  # the lines around quoted texts
     assert waiting.form["required"] == ["rationale", "topic"]
     [said] = [event for event in events if isinstance(event, Said) and event.task == "settle"]
     assert (said.model, said.part, said.usage.calls, said.data) == ("human/me", "leader", 0, topic)
@@ -142,15 +144,20 @@ def test_a_steered_run_can_be_replayed(tmp_path: Path, llm: LLM) -> None:
 
 
 @pytest.mark.slow
-def test_a_persons_answers_cost_nothing(tmp_path: Path) -> None:
+def test_the_time_of_a_person_is_not_budgeted(tmp_path: Path, llm: LLM) -> None:
     class Slow(Scripted):
         async def answer(self, request: Waiting) -> Any:
-            await asyncio.sleep(0 if self.requests else 4)
+            await asyncio.sleep(5)
             return await super().answer(request)
 
-    limits = {"calls": 1, "tokens": 1, "money": 0.01, "seconds": 3}
+    result, _ = run(small("virsci", llm, steer="topic", budget={"seconds": 4}), tmp_path, Slow())
+    assert result.finished
+
+
+def test_a_persons_answers_cost_nothing(tmp_path: Path) -> None:
+    limits = {"calls": 1, "tokens": 1, "money": 0.01}
     everybody = small("virsci", models={"default": {"provider": "human"}}, budget=limits)
-    result, _ = run(everybody, tmp_path, Slow())
+    result, _ = run(everybody, tmp_path, Scripted())
     assert (result.usage.calls, result.usage.cost, result.cost) == (0, None, None)
     assert not result.written_by_language_model
     assert not result.offline
@@ -180,3 +187,12 @@ def test_check_and_estimate_need_nobody(tmp_path: Path) -> None:
     plain = manyheads_command("run", "virsci", *SMALL, "--estimate", "--json", cwd=tmp_path)
     done = manyheads_command("run", "virsci", *me, "--estimate", "--json", cwd=tmp_path)
     assert json.loads(done.out)["total"]["calls"] < json.loads(plain.out)["total"]["calls"]
+
+
+def test_an_answer_survives_a_server_that_is_gone(tmp_path: Path, llm: LLM) -> None:
+    """A run whose model cannot be asked leaves no folder, but not where a person has answered."""
+    llm.faults.append(Fault("status", status=403))
+    config = small("virsci", llm, models={**ME["models"]}, roles={"scientist": {"model": "me"}})
+    with pytest.raises(ModelError):
+        run(config, tmp_path, Scripted(join=[{"reasoning": "Yes.", "accept": True}]))
+    assert list(tmp_path.rglob("journal.sqlite"))

@@ -10,7 +10,7 @@ from manyheads.resources import Resources
 
 TASK = {
     "abstract", "advice", "background", "caption", "cited", "context", "contribution", "discarded", "draft",
-    "entity", "expected", "fault", "figure", "found", "idea", "keywords", "novelty", "outline", "passage",
+    "entity", "expected", "fault", "figure", "found", "idea", "item", "keywords", "novelty", "outcome", "outline", "passage",
     "phrases", "point", "problem", "profile", "progress", "published", "query", "question", "rationale",
     "reason", "related", "remark", "review", "scientists", "section", "speech", "start", "step", "table",
     "team", "terms", "text", "title", "topic", "version_a", "version_b", "works",

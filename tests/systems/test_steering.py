@@ -120,6 +120,13 @@ def test_ideas_are_added_and_picked(tmp_path: Path, llm: LLM) -> None:
     assert all("abstract" in request.asking.lower() for request in drafts)
 
 
+def test_the_vote_is_on_the_ideas_that_a_person_picks(tmp_path: Path, llm: LLM) -> None:
+    steps = [{"action": "add"}, {"action": "pick", "picks": [3, 1]}]
+    result, _ = run("virsci", tmp_path, llm, Scripted(steer=steps), steer="idea")
+    assert [idea.number for idea in result.result.ideas if idea.kept] == [1, 3]
+    assert result.result.votes
+
+
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [

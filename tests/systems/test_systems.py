@@ -43,6 +43,7 @@ ALLOWED = {
     "literature/targets.py": "targets are written for rankings",
     "measures/alignment.py": "how people's rankings are counted",
     "replies/proposals.py": "the field of a reply",
+    "web/vote.py": "a kind of arena",
 }
 """Files outside `systems/` that name systems, and why."""
 

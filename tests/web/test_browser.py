@@ -155,10 +155,24 @@ def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:
         page.get_by_role("link", name="Answer").click()
         expect(page.get_by_role("heading", name="Your answer")).to_be_visible()
         check(page)
-        form = page.url
+        page.get_by_label("Action").select_option("edit")
         page.get_by_role("button", name="Send the answer").click()
-        page.wait_for_url("**/runs/2*")
+        expect(page.get_by_role("link", name="Answer")).to_be_visible(timeout=LONG)
+        page.get_by_role("link", name="Answer").click()
+        form = page.url
+        text = page.get_by_label("Topic", exact=True)
+        assert text.input_value()  # what the stage has come to
+        text.fill("")
+        page.get_by_label("Rationale").fill("Hands see, too.")
+        page.get_by_role("button", name="Send the answer").click()
+        expect(page.get_by_role("link", name="Answer")).to_be_visible(timeout=LONG)
+        page.get_by_role("link", name="Answer").click()
+        expect(page.locator(".banner.bad")).to_be_visible()  # refused: it is empty
+        assert page.get_by_label("Rationale").input_value() == "Hands see, too."
+        page.get_by_label("Topic", exact=True).fill("Touch in the dark")
+        page.get_by_role("button", name="Send the answer").click()
         state(page, "finished")
+        assert "Touch in the dark" in page.content()
         page.goto(form)
         expect(page.locator("h1")).to_have_text("This did not work")
 

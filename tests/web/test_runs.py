@@ -274,6 +274,17 @@ async def test_a_live_page_ends_with_the_run(tmp_path: Path) -> None:
     assert "default-src 'none'" in response.headers["content-security-policy"]
 
 
+def test_a_line_that_is_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    text = line(said("A", "x")).encode()
+    log = Log(path)
+    for part in (text[:50], text[50:], text + text[:-1], b"\n"):
+        with path.open("ab") as file:
+            file.write(part)
+        log.update()
+    assert (len(log), log.standing.usage.calls) == (3, 3)
+
+
 def test_the_log_of_a_damaged_run(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(

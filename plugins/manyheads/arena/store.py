@@ -419,11 +419,11 @@ class Arena:
         return kept
 
     def rows(self) -> list[Row]:
-        """All answered items, the last answers of each, in the order in which they were shown."""
+        """All answered items, the last answers of each, in the order in which they were given."""
         sql = (
             'SELECT item.id, rater.id, rater.name, rater.kind, item."case", item.texts, answers, comment, seconds, time'
             " FROM item JOIN rater ON rater.id = item.rater JOIN answer ON answer.item = item.id"
-            f" WHERE item.state = 'answered' AND {LATEST} ORDER BY item.number"
+            f" WHERE item.state = 'answered' AND {LATEST} ORDER BY answer.number"
         )
         texts = {each.id: each for each in self.texts()}
         with _access(self.folder):

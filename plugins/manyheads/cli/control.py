@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
 
-from manyheads.cli.printing import fail
+from manyheads.cli.printing import fail, print_line
 from manyheads.core.events import AnyEvent, Waiting
 from manyheads.errors import ExitCode, UserError
 
@@ -28,10 +28,9 @@ STATES: Mapping[str, Literal["paused", "running", "stopping"]] = {
 
 
 def put(line: Mapping[str, Any]) -> None:
-    """Print a line of JSON in ASCII; nothing once the reader is gone."""
+    """Print a line of JSON; nothing once the reader is gone."""
     try:
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()
+        print_line(line)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -74,7 +73,7 @@ class Control:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             with suppress(NotImplementedError):  # not on Windows
-                loop.add_signal_handler(number, self._stop)
+                loop.add_signal_handler(number, self._interrupt)
         Thread(target=self._read, args=(loop,), daemon=True, name="manyheads-control").start()
         self._state("running")
 
@@ -93,15 +92,17 @@ class Control:
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         """Pass on each line of stdin; runs in a thread."""
         rest, too_long = b"", False
-        with suppress(RuntimeError, OSError, ValueError):  # the run is over
-            # Not through sys.stdin: Python waits at its end for a thread that reads it.
-            while data := os.read(sys.stdin.fileno(), 65_536):
-                *lines, rest = (rest + data).split(b"\n")
-                for line in lines:
-                    loop.call_soon_threadsafe(self._obey, None if too_long else line)
-                    too_long = False
-                if len(rest) > LONGEST_LINE:
-                    rest, too_long = b"", True
+        with suppress(RuntimeError):  # the run is over
+            with suppress(OSError):  # no stdin
+                # Not through sys.stdin: Python waits at its end for a thread that reads it.
+                while data := os.read(0, 65_536):
+                    *lines, rest = (rest + data).split(b"\n")
+                    for line in lines:
+                        loop.call_soon_threadsafe(self._obey, None if too_long else line)
+                        too_long = False
+                    if len(rest) > LONGEST_LINE:
+                        rest, too_long = b"", True
+                loop.call_soon_threadsafe(self._obey, rest)
             loop.call_soon_threadsafe(self._stop)
 
     def _obey(self, line: bytes | None) -> None:
@@ -139,8 +140,14 @@ class Control:
         else:
             waiting.set_result(cast(dict[str, Any], value))
 
+    def _interrupt(self) -> None:
+        """Stop after the running turns; at the second signal, at once."""
+        if self.stopping:
+            raise KeyboardInterrupt
+        self._stop()
+
     def _stop(self) -> None:
-        """Stop after the running turns; a second time, at once."""
+        """Stop after the running turns."""
         if not self.stopping:
             self.stopping = True
             self._state("stopping")

@@ -176,7 +176,7 @@ def export(
     """Write a config as component JSON, for AutoGen's loader and AutoGen Studio."""
     from manyheads.hosts import component
 
-    write_or_print(f"{component(changes.config(configs))}\n", out, json=True)
+    write_or_print(f"{component(changes.config(configs))}\n", out, as_json=True)
 
 
 # `manyheads search`.

@@ -34,7 +34,8 @@ MOMENT = 0.05
 
 def is_terminal() -> bool:
     """Whether a person can be asked: everything is a terminal."""
-    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    streams = (sys.stdin, sys.stdout, sys.stderr)  # None where it is closed
+    return all(stream is not None and stream.isatty() for stream in streams)
 
 
 @dataclass

@@ -1,7 +1,9 @@
 """What commands print, without control characters of papers, models or file names."""
 
+import json
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +31,16 @@ def say_json(text: str) -> None:
     typer.echo(printable_json(text))
 
 
-def write_or_print(text: str, out: Path | None, *, json: bool = False) -> None:
+def print_line(data: Mapping[str, Any]) -> None:
+    """Print an object as a line of JSON in ASCII: lone surrogates from a model stay printable."""
+    sys.stdout.write(json.dumps(data) + "\n")
+    sys.stdout.flush()
+
+
+def write_or_print(text: str, out: Path | None, *, as_json: bool = False) -> None:
     """Write text that ends with a newline to a file, or print it; raises `ConfigError` if the file cannot be written."""
     if out is None:
-        (say_json if json else say)(text.rstrip("\n"))
+        (say_json if as_json else say)(text.rstrip("\n"))
         return
     try:
         out.write_text(text, encoding="utf-8", errors="replace", newline="")

@@ -3,7 +3,6 @@
 Control characters of models are removed.
 """
 
-import json
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -17,7 +16,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from manyheads.cli.printing import safe_console, say
+from manyheads.cli.printing import print_line, safe_console, say
 from manyheads.core import money
 from manyheads.core.events import (
     AnyEvent,
@@ -60,9 +59,8 @@ def show_warning(event: AnyEvent) -> None:
 
 
 def show_json(event: AnyEvent) -> None:
-    """Print an event as a line of JSON on stdout, in ASCII: lone surrogates from a model stay printable."""
-    sys.stdout.write(json.dumps(event.model_dump(mode="json")) + "\n")
-    sys.stdout.flush()
+    """Print an event as a line of JSON."""
+    print_line(event.model_dump(mode="json"))
 
 
 @contextmanager

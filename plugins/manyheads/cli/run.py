@@ -89,7 +89,7 @@ def run(
     with errors_as_lines(show.control):
         config = with_budget(changes.config(configs, settings({"steer": steer}), seed), budget)
         if estimate:
-            print_estimate([config], as_json=show.json)
+            print_estimate([config], as_json=show.as_json)
         else:
             begin(config, out, show, yes=yes)
 

@@ -28,7 +28,7 @@ def show(
     """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
     from manyheads.systems.formats import written
 
-    write_or_print(written(run, form), out, json=form == "json")
+    write_or_print(written(run, form), out, as_json=form == "json")
     if out:
         say(out)
 

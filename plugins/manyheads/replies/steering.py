@@ -29,10 +29,10 @@ class OwnText(ReplyModel):
 def steering_among(actions: Sequence[Action], items: int = 0, most: int = 0) -> type[Steering]:
     """`Steering` with these actions, and up to `most` numbers of `items`."""
     number = Annotated[int, Field(ge=1, le=max(items, 1)), BeforeValidator(whole_number)]
-    fields: dict[str, Any] = {
-        "action": (Literal[tuple(actions)], ...),
-        "picks": (Annotated[list[number], Field(max_length=most)], []),
-    }
+    picks: Any = Annotated[list[number], Field(max_length=most)]
+    if not most:  # nothing can be picked, whatever a model says
+        picks = Annotated[list[number], Field(max_length=0), BeforeValidator(lambda value: [])]
+    fields: dict[str, Any] = {"action": (Literal[tuple(actions)], ...), "picks": (picks, [])}
     return create_model("Steering", __base__=Steering, __module__=Steering.__module__, **fields)
 
 

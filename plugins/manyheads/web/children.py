@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from manyheads.errors import ExitCode
 from manyheads.escaping import printable, scrubbed
+from manyheads.web.live import Place
 
 log = logging.getLogger("manyheads")
 HIDDEN = ".web"
@@ -37,6 +38,7 @@ class Child:
         error: why it failed, in its own last words; empty otherwise.
         refused: why an answer was refused, by its request.
         answered: requests with an answer that was not refused.
+        texts: what people typed last into the form of a task, by stage, turn, speaker and task.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Child:
     error: str = ""
     refused: dict[str, str] = field(default_factory=dict[str, str])
     answered: set[str] = field(default_factory=set[str])
+    texts: dict[Place, dict[str, str]] = field(default_factory=dict[Place, dict[str, str]])
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
 
     @property

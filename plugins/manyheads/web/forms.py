@@ -23,6 +23,7 @@ class Field:
     Attributes:
         path: of its key, such as `team`, `size`.
         optional: whether it may be left empty, which means null.
+        values: to choose from.
         bounds: in words.
     """
 
@@ -30,9 +31,14 @@ class Field:
     title: str
     help: str = ""
     kind: Kind = "text"
-    choices: tuple[str, ...] = ()
+    values: tuple[Any, ...] = ()
     optional: bool = False
     bounds: str = ""
+
+    @property
+    def choices(self) -> list[str]:
+        """The values to choose from, in words."""
+        return [self.text(each) for each in self.values]
 
     @property
     def name(self) -> str:
@@ -66,8 +72,8 @@ class Field:
         if not text.strip() and (self.optional or self.kind in ("number", "yaml")):
             return None
         match self.kind:
-            case "choice" if set(self.choices) == {"yes", "no"}:
-                return text == "yes"
+            case "choice":
+                return next((each for each in self.values if self.text(each) == text.strip()), text.strip())
             case "number":
                 return _number(text.strip())
             case "yaml":
@@ -75,7 +81,7 @@ class Field:
                     return parse_yaml(text)
                 except yaml.YAMLError as error:
                     raise ValueError(f"not valid YAML: {getattr(error, 'problem', None) or error}") from error
-            case "text" | "choice":
+            case "text":
                 return text.strip()
             case _:
                 return text
@@ -119,11 +125,11 @@ def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Fi
     optional, kinds = "null" in kinds, kinds - {"null"}
     first = next((each for each in options if each.get("type") != "null"), {})
     kind: Kind
-    choices: tuple[str, ...] = ()
+    values: tuple[Any, ...] = ()
     if len(options) - optional == 1 and "enum" in first:
-        kind, choices = "choice", tuple(map(str, first["enum"]))
+        kind, values = "choice", tuple(first["enum"])
     elif kinds == {"boolean"}:
-        kind, choices = ("choice", ("yes", "no")) if optional else ("yes", ())
+        kind, values = ("choice", (True, False)) if optional else ("yes", ())
     elif kinds and kinds <= {"integer", "number"}:
         kind = "number"
     elif kinds == {"string"}:
@@ -146,7 +152,7 @@ def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Fi
     usual = title.replace(" ", "").casefold() == path[-1].replace("_", "").casefold()
     return Field(
         path, label(path[-1]) if usual else title, " ".join(str(node.get("description", "")).split()), kind,
-        choices, optional, ", ".join(words),
+        values, optional, ", ".join(words),
     )  # fmt: skip
 
 

@@ -52,15 +52,16 @@ class Runs:
         self.folder, self.children, self.logs = folder.resolve(), children, Logs()
         self.started = dict[str, str]()
         """The names of runs by the forms that started them."""
-        self._lock, self._at, self._entries = Lock(), 0.0, list[Entry]()
+        self._lock, self._next, self._entries = Lock(), 0.0, list[Entry]()
         self._seconds = dict[str, tuple[int, float | None]]()
 
     def entries(self) -> list[Entry]:
-        """The runs, newest first, at most a second old; those that wait for their start come first."""
+        """The runs, newest first, about a second old; those that wait for their start come first."""
         with self._lock:
-            if not self._entries or time.monotonic() - self._at > FRESH:
+            if (began := time.monotonic()) >= self._next:
                 self._entries = [each for each in entries(self.folder, self._entries) if each.state]
-                self._at = time.monotonic()
+                now = time.monotonic()
+                self._next = now + max(FRESH, 4 * (now - began))  # a large folder is not read all the time
             known = {entry.folder for entry in self._entries}
             waiting = [
                 Entry(folder=each.name, system=each.system, at=each.at)

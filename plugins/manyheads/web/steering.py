@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 from manyheads.config.files import merge
 from manyheads.web.children import Child
 from manyheads.web.forms import Field, at, fields, nested, typed
+from manyheads.web.live import Place
 from manyheads.web.pages import render
 from manyheads.web.runs import Runs
 from manyheads.web.security import get, post
@@ -94,11 +95,17 @@ def _request_page(
 ) -> Response:
     form = _fields(waiting)
     defaults = {each.name: each.text(_default(waiting["form"], each.path)) for each in form}
+    if waiting["problem"]:  # a refused answer is put right, not written again
+        defaults |= child.texts.get(_place(waiting), {})
     return render(
         request, "request.html.j2", 422 if problems else 200, waiting=waiting, fields=form, name=child.name,
         texts={**defaults, **texts}, problems=problems, refused=child.refused.get(waiting["request"], ""),
         answered=waiting["request"] in child.answered,
     )  # fmt: skip
+
+
+def _place(waiting: dict[str, Any]) -> Place:
+    return waiting["stage"], waiting["turn"], waiting["speaker"], waiting["task"]
 
 
 def _fields(waiting: dict[str, Any]) -> list[Field]:
@@ -137,4 +144,5 @@ async def answer(request: Request, form: FormData) -> Response:
         return _request_page(request, child, waiting, texts, problems)
     if not runs.children.answer(child, waiting["request"], value):
         raise HTTPException(409, "This request was answered already, or the run has ended.")
+    child.texts[_place(waiting)] = texts
     return _back(request)

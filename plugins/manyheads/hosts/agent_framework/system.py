@@ -21,7 +21,8 @@ from manyheads.hosts.agent_framework.client import Client
 from manyheads.hosts.agent_framework.host import AgentFrameworkHost
 from manyheads.hosts.events import about, outcome, sentence
 from manyheads.hosts.person import question
-from manyheads.hosts.teams import SyncTeam, TeamMessage, native_class, native_classes, next_event
+from manyheads.hosts.runs import TeamMessage, next_event
+from manyheads.hosts.teams import SyncTeam, native_class, native_classes
 
 
 class SystemAgent(SyncTeam[Client], BaseAgent):

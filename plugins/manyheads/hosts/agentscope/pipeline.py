@@ -45,15 +45,8 @@ from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.events import about, sentence
 from manyheads.hosts.person import InputFunction, person_of, question
-from manyheads.hosts.teams import (
-    Runs,
-    RunState,
-    SyncTeam,
-    TeamMessage,
-    native_class,
-    native_classes,
-    next_event,
-)
+from manyheads.hosts.runs import Runs, RunState, TeamMessage, next_event
+from manyheads.hosts.teams import SyncTeam, native_class, native_classes
 from manyheads.models.offline import LABEL
 from manyheads.systems.loading import AnyConfig
 from manyheads.systems.results import ABSTRACT, details, essence, in_full, typed

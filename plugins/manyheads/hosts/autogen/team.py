@@ -22,16 +22,8 @@ from manyheads.hosts.autogen.component import ComponentConfig, Versioned, withou
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.events import about, outcome, sentence
 from manyheads.hosts.person import Caller, InputFunction
-from manyheads.hosts.teams import (
-    AnyRunConfig,
-    Emit,
-    RunState,
-    SystemTeam,
-    TeamMessage,
-    native_class,
-    native_classes,
-    next_event,
-)
+from manyheads.hosts.runs import AnyRunConfig, RunState, TeamMessage, next_event
+from manyheads.hosts.teams import Emit, SystemTeam, native_class, native_classes
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
 Item = BaseAgentEvent | BaseChatMessage

@@ -45,6 +45,7 @@ def voting(browser: Browser, room: Served, token: str, width: int = 1280) -> Gen
 
 def check(page: Page) -> None:
     """Nothing is wider than the window, and axe finds nothing."""
+    page.wait_for_load_state()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), page.url
     page.evaluate("for (const each of document.querySelectorAll('details:not(.paper)')) each.open = true")
     found = Axe().run(page)["violations"]
@@ -192,6 +193,7 @@ def test_every_page_can_be_read_by_everyone(
                 page.get_by_role("button", name="Skip").click()
             check(page)
             page.get_by_role("link", name="last answer").click()
+            page.wait_for_url("**/vote/items/*")
             check(page)
             page.goto(room.entrance)
             page.wait_for_url("**/runs")

@@ -27,6 +27,7 @@ from bench import (  # noqa: E402
     reviews,
     startup,
     turns,
+    voting,
     web,
 )
 from bench.figures import FULL, Bench  # noqa: E402
@@ -50,6 +51,7 @@ BENCHES: dict[str, Bench] = {
     "novelty": novelty.bench,
     "citations": citations.bench,
     "reviews": reviews.bench,
+    "voting": voting.bench,
     "web": web.bench,
     "arena": arena.bench,
 }

@@ -14,7 +14,7 @@ from manyheads.report import page as reports
 from manyheads.web.security import Visitor
 
 TAGS = {
-    "a", "blockquote", "br", "code", "del", "em", "h2", "h3", "hr", "li", "ol", "p", "pre", "s", "strong", "table", "tbody",
+    "a", "blockquote", "br", "code", "del", "em", "h2", "h3", "h4", "hr", "li", "ol", "p", "pre", "s", "strong", "table", "tbody",
     "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}

@@ -43,6 +43,12 @@ def quoted(text: object, label: str) -> str:
     return f"<{label}>\n{body}\n</{label}>"
 
 
+def for_reading(text: str) -> str:
+    """A prompt for a person: fenced texts as block quotes of Markdown."""
+    fence = re.compile(r"^<(\w+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
+    return fence.sub(lambda part: re.sub("^", "> ", part[2], flags=re.MULTILINE), text)
+
+
 def one_line(text: object) -> str:
     return " ".join(str(text).split())
 

@@ -6,18 +6,20 @@ packs (entry points of the group `manyheads.packs`), then what ships with manyhe
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 import yaml
 
-from manyheads.disk import expanded
+from manyheads.disk import expanded, read_text
 from manyheads.errors import ConfigError, did_you_mean
 from manyheads.escaping import shortened
 
@@ -246,3 +248,14 @@ def copy_out(resources: Resources, folder: Path, kinds: Sequence[str]) -> list[P
             target.write_bytes(source.read_bytes())
             written.append(target)
     return written
+
+
+def summary(file: Path) -> str:
+    """The first sentence of a config's opening comment, without its full stop; empty if it has none."""
+    try:
+        lines = read_text(file).splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    comment = takewhile(lambda line: line.startswith("#"), lines)
+    words = (line.lstrip("# ") for line in comment if "yaml-language-server" not in line)
+    return re.split(r"(?<!App)\. |: manyheads ", " ".join(words).strip())[0].rstrip(".:")

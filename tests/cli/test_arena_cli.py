@@ -240,7 +240,7 @@ def test_makers_without_a_common_case_and_equal_texts_are_named(tmp_path: Path) 
     run("add", "a", "x.md", "--maker", "one", cwd=tmp_path)
     run("add", "a", "x.md", "--maker", "two", cwd=tmp_path)
     run("add", "a", "y.md", "--maker", "three", cwd=tmp_path)
-    run("invite", "a", "Ada", cwd=tmp_path)
+    assert "manyheads serve ." in manyheads_command("arena", "invite", "a", "Ada", cwd=tmp_path).err
     status = json.loads(run("status", "a", "--json", cwd=tmp_path))
     assert status["raters"]["Ada"]["left"] == 0
     assert any("three" in each for each in status["problems"])

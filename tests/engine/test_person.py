@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ def test_a_person_leads_the_team(tmp_path: Path, llm: LLM, host: str) -> None:
     assert result.result.topic.topic == "Owls that plan"
     [waiting] = [event for event in events if isinstance(event, Waiting) and event.task == "settle"]
     assert "```json" not in waiting.text
+    assert not re.search(r"^</?\w+>$", waiting.text, re.MULTILINE)  # the lines around quoted texts
     assert waiting.form["required"] == ["rationale", "topic"]
     [said] = [event for event in events if isinstance(event, Said) and event.task == "settle"]
     assert (said.model, said.part, said.usage.calls, said.data) == ("human/me", "leader", 0, topic)

@@ -126,6 +126,18 @@ def typed(page: str) -> dict[str, str]:
     return {name: value for name, value in parser.values.items() if not name.startswith("run:")}
 
 
+def test_configs_are_described_by_whole_sentences() -> None:
+    about = configs()
+    assert "NanoGPT" in about["nanogpt-virsci"]
+    assert not [text for text in about.values() if text.endswith("App.") or "manyheads run" in text]
+
+
+def test_the_host_is_one_of_those_installed() -> None:
+    [host] = [each for group in groups("virsci") for each in group.fields if each.name == "host"]
+    assert host.kind == "choice"
+    assert "autogen" in host.choices
+
+
 async def test_an_unknown_config_has_no_form(tmp_path: Path) -> None:
     async with owner(tmp_path) as client:
         for name in ("nothing", "..%2f..%2fetc%2fpasswd", "project%2fmy"):
@@ -169,6 +181,7 @@ async def test_a_form_starts_a_run_once(tmp_path: Path) -> None:
         ({"budget.money": "-1"}, "budget.money", "greater than 0"),
         ({"literature.endpoints": "{a: [b"}, "literature.endpoints", "not valid YAML"),
         ({"more": "[1"}, "more", "not valid YAML"),
+        ({"steer": "ideas"}, "steer", "did you mean idea?"),
         ({"more": "just text"}, "more", "mapping"),
         ({"more": "teem: {size: 3}"}, "more", "teem"),
         ({"more": "roles: {leader: {model: absent}}"}, "more", "absent"),

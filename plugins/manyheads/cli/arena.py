@@ -1,5 +1,6 @@
 """`manyheads arena`: texts of several makers, compared blind by people and models, and the makers' ratings."""
 
+import shlex
 from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
@@ -147,6 +148,7 @@ def invite(
         for name in names:
             invitation = arena.invite(name, days=days)
             say(f"{invitation.rater.name}  {url.rstrip('/')}{invitation.path}")
+    say(f"The links work while this runs: manyheads serve {shlex.quote(str(folder.parent))}", err=True)
 
 
 @app.command()

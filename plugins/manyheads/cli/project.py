@@ -166,26 +166,11 @@ def _systems(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
 
 
 def _configs(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
+    from manyheads.resources import summary
+
     for name, file in sorted(resources.names("configs", ".yaml").items()):
         if "/" not in name:
-            yield name.removesuffix(".yaml"), _comment(file)
-
-
-def _comment(file: Path) -> str:
-    """The first sentence of a config's opening comment."""
-    from manyheads.disk import read_text
-
-    try:
-        lines = read_text(file).splitlines()
-    except (OSError, UnicodeDecodeError):
-        return ""
-    comment = list[str]()
-    for line in lines:
-        if not line.startswith("#"):
-            break
-        if "yaml-language-server" not in line:
-            comment.append(line.lstrip("# "))
-    return re.split(r"(?<!App)\. ", " ".join(comment).strip())[0].rstrip(".:")
+            yield name.removesuffix(".yaml"), summary(file)
 
 
 def _suites(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:

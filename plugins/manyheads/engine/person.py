@@ -20,6 +20,7 @@ from manyheads.escaping import printable
 from manyheads.forms import LONGEST_TEXT
 from manyheads.models.governor import CLOCK
 from manyheads.objects import printable as encodable
+from manyheads.prompts import for_reading
 from manyheads.replies import PlainText, ReplyModel, read_as
 from manyheads.roles import Roles
 
@@ -153,7 +154,7 @@ class Attended:
         note = f"({pictures} pictures cannot be shown here.)" if pictures else ""
         system = "" if turn.speaker.role == PERSON else turn.speaker.system
         parts = (system, *(message.text for message in turn.thread), passage, note)
-        return encodable("\n\n".join(part.strip() for part in parts if part.strip()))
+        return encodable(for_reading("\n\n".join(part.strip() for part in parts if part.strip())))
 
 
 def read_answer(data: object, turn: Turn[R], form: Mapping[str, Any]) -> R:

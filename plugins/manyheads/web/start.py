@@ -5,10 +5,8 @@ import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 import yaml
@@ -22,15 +20,15 @@ from starlette.routing import BaseRoute
 
 from manyheads.config import RunConfig
 from manyheads.config.files import merge
+from manyheads.config.hosts import hosts
 from manyheads.core import money
 from manyheads.core.results import currency_of
-from manyheads.disk import read_text
 from manyheads.engine.estimate import LONGER, estimate
 from manyheads.engine.folder import new_folder, writing
 from manyheads.engine.readiness import need_keys, prepare, roles_of
 from manyheads.engine.system import System, system_of
 from manyheads.errors import UserError, problem_of
-from manyheads.resources import Resources, parse_yaml
+from manyheads.resources import Resources, parse_yaml, summary
 from manyheads.schemas import schema_text
 from manyheads.systems import systems
 from manyheads.systems.loading import load, validate
@@ -88,14 +86,9 @@ def configs() -> dict[str, str]:
     shipped = Resources.of().names("configs", ".yaml")
     names = {name.removesuffix(".yaml"): file for name, file in shipped.items() if "/" not in name}
     about = {name: system.about for name, system in systems().items()}
-    return about | {name: about.get(name) or _comment(file) for name, file in sorted(names.items())}
-
-
-def _comment(file: Path) -> str:
-    with suppress(OSError, ValueError):
-        lines = [line[1:].strip() for line in read_text(file).split("\n")[1:6] if line.startswith("#")]
-        return " ".join(lines).split(". ")[0].rstrip(".:") + "."
-    return ""
+    return about | {
+        name: about.get(name) or f"{summary(file)}.".lstrip(".") for name, file in sorted(names.items())
+    }
 
 
 def choice(request: Request) -> Response:
@@ -164,6 +157,8 @@ def groups(name: str) -> tuple[Group, ...]:
     every |= {"steer": replace(every["steer"], bounds=f"one per line, of {', '.join(system.steers)}, or all")}
     if not system.steers:
         del every["steer"]
+    installed = tuple(host.name for host in hosts().values() if host.installed)
+    every |= {"host": replace(every["host"], kind="choice", choices=installed)}
     made = [
         Group("Input", inputs, folded=False),
         Group(
@@ -322,7 +317,8 @@ def _validated(base: RunConfig, changes: Mapping[str, Any], filled: Filled) -> R
         for item in error.errors(include_url=False, include_context=False):
             path = [str(each) for each in item["loc"]]
             names = (".".join(path[:length]) for length in range(len(path), 0, -1))
-            name = next((each for each in names if each in known), MORE)
+            about = str(item["msg"]).removeprefix("Value error, ").partition(": ")[0]  # of the whole config
+            name = next((each for each in (*names, about) if each in known), MORE)
             where = f"{'.'.join(path)}: " if name == MORE and path else ""
             filled.problems.setdefault(name, f"{where}{problem_of(item)}")
     if filled.problems:

@@ -42,8 +42,9 @@
     if (event.key === "Enter" && at === document.body) {
       form.requestSubmit(send);
     } else if (/^[0-9]$/.test(event.key)) {
-      const question = at.closest("fieldset.question") || questions.find((each) => !answered(each));
-      const input = question?.querySelectorAll("input")[event.key === "0" ? 9 : event.key - 1];
+      const question = at.closest("fieldset.question") || questions.find((each) => !answered(each))
+        || (at === document.body && questions[0]);
+      const input = question && question.querySelectorAll("input")[event.key === "0" ? 9 : event.key - 1];
       if (!input) return;
       event.preventDefault();
       input.checked = true;

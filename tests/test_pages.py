@@ -121,8 +121,11 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert not re.search(r'<(?:link|script)[^>]+(?:href|src)="https?://', start)
 
 
-def test_the_picture_is_small() -> None:
-    assert 0 < (ROOT / "docs/images/report.png").stat().st_size < 200_000
+def test_pictures_are_small_and_shown() -> None:
+    pages = "".join(page.read_text("utf-8") for page in PAGES)
+    for picture in (ROOT / "docs/images").iterdir():
+        assert 0 < picture.stat().st_size < 150_000
+        assert f"images/{picture.name})" in pages
 
 
 ACTIVATE = "source .venv/bin/activate"

@@ -158,7 +158,7 @@ def groups(name: str) -> tuple[Group, ...]:
     if not system.steers:
         del every["steer"]
     installed = tuple(host.name for host in hosts().values() if host.installed)
-    every |= {"host": replace(every["host"], kind="choice", choices=installed)}
+    every |= {"host": replace(every["host"], kind="choice", values=installed)}
     made = [
         Group("Input", inputs, folded=False),
         Group(

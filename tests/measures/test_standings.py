@@ -135,6 +135,9 @@ def test_a_rater_that_dominates_and_a_single_one_are_named() -> None:
     alone = standings([replace(each, rater="Ada") for each in votes], QUESTION, QUICK)
     assert alone.resampled == "cases"
     assert "one rater" in words(alone)
+    some = standings([replace(each, rater=each.rater.strip("Ada")) for each in votes], QUESTION, QUICK)
+    assert "name no rater" in words(some)
+    assert "dominates" not in words(some)
     unknown = standings([replace(each, rater="", case="") for each in votes], QUESTION, QUICK)
     assert unknown.resampled == "votes"
 

@@ -135,7 +135,7 @@ def test_configs_are_described_by_whole_sentences() -> None:
 def test_the_host_is_one_of_those_installed() -> None:
     [host] = [each for group in groups("virsci") for each in group.fields if each.name == "host"]
     assert host.kind == "choice"
-    assert "autogen" in host.choices
+    assert "autogen" in host.values
 
 
 async def test_an_unknown_config_has_no_form(tmp_path: Path) -> None:
@@ -321,6 +321,8 @@ async def test_an_expensive_run_is_confirmed(tmp_path: Path, monkeypatch: pytest
         ({"enum": [1, 2], "type": "integer"}, "choice", "2", 2),
         ({"type": "array", "items": {"type": "string"}}, "lines", "a\n\n b", ["a", "b"]),
         ({"type": "array", "items": {"type": "object"}}, "yaml", "[{a: 1}]", [{"a": 1}]),
+        ({"type": "array", "items": {"type": "integer"}}, "yaml", "1, 2", [1, 2]),
+        ({"type": "array", "items": {"type": "integer"}}, "yaml", "2", [2]),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "text", "", None),
     ],
 )
@@ -328,6 +330,12 @@ def test_a_field_of_each_kind(schema: dict[str, Any], kind: str, text: str, valu
     [field] = fields({"properties": {"x": schema}}, {})
     assert (field.kind, field.value(text)) == (kind, value)
     assert field.value(field.text(value)) == value
+
+
+def test_a_list_of_entries_shows_how_to_write_one() -> None:
+    entry = {"type": "object", "properties": {"idea": {"type": "integer"}, "note": {"type": "string"}}}
+    [field] = fields({"properties": {"notes": {"type": "array", "items": entry}}}, {})
+    assert "- {idea: …, note: …}" in field.help
 
 
 def test_sections_and_references() -> None:

@@ -190,7 +190,9 @@ def import_(
     named = columns_named(columns, (*LEADS, WINNER), others=True) if columns else None
     with Arena.open(folder) as arena:
         read = read_votes(table, named)
-        say(f"{count(arena.keep(read.votes), 'vote')} added, of {len(read.votes):,} in {table}")
+        added = arena.keep(read.votes)
+        earlier = f"; {len(read.votes) - added:,} imported before" if added < len(read.votes) else ""
+        say(f"{count(added, 'vote')} added, of {len(read.votes):,} in {table}{earlier}")
     for note in read.notes:
         say(f"warning: {note}", err=True)
 

@@ -336,7 +336,7 @@ def read_table(
         for group in needed
         if not set(group) & set(names)
     ]:
-        present = f"its columns: {', '.join(names)}"
+        present = f"its columns: {', '.join(header)}"
         raise RatingError(f"{path}: no column {', '.join(missing)}", tried=present, hint=hint)
     if twice := sorted(name for name, number in Counter(names).items() if name and number > 1):
         raise RatingError(f"{path}: duplicate column {', '.join(twice)}")

@@ -522,8 +522,10 @@ def _raters(found: Standings) -> Iterator[str]:
     elif len(found.raters) == 1:
         yield f"All votes are by one {who}: intervals do not hold for other {who}s."
     else:
+        if nobody := found.raters.get(""):
+            yield f"{nobody:,} of {found.votes:,} votes name no {who}: they count as those of one {who}."
         name, most = next(iter(found.raters.items()))
-        if most > DOMINANT * found.votes:
+        if name and most > DOMINANT * found.votes:
             yield f"{name} gave {most:,} of {found.votes:,} votes ({most / found.votes:.0%}): one {who} dominates."
     same = found.agreement
     if same.equal is not None:

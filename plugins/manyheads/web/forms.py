@@ -25,6 +25,7 @@ class Field:
         optional: whether it may be left empty, which means null.
         values: to choose from.
         bounds: in words.
+        numbers: whether it is a list of numbers, which may also be written as `1, 2`.
     """
 
     path: tuple[str, ...]
@@ -34,6 +35,7 @@ class Field:
     values: tuple[Any, ...] = ()
     optional: bool = False
     bounds: str = ""
+    numbers: bool = False
 
     @property
     def choices(self) -> list[str]:
@@ -78,7 +80,8 @@ class Field:
                 return _number(text.strip())
             case "yaml":
                 try:
-                    return parse_yaml(text)
+                    data = parse_yaml(text)
+                    return data if isinstance(data, list) or not self.numbers else parse_yaml(f"[{text}]")
                 except yaml.YAMLError as error:
                     raise ValueError(f"not valid YAML: {getattr(error, 'problem', None) or error}") from error
             case "text":
@@ -148,11 +151,16 @@ def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Fi
     ]  # fmt: skip
     if kind == "lines":
         words.append("one per line")
+    about = " ".join(str(node.get("description", "")).split())
+    item = first.get("items", {})
+    if kind == "yaml" and "properties" in item:
+        entry = ", ".join(f"{name}: …" for name in item["properties"])
+        about += f" One entry on each line: `- {{{entry}}}`"
     title = str(node.get("title") or path[-1])
     usual = title.replace(" ", "").casefold() == path[-1].replace("_", "").casefold()
     return Field(
-        path, label(path[-1]) if usual else title, " ".join(str(node.get("description", "")).split()), kind,
-        values, optional, ", ".join(words),
+        path, label(path[-1]) if usual else title, about.strip(), kind,
+        values, optional, ", ".join(words), item.get("type") in ("integer", "number"),
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, cast
 
+from manyheads.config import PERSON
 from manyheads.core.events import Person, Waiting
 from manyheads.errors import ConfigError
 
@@ -28,7 +29,7 @@ def question(request: Waiting) -> str:
         else "Answer with a line `name: text` for each field, or with JSON."
     )
     parts = (
-        f"{request.speaker}: {request.title}",
+        request.title if request.speaker == PERSON else f"{request.speaker}: {request.title}",
         request.text,
         "\n".join(lines),
         how,

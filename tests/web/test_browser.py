@@ -177,6 +177,19 @@ def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:
         expect(page.locator("h1")).to_have_text("This did not work")
 
 
+def test_a_person_answers_just_after_resume(tmp_path: Path, browser: Browser) -> None:
+    with served(tmp_path) as room, window(browser, room) as page:
+        start(page, room, **SMALL, steer="topic")
+        state(page, "waiting")
+        page.get_by_role("button", name="Stop").click()
+        state(page, "stopped")
+        page.get_by_role("button", name="Resume").click()
+        page.get_by_role("link", name="Answer").click(timeout=LONG)
+        page.get_by_label("Action").select_option("accept")
+        page.get_by_role("button", name="Send the answer").click()
+        state(page, "finished")
+
+
 def check(page: Page) -> None:
     """Nothing is wider than the window, and axe finds nothing."""
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), page.url

@@ -25,6 +25,8 @@ PATIENCE = 20.0
 """Seconds that the end of the server waits for running turns."""
 LAST_LINES = 12
 LONGEST_LINE = 2**27
+NEWS = (b'{"kind": "control"', b'{"kind": "refused"', b'{"kind": "error"')
+WAITING = b'"kind": "waiting"'
 MOST = 500
 """Maximum number of ended runs that are remembered."""
 
@@ -36,6 +38,7 @@ class Child:
     Attributes:
         state: `queued`, `running`, `paused`, `stopping` or `ended`.
         error: why it failed, in its own last words; empty otherwise.
+        asked: requests to people that this process has made. A resumed run's events are at first those of the process before.
         refused: why an answer was refused, by its request.
         answered: requests with an answer that was not refused.
         texts: what people typed last into the form of a task, by stage, turn, speaker and task.
@@ -47,6 +50,7 @@ class Child:
     at: str = field(default_factory=lambda: datetime.now().isoformat(timespec="seconds"))
     state: Literal["queued", "running", "paused", "stopping", "ended"] = "queued"
     error: str = ""
+    asked: set[str] = field(default_factory=set[str])
     refused: dict[str, str] = field(default_factory=dict[str, str])
     answered: set[str] = field(default_factory=set[str])
     texts: dict[Place, dict[str, str]] = field(default_factory=dict[Place, dict[str, str]])
@@ -164,10 +168,12 @@ class Children:
                     return
             except ValueError:  # longer than any event
                 continue
-            if not line.startswith((b'{"kind": "control"', b'{"kind": "refused"', b'{"kind": "error"')):
+            if not line.startswith(NEWS) and WAITING not in line:
                 continue
             news: dict[str, Any] = json.loads(line)
             match news["kind"]:
+                case "waiting":
+                    child.asked.add(str(news["request"]))
                 case "control" if news["state"] in ("running", "paused", "stopping"):
                     child.state = news["state"]
                 case "refused":

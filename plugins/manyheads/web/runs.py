@@ -98,9 +98,9 @@ class Runs:
         """The state of a run, one of `STATES`."""
         child = self.children.get(entry.folder)
         if child and child.alive:
-            return "waiting" if child.state == "running" and self._waits(entry.folder) else child.state
+            return "waiting" if child.state == "running" and self.waiting(entry.folder) else child.state
         if entry.state == "running":
-            return "waiting" if self._waits(entry.folder) else "running"
+            return "waiting" if self.waiting(entry.folder) else "running"
         return "failed" if child and child.error and entry.state != "finished" else entry.state
 
     def seconds(self, name: str) -> float | None:
@@ -116,8 +116,11 @@ class Runs:
             return None
         return self._seconds[name][1]
 
-    def _waits(self, name: str) -> bool:
-        return bool(self.logs.of(self.path(name)).waiting)
+    def waiting(self, name: str) -> list[dict[str, Any]]:
+        """The requests to people that a run waits for. A process of this server must have made them itself."""
+        child = self.children.get(name)
+        every = self.logs.of(self.path(name)).waiting.values()
+        return [each for each in [*every] if not (child and child.alive) or each["request"] in child.asked]
 
 
 def routes() -> Iterator[BaseRoute]:
@@ -207,8 +210,9 @@ def _state_values(runs: Runs, entry: Entry, log: Log, state: str) -> dict[str, A
         "cost": money(usage.cost, log.standing.currency) if usage.cost is not None else "",
         "seconds": log.seconds,
         "warnings": log.warnings,
-        "waiting": [*log.waiting.values()] if state in LIVE else [],
+        "waiting": runs.waiting(entry.folder) if state in LIVE else [],
         "answered": child.answered if child else (),
+        "refused": child.refused if child else {},
         "ours": child is not None and child.alive,
         "error": child.error if child else "",
         "resumable": state in ("stopped", "failed") and (folder / CONFIG).is_file(),

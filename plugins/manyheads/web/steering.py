@@ -18,6 +18,7 @@ from manyheads.web.runs import Runs
 from manyheads.web.security import get, post
 
 ELSEWHERE = "This run was started elsewhere, such as on the command line. Steer it there."
+EARLY = "The run was just resumed and had not asked for it yet. Send it again when the run waits for it."
 
 
 def routes() -> Iterator[BaseRoute]:
@@ -87,19 +88,26 @@ def _waiting(request: Request) -> dict[str, Any]:
 def request_page(request: Request) -> Response:
     """A request to a person, with its form."""
     child, waiting = _child(request), _waiting(request)
+    if waiting["request"] not in child.asked:
+        raise HTTPException(409, "The run was just resumed. Answer from its page when it waits for you.")
     return _request_page(request, child, waiting, {}, {})
 
 
 def _request_page(
-    request: Request, child: Child, waiting: dict[str, Any], texts: dict[str, str], problems: dict[str, str]
+    request: Request,
+    child: Child,
+    waiting: dict[str, Any],
+    texts: dict[str, str],
+    problems: dict[str, str],
+    status: int = 200,
 ) -> Response:
-    form = _fields(waiting)
+    form, refused = _fields(waiting), child.refused.get(waiting["request"], "")
     defaults = {each.name: each.text(_default(waiting["form"], each.path)) for each in form}
-    if waiting["problem"]:  # a refused answer is put right, not written again
+    if waiting["problem"] or refused:  # a refused answer is put right, not written again
         defaults |= child.texts.get(_place(waiting), {})
     return render(
-        request, "request.html.j2", 422 if problems else 200, waiting=waiting, fields=form, name=child.name,
-        texts={**defaults, **texts}, problems=problems, refused=child.refused.get(waiting["request"], ""),
+        request, "request.html.j2", status, waiting=waiting, fields=form, name=child.name,
+        texts={**defaults, **texts}, problems=problems, refused=refused or waiting["problem"],
         answered=waiting["request"] in child.answered,
     )  # fmt: skip
 
@@ -141,7 +149,10 @@ async def answer(request: Request, form: FormData) -> Response:
         if data is not None:
             value = merge(value, nested(each.path, data))
     if problems:
-        return _request_page(request, child, waiting, texts, problems)
+        return _request_page(request, child, waiting, texts, problems, 422)
+    if waiting["request"] not in child.asked:
+        child.refused[waiting["request"]], child.texts[_place(waiting)] = EARLY, texts
+        return _request_page(request, child, waiting, texts, {}, 409)
     if not runs.children.answer(child, waiting["request"], value):
         raise HTTPException(409, "This request was answered already, or the run has ended.")
     child.texts[_place(waiting)] = texts

@@ -2,11 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from manyheads.arena.judging import judge
-from manyheads.errors import ArenaError
+from manyheads.errors import ArenaError, ConfigError
 from manyheads.measures.standings import steadiness
 from support.arenas import arena, makers_of
 from support.llm import LLM
@@ -66,3 +67,17 @@ async def test_a_name_of_a_person_and_another_kind_of_arena_are_refused(tmp_path
             await judge(made, "Ada", 1)
     with arena(tmp_path / "b", ("a", "b"), form="rating") as made, pytest.raises(ArenaError, match="ratings"):
         await judge(made, "M", 1)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"model": "openai/gpt-4o-mini"}, {"model": "human/me"}, {"model": "nobody/x"}, {"host": "nowhere"}],
+)
+async def test_a_model_that_cannot_be_asked_is_no_rater(
+    tmp_path: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with arena(tmp_path / "a", ("a", "b")) as made:
+        with pytest.raises(ConfigError):
+            await judge(made, "M", 1, **settings)
+        assert made.raters() == []

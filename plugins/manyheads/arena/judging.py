@@ -11,7 +11,7 @@ from manyheads.arena.items import Case, Item, Rater
 from manyheads.arena.store import Arena
 from manyheads.core import Reply, Usage
 from manyheads.errors import ArenaError, DocumentError, ReplyError
-from manyheads.hosts.asking import ask
+from manyheads.hosts.asking import ask, need_model
 from manyheads.literature.documents.reading import read_document
 from manyheads.replies.own import from_schema
 
@@ -55,6 +55,7 @@ async def judge(
     """
     if arena.kind != "pairs":
         raise ArenaError(f"{arena.folder}: models vote on pairs only, and this is an arena of {arena.kind}")
+    await need_model(settings.get("model"), settings.get("host"))
     rater, papers = arena.enter(name, "model"), dict[str, str]()
     votes = invalid = 0
     usage, said = Usage(), set[str]()

@@ -137,6 +137,30 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
+async def need_model(model: Any = None, host: str | None = None) -> None:
+    """Check that `ask` can ask a model; sends no request.
+
+    Raises:
+        UserError: no such host or model, the framework is not installed, or a key or the journal to replay is missing.
+    """
+    made, _ = _host(model, host, 1, Resources.of())
+    try:
+        made.open("default")
+    finally:
+        await made.close()
+
+
+def _host(model: Any, host: str | None, attempts: int, resources: Resources) -> tuple[Any, ModelConfig]:
+    """A host with one model, `default`, and the model's settings."""
+    kind = host_module(host or host_of(model) or default_host()).make_host
+    settings, client = model_of("ask", kind, model)
+    base = settings or ModelConfig()
+    config = settled(base) if client is None else kind.serves.describe(client, base)
+    config = with_prices({"default": config}, resources.folders)["default"]
+    ready = None if client is None else {"default": client}
+    return kind({"default": config}, recall_nothing, attempts, ready), config
+
+
 def _variables(
     roles: Roles, role: str, task: str, given: Mapping[str, Any], *, system: bool = True
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -191,13 +215,7 @@ async def _ask_role(
     attempts: int,
     reply_type: type[ReplyModel] | None = None,
 ) -> Reply[Any]:
-    kind = host_module(host or host_of(model) or default_host()).make_host
-    settings, client = model_of("ask", kind, model)
-    base = settings or ModelConfig()
-    config = settled(base) if client is None else kind.serves.describe(client, base)
-    config = with_prices({"default": config}, roles.resources.folders)["default"]
-    ready = None if client is None else {"default": client}
-    made = kind({"default": config}, recall_nothing, attempts, ready)
+    made, config = _host(model, host, attempts, roles.resources)
     asked = Budgeted(Traced(made, {"default": config}), _ledger(budget, config))
 
     async def guest(scientist: Scientist, question: str) -> str:

@@ -46,6 +46,13 @@ def test_published_votes_are_read_by_their_own_columns(tmp_path: Path) -> None:
     assert "claude" in notes
 
 
+def test_a_table_that_cannot_be_read_has_a_next_step(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing.csv", tmp_path):
+        with pytest.raises(RatingError) as caught:
+            read_votes(path)
+        assert caught.value.hint, path
+
+
 def test_a_column_is_missing_or_has_no_winners(tmp_path: Path) -> None:
     path = table(tmp_path / "v.csv", PUBLISHED)
     with pytest.raises(RatingError, match="left") as caught:

@@ -358,6 +358,7 @@ def read_text(path: Path) -> str:
     try:
         return disk.read_text(path, LARGEST, "utf-8-sig")
     except OSError as error:
-        raise RatingError(f"{path}: {error.strerror}") from error
+        hint = "name a file that exists and can be read"
+        raise RatingError(f"{path}: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
         raise RatingError(f"{path}: not UTF-8", hint="save it as “CSV UTF-8”") from error

@@ -25,6 +25,7 @@ from bench import (
     reviews,
     startup,
     turns,
+    voting,
     web,
 )
 from bench.figures import Bench, Figure, Size
@@ -56,6 +57,7 @@ OF_MANY_RUNS: list[Bench] = [
 ]
 OF_PROCESSES: list[Bench] = [
     arena.bench,
+    voting.bench,
     web.bench,
     documents.bench,
     startup.bench,

@@ -23,34 +23,34 @@ from manyheads.web.security import Access
 from support.arenas import arena
 from support.ports import bound_socket
 
-RATERS, ITEMS = 50, 6
-"""Raters at once, and the items that each of them answers."""
+ITEMS = 6
+"""Items that each rater answers."""
 CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:
     makers, cases = [f"maker {n}" for n in range(8)], [f"case {n}" for n in range(30)]
     with tempfile.TemporaryDirectory() as base, arena(Path(base) / "a", makers, cases) as made:
-        tokens = [made.invite(f"Rater {n}").token for n in range(RATERS)]
+        tokens = [made.invite(f"Rater {n}").token for n in range(size.visitors)]
         app = create_app(Path(base), Access())
         with served(app) as url, served(Starlette(routes=BARE)) as bare:
-            pages, seconds = await crowd(url, _session(tokens))
-            bare_pages, bare_seconds = await crowd(bare, _bare_session)
+            pages, seconds = await crowd(url, _session(tokens), size.visitors)
+            bare_pages, bare_seconds = await crowd(bare, _bare_session, size.visitors)
         votes = len(made.votes())
-    name = f"{RATERS} raters at once"
+    name = f"{size.visitors} raters at once"
     against = "a bare page and form of the framework"
     note = f"median {1000 * pages[len(pages) // 2]:.0f} ms, bare {1000 * bare_pages[len(bare_pages) // 2]:.0f} ms"
     p95, bare_p95 = (1000 * each[int(0.95 * len(each))] for each in (pages, bare_pages))
     yield Figure(f"voting: page time p95, {name}", p95, "ms", bare_p95, against, "≤ 1000", note)
-    rate, bare_rate = votes / seconds, RATERS * ITEMS / bare_seconds
-    note = f"{votes} votes of {RATERS * ITEMS}; each is on disk before the answer"
+    rate, bare_rate = votes / seconds, size.visitors * ITEMS / bare_seconds
+    note = f"{votes} votes of {size.visitors * ITEMS}; each is on disk before the answer"
     yield Figure(f"  votes a second, {name}", rate, "/s", bare_rate, against, "≥ 10", note)
 
 
 Step = Callable[[httpx.AsyncClient, int, list[float]], Awaitable[None]]
 
 
-async def crowd(url: str, session: Step) -> tuple[list[float], float]:
+async def crowd(url: str, session: Step, number: int) -> tuple[list[float], float]:
     """The sorted times of the pages of all sessions, and the time of the whole."""
     times, begun = list[float](), time.perf_counter()
 
@@ -58,7 +58,7 @@ async def crowd(url: str, session: Step) -> tuple[list[float], float]:
         async with httpx.AsyncClient(base_url=url, timeout=60) as client:
             await session(client, number, times)
 
-    await asyncio.gather(*map(one, range(RATERS)))
+    await asyncio.gather(*map(one, range(number)))
     return sorted(times), time.perf_counter() - begun
 
 

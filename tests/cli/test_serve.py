@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from manyheads.cli.serve import PORT, _listener, _need_writable
+from manyheads.cli.serve import PORT, _listener, _need_writable, _runs_of
 from manyheads.errors import ConfigError
 from support.ports import bound_socket
 from support.served import served
@@ -25,6 +25,17 @@ def test_a_folder_must_be_there_and_writable(tmp_path: Path) -> None:
         assert error.value.hint
     with pytest.raises(ConfigError, match="cannot be written"):
         _need_writable(Path("/proc"))
+
+
+def test_runs_are_those_of_the_folder_or_of_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _runs_of(Path()) == Path()
+    assert _runs_of(None) == Path("runs")
+    assert _runs_of(Path()) == Path("runs")
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "events.jsonl").write_text("", encoding="utf-8")
+    assert _runs_of(Path()) == Path()
+    assert _runs_of(None) == Path("runs")
 
 
 def test_a_port_in_use_is_named() -> None:

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from manyheads.measures.conclusions import conclusions
 from manyheads.measures.pairwise import POINTS, START
 from manyheads.measures.standings import (
     Rules,
     Standings,
     agreement_with_people,
-    in_words,
     standings,
     steadiness,
 )
@@ -26,7 +26,7 @@ def vote(
 
 
 def words(found: Standings) -> str:
-    return "\n".join(in_words(found))
+    return "\n".join(conclusions(found))
 
 
 def test_makers_far_apart_are_put_in_order_and_others_not() -> None:

@@ -23,10 +23,12 @@ def browser(app: Starlette, **more: str) -> httpx.AsyncClient:
 
 
 @asynccontextmanager
-async def owner(folder: Path, at_once: int = 0) -> AsyncGenerator[httpx.AsyncClient]:
+async def owner(
+    folder: Path, at_once: int = 0, project: Path | None = None
+) -> AsyncGenerator[httpx.AsyncClient]:
     """The browser of a folder's owner; runs wait in the queue unless `at_once` is more."""
     access = Access()
-    app = create_app(folder, access, at_once)
+    app = create_app(folder, access, at_once, project)
     async with app.router.lifespan_context(app), browser(app) as client:
         response = await client.get("/enter", params={"token": access.token()})
         assert response.status_code == 200

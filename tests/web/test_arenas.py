@@ -49,6 +49,19 @@ async def test_the_list_has_each_arena_of_the_folder(tmp_path: Path, made: Arena
         assert "broken" in (await client.get("/arenas")).text
 
 
+async def test_arenas_beside_the_runs_are_listed_too(tmp_path: Path, made: Arena) -> None:
+    runs = tmp_path / "runs"
+    for path in (runs / "c", runs / "a"):
+        arena(path, MAKERS, form="ranking").close()
+    async with owner(runs, project=tmp_path) as client:
+        page = (await client.get("/arenas")).text
+        assert re.findall(r'href="/arenas/([^"]+)"', page) == ["a", "c"]
+        kinds = re.findall(r"<td>(\w+)</td>", page)
+        assert kinds == ["ranking", "ranking"]  # of two with one name, that among the runs
+    async with owner(tmp_path / "runs" / "c", project=tmp_path) as client:
+        assert re.findall(r'href="/arenas/([^"]+)"', (await client.get("/arenas")).text) == ["c", "a"]
+
+
 async def test_the_page_shows_makers_cases_raters_and_days(tmp_path: Path, made: Arena) -> None:
     ada = made.invite("Ada").rater
     item = made.next_item(ada)

@@ -11,6 +11,7 @@ from typing import Any
 from manyheads.engine.folder import writing
 from manyheads.errors import RatingError
 from manyheads.escaping import csv_text, plain
+from manyheads.measures.conclusions import conclusions
 from manyheads.measures.standings import (
     Rated,
     RaterAgreement,
@@ -18,7 +19,6 @@ from manyheads.measures.standings import (
     Standing,
     Standings,
     agreement_with_people,
-    in_words,
     standings,
     steadiness,
 )  # fmt: skip
@@ -62,7 +62,7 @@ class ArenaResult:
     def sentences(self) -> Iterator[str]:
         """What the votes say, and what they do not say."""
         for name, part in self.parts:
-            for sentence in in_words(part[0]):
+            for sentence in conclusions(part[0]):
                 yield sentence if len(self.parts) == 1 and name == "People" else f"{name}: {sentence}"
         for name, same in self.models_and_people.items():
             if same.equal is None:
@@ -177,7 +177,7 @@ def write_result(result: ArenaResult, folder: Path, title: str) -> Path:
         (folder / DATA).write_text(f"{data}\n", encoding="utf-8")
         (folder / TABLE).write_text(_table(result), encoding="utf-8")
     pictures = _pictures(result.main, folder, title) if can_draw() else []
-    functions = (rank, rating, interval, elo_range, win_rates, in_words)
+    functions = (rank, rating, interval, elo_range, win_rates, conclusions)
     encoded = [(alt, base64.b64encode(path.read_bytes()).decode()) for alt, path in pictures]
     shown = {"title": title, "result": result, "pictures": encoded, "ABSENT": ABSENT}
     return write_html(

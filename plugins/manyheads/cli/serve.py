@@ -18,7 +18,11 @@ LOCAL = "127.0.0.1"
 def serve(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="FOLDER", help="The folder of runs. [default: runs]", show_default=False),
+        typer.Argument(
+            metavar="FOLDER",
+            help="The folder of runs and arenas. [default: runs, and arenas beside it]",
+            show_default=False,
+        ),
     ] = None,
     port: Annotated[
         int | None,
@@ -47,17 +51,15 @@ def serve(
 
     import uvicorn
 
-    from manyheads.report.index import RUNS
     from manyheads.web.app import create_app
     from manyheads.web.security import Access
 
-    if folder is None:
-        (folder := Path(RUNS)).mkdir(exist_ok=True)
-    _need_writable(folder)
+    project = folder or Path()
+    folder = _runs_of(folder)
     listener = _listener(host, port)
     names = {host, socket.gethostname()} if host != LOCAL else set[str]()
     access = Access(names)
-    app = create_app(folder, access, at_once)
+    app = create_app(folder, access, at_once, project)
     shown = LOCAL if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listener.getsockname()[1]}"
     if host != LOCAL:
@@ -80,6 +82,24 @@ def serve(
         uvicorn.Server(config).run(sockets=[listener])
     except KeyboardInterrupt:
         say("manyheads: server ended", err=True)
+
+
+def _runs_of(folder: Path | None) -> Path:
+    """The folder of the runs: `runs` of the working directory or of a folder without runs of its own, else the folder itself.
+
+    Raises:
+        ConfigError: there is no such folder, or it cannot be written.
+    """
+    from manyheads.engine.folder import EVENTS
+    from manyheads.report.index import RUNS
+
+    _need_writable(folder or Path())
+    if folder is None:
+        (folder := Path(RUNS)).mkdir(exist_ok=True)
+    elif (folder / RUNS).is_dir() and not any((each / EVENTS).is_file() for each in folder.iterdir()):
+        folder = folder / RUNS
+    _need_writable(folder)
+    return folder
 
 
 def _need_writable(folder: Path) -> None:

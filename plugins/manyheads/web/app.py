@@ -43,13 +43,14 @@ PROBLEMS = {
 """What a page says about each error: title and next step."""
 
 
-def create_app(folder: Path, access: Access, at_once: int = 2) -> Starlette:
-    """The web application of a folder of runs.
+def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | None = None) -> Starlette:
+    """The web application of a folder of runs and arenas.
 
     Args:
         at_once: maximum number of runs that it works on at once.
+        project: another folder with arenas.
     """
-    children, opened = Children(folder.resolve(), at_once), arenas.Arenas(folder)
+    children, opened = Children(folder.resolve(), at_once), arenas.Arenas(folder, project or folder)
     access.raters = opened.rater
 
     @asynccontextmanager

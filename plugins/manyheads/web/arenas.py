@@ -58,24 +58,28 @@ class Voter:
 
 
 class Arenas:
-    """The arenas of a folder: those in it, and itself if it is one."""
+    """The arenas of some folders: those in them, and a folder that is one itself. Of two with one name, the first."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.resolve()
+    def __init__(self, *folders: Path) -> None:
+        self.folders = tuple(dict.fromkeys(folder.resolve() for folder in folders))
         self._lock, self._open = Lock(), dict[Path, tuple[tuple[int, int], Arena]]()
         self._home = dict[str, Path]()
         self.rating = Lock()
 
-    def folders(self) -> Iterator[Path]:
-        """The folders of arenas, by name."""
-        inside = sorted(path for path in self.folder.iterdir() if not path.name.startswith("."))
-        for path in (self.folder, *inside):
-            if (path == self.folder or not path.is_symlink()) and (path / FILE).is_file():
-                yield path
+    def places(self) -> Iterator[Path]:
+        """Where the arenas are, by name."""
+        names = set[str]()
+        for home in self.folders:
+            inside = sorted(path for path in home.iterdir() if not path.name.startswith("."))
+            for path in (home, *inside):
+                if (path == home or not path.is_symlink()) and (path / FILE).is_file():
+                    if path.name not in names:
+                        yield path
+                    names.add(path.name)
 
     def arena(self, name: str) -> Arena:
         """An arena by its folder's name. Raises `HTTPException` if there is none, `ArenaError` if it cannot be read."""
-        for folder in self.folders():
+        for folder in self.places():
             if folder.name == name:
                 return self._opened(folder)
         raise HTTPException(404)
@@ -87,7 +91,7 @@ class Arenas:
             with unharmed():
                 arena = self._opened(home)
                 return Voter(arena, rater) if (rater := arena.rater(token)) else None
-        for folder in self.folders():
+        for folder in self.places():
             with suppress(ArenaError):  # a broken arena does not close the others
                 arena = self._opened(folder)
                 if rater := arena.rater(token):
@@ -155,12 +159,12 @@ def arena_list(request: Request) -> Response:
     """The arenas of the folder."""
     arenas = cast(Arenas, request.app.state.arenas)
     rows, broken = list[dict[str, Any]](), list[str]()
-    for folder in arenas.folders():
+    for folder in arenas.places():
         try:
             rows.append({"name": folder.name, **status_of(arenas.arena(folder.name))})
         except ArenaError as error:
             broken.append(error.message)
-    return render(request, "arenas.html.j2", rows=rows, broken=broken, folder=arenas.folder)
+    return render(request, "arenas.html.j2", rows=rows, broken=broken, folder=arenas.folders[-1])
 
 
 def arena_page(request: Request) -> Response:

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from manyheads.arena.blinding import ArenaConfig, nameless
+from manyheads.arena.blinding import ArenaConfig, giveaways, nameless
+from manyheads.arena.items import Case, NewText
 from manyheads.measures.votes import style_of
 
 TEXT = """## Summary
@@ -71,10 +72,64 @@ def test_marks_of_one_maker_are_gone(text: str, bare: str) -> None:
     assert nameless(text, (), SPEC_OF)[0] == bare
 
 
+def text_by(maker: str, body: str) -> NewText:
+    return NewText(Case("c"), maker, "", body)
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ("## Verdict\n\n{subject} are good.", "## Verdict"),
+        ("**Verdict.** {subject} are good.", "**Verdict.**"),
+        ("{subject} are good. That is my view of the work.", "That is my view of the work."),
+        ("Overall {number} of 10\n\n{subject} are good.", "Overall 1.5 of 10"),
+        ("- {subject} are good.\n- It is left open when this would not hold.", "It is left open"),
+    ],
+)
+def test_a_line_in_all_texts_of_one_maker_only_is_warned_of_and_can_be_left_out(
+    form: str, shown: str
+) -> None:
+    bodies = [form.format(subject=each, number=n + 1.5) for n, each in enumerate(("Owls", "Bats"))]
+    others = [text_by("b", f"On {each}.") for each in ("owls", "bats")]
+    [warning] = giveaways([*(text_by("a", each) for each in bodies), *others])
+    assert "'a'" in warning
+    assert f"“{shown}" in warning
+    line = warning.split("“")[1].split("”")[0]
+    blind = [nameless(each, (), ArenaConfig(drop=(line,))) for each in bodies]
+    assert [hints for _, hints in blind] == [1, 1]
+    assert [*giveaways([*(text_by("a", text) for text, _ in blind), *others])] == []
+    assert all("are good." in text for text, _ in blind)
+
+
+def test_a_line_that_others_have_or_that_some_texts_lack_says_nothing_about_a_maker() -> None:
+    ours = [text_by("a", "## Summary\n\nOwls."), text_by("a", "## Summary\n\n## Verdict\n\nBats.")]
+    assert [*giveaways([*ours, text_by("b", "## Summary\n\nBees.")])] == []
+    assert [*giveaways([ours[1], text_by("b", "Bees.")])] == []  # one text is no habit
+    assert [*giveaways(ours)] == []  # nobody to be told from
+
+
+def test_the_same_words_as_a_heading_and_in_bold_are_two_forms() -> None:
+    texts = [text_by("a", f"## Summary\n\n{each}.") for each in ("Owls", "Bats")]
+    texts += [text_by("b", f"**Summary.** {each}.") for each in ("Bees", "Wasps")]
+    first, second = giveaways(texts)
+    assert "“## Summary”" in first
+    assert "“**Summary.**”" in second
+
+
+def test_a_name_is_replaced_by_the_word_of_the_form() -> None:
+    spec = ArenaConfig(writer="the author")
+    assert (
+        nameless("Zorilla plans. We ask the Zorilla.", ("Zorilla",), spec)[0]
+        == "The author plans. We ask the author."
+    )
+
+
 def test_a_long_line_is_read_at_once() -> None:
     text = "as an " * 40_000
     began = time.perf_counter()
     assert nameless(text, NAMES, SPEC_OF)[0] == text.strip()
+    assert nameless(text, (), ArenaConfig(drop=("x",)))[0] == text.strip()
+    assert [*giveaways([text_by("a", f"{' ' * 40_000}{sign * 40_000}") for sign in "#*>1"])] == []
     assert time.perf_counter() - began < 5
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.arena.blinding import ArenaConfig
-from manyheads.arena.entries import Source, giveaways
-from manyheads.arena.items import Case, NewText
+from manyheads.arena.entries import Source
 from manyheads.errors import ArenaError, UserError
 from support.command import SMALL, manyheads_command
 
@@ -44,6 +43,23 @@ def test_a_run_has_its_system_as_maker_and_its_paper_as_case(reviews: Path) -> N
     assert Source(by="config").texts([reviews / "one"])[0].maker
     [named] = Source(maker="ours", case="owls-2").texts([reviews / "one"])
     assert (named.maker, named.case.id) == ("ours", "owls-2")
+
+
+def test_the_text_of_a_run_is_its_review_without_the_summary_of_its_figures(reviews: Path) -> None:
+    [text] = Source().texts([reviews / "one"])
+    assert text.body.startswith("## ")
+    assert "**Strengths.**" in text.body
+    for sign in ("**Title.**", "overall", "Overall", "of 10", "interval", "the mean of"):
+        assert sign not in text.body
+
+
+@pytest.mark.slow
+def test_a_text_as_input_is_the_background_of_the_case(tmp_path: Path) -> None:
+    background = "Owls hear well. " * 20  # longer than the name of a file can be
+    words = ("--background", background, "-s", "embedding=lexical", "-o", "one", "--quiet")
+    assert manyheads_command("run", "scipip", *words, cwd=tmp_path).code == 0
+    [text] = Source().texts([tmp_path / "one"])
+    assert text.case.context.strip() == background.strip()
 
 
 def test_files_need_a_maker_and_are_cases_by_their_names(tmp_path: Path) -> None:
@@ -83,19 +99,6 @@ def test_words_and_sections_that_tell_the_maker_are_removed_or_warned_of(tmp_pat
     assert "Provenance" not in text.body
     assert text.hints == 2
     assert source.warnings == []
-
-
-def test_headings_of_one_maker_only_are_warned_of() -> None:
-    def text(maker: str, body: str) -> NewText:
-        return NewText(Case("c"), maker, "", body)
-
-    texts = [text("a", f"## Summary\n\n## Verdict\n\n{n}") for n in range(3)]
-    texts += [text("b", f"## Summary\n\n{n}") for n in range(3)]
-    [warning] = giveaways(texts)
-    assert "'a'" in warning
-    assert "verdict" in warning
-    assert "summary" not in warning
-    assert [*giveaways(texts[:3])] == []
 
 
 def test_lines_of_a_file_are_cases_each(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ def test_the_shipped_forms() -> None:
         "review": "pairs", "idea": "pairs", "rating": "ratings", "ranking": "ranking",
     }  # fmt: skip
     assert forms["review"].first == "overall"
+    assert {name: form.writer for name, form in forms.items()} == {
+        "review": "the reviewer", "idea": "the author", "rating": "the author", "ranking": "the author",
+    }  # fmt: skip
     assert [*forms["rating"].ratings] == [*range(1, 11)]
 
 

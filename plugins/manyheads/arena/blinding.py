@@ -5,9 +5,14 @@ and marks that only one maker writes.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from re import Pattern
+from textwrap import shorten
 
+from pydantic import Field
+
+from manyheads.arena.items import NewText, StoredText
 from manyheads.config import RunConfig, Strict
 from manyheads.config.hosts import hosts
 from manyheads.engine.system import system_of
@@ -18,16 +23,26 @@ ITSELF = re.compile(
     re.IGNORECASE,
 )
 """How a text names its author."""
-NEUTRAL, EARLIER = "the reviewer", "an earlier paper"
+EARLIER = "an earlier paper"
+MARK = re.compile(r"[\s>]*(?:(#+)|[-*+•]|\d{1,3}[.)])\s+")
+"""The mark of a heading or of a list item."""
+LABEL = re.compile(r"(\*\*|__)[^*_]+\1:?\s*")
+SENTENCE = re.compile(r".+?(?:[.!?](?=\s)\s*|$)")
+SHOWN = 4
+"""Number of lines of a maker that a warning names."""
 
 
 class ArenaConfig(Strict):
     """How to anonymise the texts of runs."""
 
     names: tuple[str, ...] = ()
-    """Words that reveal the author, such as a role's name; replaced by `the reviewer`."""
+    """Words that reveal the author, such as a role's name; replaced by `writer`."""
+    writer: str = Field(default="the reviewer", min_length=1, max_length=40)
+    """What replaces a name."""
     cut: tuple[str, ...] = ()
     """Headings of sections to leave out, as they reveal how a text was made."""
+    drop: tuple[str, ...] = ()
+    """Headings, labels in bold and sentences to leave out, wherever they stand; the text below them stays. Numbers may differ."""
     marks: tuple[Pattern[str], ...] = ()
     """Regular expressions of names that mean nothing to readers of the text alone, such as `N\\d+`; removed from brackets, elsewhere
     replaced by `an earlier paper`."""
@@ -36,6 +51,7 @@ class ArenaConfig(Strict):
 def nameless(text: str, names: Iterable[str], spec: ArenaConfig) -> tuple[str, int]:
     """A text without hints at its author, and their number."""
     text, sections = _without(text, spec.cut)
+    text, lines = _without_phrases(text, spec.drop)
     text, sentences = _without_itself(text)
     text, alone = re.subn(
         r"\A\s*#+ [^\n]+\n(?![\s\S]*^#)", "", text, count=1, flags=re.MULTILINE
@@ -61,8 +77,8 @@ def nameless(text: str, names: Iterable[str], spec: ArenaConfig) -> tuple[str, i
         known = re.compile(
             rf"(?:\b(?:the|our|a)\s+)?(?<![\w-])(?:{'|'.join(words)})s?(?![\w-])", re.IGNORECASE
         )
-        text, replaced = known.subn(_neutral, text)
-    return re.sub(r"\n{3,}", "\n\n", text).strip(), sections + sentences + alone + marks + replaced
+        text, replaced = known.subn(lambda found: _neutral(found, spec.writer), text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip(), sections + lines + sentences + alone + marks + replaced
 
 
 def _without_itself(text: str) -> tuple[str, int]:
@@ -76,10 +92,10 @@ def _without_itself(text: str) -> tuple[str, int]:
     return "\n".join(kept), cut
 
 
-def _neutral(found: re.Match[str]) -> str:
+def _neutral(found: re.Match[str], writer: str) -> str:
     """The replacement of a name, capitalised at the start of a sentence."""
     begins = re.search(r"(?:^|\n|[.!?])[\s>#*+•\d.)-]*$", found.string[: found.start()])
-    return NEUTRAL.capitalize() if begins else NEUTRAL
+    return writer[:1].upper() + writer[1:] if begins else writer
 
 
 def _without(text: str, headings: Sequence[str]) -> tuple[str, int]:
@@ -95,6 +111,70 @@ def _without(text: str, headings: Sequence[str]) -> tuple[str, int]:
         if not level:
             kept.append(line)
     return "\n".join(kept), cut
+
+
+def _parts(line: str) -> tuple[str, list[str]]:
+    """The mark of a line, and its heading, or its label and sentences; together they are the line."""
+    mark = MARK.match(line)
+    start = mark.end() if mark else 0
+    if mark and mark[1]:
+        return line[:start], [line[start:]]
+    label = LABEL.match(line, start)
+    end = label.end() if label else start
+    return line[:start], [*([label[0]] if label else []), *SENTENCE.findall(line, end)]
+
+
+def _key(phrase: str) -> str:
+    """A phrase without numbers, case, emphasis and closing signs."""
+    return re.sub(r"\d+(?:[.,]\d+)*", "0", " ".join(phrase.split()).casefold()).strip("*_#:.!? ")
+
+
+def _without_phrases(text: str, phrases: Sequence[str]) -> tuple[str, int]:
+    """A text without these headings, labels and sentences."""
+    unwanted, kept, cut = {_key(each) for each in phrases} - {""}, list[str](), 0
+    if not unwanted:
+        return text, 0
+    for line in text.splitlines():
+        mark, parts = _parts(line)
+        left = [each for each in parts if _key(each) not in unwanted]
+        cut += len(parts) - len(left)
+        if left or not parts:
+            kept.append(f"{mark}{''.join(left)}")
+    return "\n".join(kept), cut
+
+
+def _forms(text: str) -> dict[tuple[int, str], str]:
+    """Headings (0), labels (1) and sentences (2) of a text as they stand, by what is compared."""
+    forms = dict[tuple[int, str], str]()
+    for line in text.splitlines():
+        mark, parts = _parts(line)
+        for part in parts:
+            if key := _key(part):
+                kind = 0 if "#" in mark else 1 if LABEL.fullmatch(part) else 2
+                forms.setdefault((kind, key), f"{mark}{part}".strip() if kind == 0 else part.strip())
+    return forms
+
+
+def giveaways(texts: Sequence[NewText | StoredText]) -> Iterator[str]:
+    """Headings, labels and sentences by which raters could recognise a maker: all its texts have them, and no other's has."""
+    texts_of = defaultdict[str, list[dict[tuple[int, str], str]]](list)
+    makers = defaultdict[tuple[int, str], set[str]](set)
+    for each in texts:
+        forms = _forms(each.body)
+        texts_of[each.maker].append(forms)
+        for form in forms:
+            makers[form].add(each.maker)
+    for maker, (first, *others) in texts_of.items():
+        alone = sorted(
+            form for form in first if len(makers[form]) == 1 and all(form in own for own in others)
+        )
+        if others and len(texts_of) > 1 and alone:
+            lines = ", ".join(f"“{shorten(first[form], 100, placeholder='…')}”" for form in alone[:SHOWN])
+            more = f" and {len(alone) - SHOWN} more" if len(alone) > SHOWN else ""
+            yield (
+                f"all texts of {maker!r}, and no others, have {lines}{more}: raters may recognise them; "
+                "add the texts to a new arena with --drop LINE, or --cut HEADING for whole sections"
+            )
 
 
 def names_of(config: RunConfig, others: Iterable[str]) -> Iterator[str]:

@@ -4,14 +4,13 @@ import csv
 import hashlib
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
-from manyheads.arena.items import Case, NewText, StoredText
+from manyheads.arena.items import Case, NewText
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
 from manyheads.disk import read_text
@@ -20,7 +19,7 @@ from manyheads.engine.system import system_of
 from manyheads.errors import ArenaError
 from manyheads.measures.ranking import JUDGED, RankedSet, fingerprint, read_ranked_set
 from manyheads.systems.loading import reopen
-from manyheads.systems.results import in_full, load
+from manyheads.systems.results import load, prose
 from manyheads.texts import Subject, read_subject, read_subjects
 
 MakerBy: TypeAlias = Literal["system", "config"]
@@ -96,7 +95,7 @@ class Source:
             text, hints = nameless(subject.text, names, self.blinding)
             details = {"sha256": subject.sha256}
             return NewText(case, maker, subject.title, text, hints, str(folder.resolve()), paper, details)
-        text, hints = nameless("\n\n".join(in_full(run)), names, self.blinding)
+        text, hints = nameless("\n\n".join(prose(run)), names, self.blinding)
         return NewText(case, maker, "", text, hints, str(folder), paper)
 
     def _case_of_run(self, config: RunConfig, title: str) -> tuple[Case, Path | None]:
@@ -105,10 +104,16 @@ class Source:
             value: Any = getattr(config.inputs, name)
             if not isinstance(value, str) or not value.strip():
                 continue
-            path = Path(value)
-            if "\n" not in value and len(value) < 1000 and path.is_file():
+            try:
+                path = Path(value) if Path(value).exists() else None
+            except (OSError, ValueError):  # not a possible file name
+                path = None
+            if path and path.is_file():
                 return self._with_paper(Case(self.case or path.stem, title), path)
-            if not slot.file and (len(value) >= 1000 or not path.exists()):
+            words = (
+                " " in value.strip() and not Path(value).is_absolute()
+            )  # rather than the name of a lost file
+            if path is None and (words or not slot.file):
                 digest = hashlib.sha256(value.encode()).hexdigest()[:8]
                 return self._with_paper(Case(self.case or f"{name}-{digest}", title, value), None)
         return self._with_paper(Case(self.case or ALL, ""), None)
@@ -184,26 +189,3 @@ def _set(ranked: RankedSet) -> Iterator[NewText]:
         }  # fmt: skip
         source = ranked.sources[number]
         yield NewText(case, source or f"idea {number}", "", text, 0, source, None, details)
-
-
-def giveaways(texts: Sequence[NewText | StoredText]) -> Iterator[str]:
-    """Headings by which a reader of several pairs could tell a maker: all its texts have them, and no other's has."""
-    by_maker = defaultdict[str, list[set[str]]](list)
-    for each in texts:
-        by_maker[each.maker].append(
-            {
-                heading[1].strip().casefold()
-                for heading in re.finditer(r"^#+\s+(.+?)\s*#*$", each.body, re.MULTILINE)
-            }
-        )
-    for maker, own in by_maker.items():
-        others = {
-            heading for other, sets in by_maker.items() if other != maker for each in sets for heading in each
-        }
-        telling = sorted(set[str].intersection(*own) - others)
-        if len(own) > 1 and len(by_maker) > 1 and telling:
-            named = ", ".join(telling[:4])
-            yield (
-                f"all texts of {maker!r}, and no others, have the headings {named}: raters may learn to tell them; "
-                "leave such sections out by --cut HEADING"
-            )

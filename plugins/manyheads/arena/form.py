@@ -35,6 +35,8 @@ class ArenaForm(Strict):
     """`pairs`: two texts side by side. `ratings`: one text, a number for each question. `ranking`: all texts of a case, in order."""
     noun: str = Field(default="Text", max_length=40)
     """The name of a text on the page: `Review` gives Review A and Review B."""
+    writer: str = Field(default="the author", min_length=1, max_length=40)
+    """What replaces a maker's name in a text, such as `the reviewer`."""
     guide: str = Field(default="", max_length=20_000)
     """Instructions, Markdown."""
     questions: Annotated[tuple[Question, ...], Field(min_length=1, max_length=20)]

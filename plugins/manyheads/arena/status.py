@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from manyheads.arena.blinding import giveaways
 from manyheads.arena.store import Arena
 from manyheads.texts import count
 
@@ -56,6 +57,7 @@ def _problems(arena: Arena) -> Iterator[str]:
     twins = Counter((each.case, each.digest) for each in texts)
     if equal := sum(number > 1 for number in twins.values()):
         yield f"{count(equal, 'text')} are there under several makers; equal texts are not shown as a pair."
+    yield from (f"{each[0].upper()}{each[1:]}." for each in giveaways(texts))
     if not arena.raters():
         yield f"Nobody is invited. Invite raters: manyheads arena invite {arena.folder} NAME"
 

@@ -96,13 +96,20 @@ def add(
         list[str] | None,
         typer.Option(metavar="HEADING", help="Leave out sections under this heading. Repeatable."),
     ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINE",
+            help="Leave out this heading, bold label or sentence; the text below it stays, and numbers may differ. Repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Add texts. The same case by several makers is what raters compare.
 
     Names of systems, roles, hosts and models are removed from texts of runs.
     """
-    from manyheads.arena.blinding import ArenaConfig
-    from manyheads.arena.entries import Source, giveaways, sets_of
+    from manyheads.arena.blinding import ArenaConfig, giveaways
+    from manyheads.arena.entries import Source, sets_of
     from manyheads.arena.store import Arena
     from manyheads.texts import count
 
@@ -112,7 +119,12 @@ def add(
             by,
             case,
             papers,
-            ArenaConfig(names=tuple(hide or ()), cut=tuple(cut or ())),
+            ArenaConfig(
+                names=tuple(hide or ()),
+                cut=tuple(cut or ()),
+                drop=tuple(drop or ()),
+                writer=arena.form.writer,
+            ),
             arena.kind == "ratings",
         )
         ranked = arena.kind == "ranking" and maker is None and all(path.is_dir() for path in texts)

@@ -25,7 +25,7 @@ from manyheads.measures.votes import style_of
 from manyheads.suites.cells import Cell
 from manyheads.suites.folder import write
 from manyheads.suites.spec import label_of
-from manyheads.systems.results import in_full, load
+from manyheads.systems.results import load, prose
 
 ARENA, KEY, CASES, TEXTS, PAPERS = "arena", "key.csv", "cases.jsonl", "texts", "papers"
 COLUMNS = ("id", "case", "maker", "seed", "run", "sha256", "words", "lines", "headings", "lists", "changed")
@@ -56,7 +56,7 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
             if job.key in failed:
                 continue
             run = load(job.folder, unfinished=False)
-            text, changed = nameless("\n\n".join(in_full(run)), names_of(job.config, spec.names), spec)
+            text, changed = nameless("\n\n".join(prose(run)), names_of(job.config, spec.names), spec)
             pieces.append(
                 Piece(cell.case, label_of(cell.condition), job.config.seed, job.folder, text, changed)
             )

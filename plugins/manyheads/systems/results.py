@@ -77,6 +77,11 @@ def in_full(run: RunResult[Any]) -> list[str]:
     return work or [*(f"**{name}.** {text}" for name, text in essence(run)), *details(run)]
 
 
+def prose(run: RunResult[Any]) -> list[str]:
+    """The written text without the summary and its figures: the work, else the details; the summary if there is nothing else."""
+    return list(own(run.system).work(run.result)) or details(run) or in_full(run)
+
+
 def closing_lines(folder: Path) -> str:
     """The last lines printed for a finished run: summary, cost and report."""
     run = load(folder)

@@ -91,7 +91,8 @@ BLOCKED = """
 import sys
 from importlib.abc import MetaPathFinder
 from manyheads.errors import EXTRAS
-HEAVY = {module for extra in EXTRAS.values() for module in extra} - {"PIL", "numpy"}  # which the hosts bring
+BROUGHT = {"PIL", "numpy", *EXTRAS["web"]}  # by the hosts
+HEAVY = {module for extra in EXTRAS.values() for module in extra} - BROUGHT
 class Blocked(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in HEAVY:

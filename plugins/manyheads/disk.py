@@ -222,6 +222,18 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder and its parents, where missing.
+
+    Raises:
+        OSError: it cannot be made, or lies too deep: `pathlib` calls itself for each parent.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except RecursionError:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(folder)) from None
+
+
 def cache_folder() -> Path:
     """The user's cache folder, `MANYHEADS_CACHE` or the system's, created if missing; raises `CacheError` on failure."""
     import platformdirs
@@ -229,7 +241,7 @@ def cache_folder() -> Path:
     named = os.environ.get("MANYHEADS_CACHE")
     folder = expanded(named) if named else platformdirs.user_cache_path("manyheads")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise unwritable(folder, error) from error
     return folder

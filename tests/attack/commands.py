@@ -14,8 +14,8 @@ from manyheads.cli import app
 
 SHORT = reprlib.Repr()
 SHORT.maxlist, SHORT.maxstring = 20, 60
-QUIET = ("search",)
-"""Commands that ask services beyond this machine."""
+QUIET = ("search", "serve")
+"""Commands that ask services beyond this machine, or go on until they are stopped."""
 VALUES = (
     "", " ", "-", "--", "-1", "0", "1e999", "nan", "9" * 5000, "99999999999999999999", "-99999999999999999999", "1.5", "true", "null",
     "a" * 300, "a" * 5000, "/" + "a" * 5000, "a/" * 2000, "~nosuchuser/x", "~", ".", "..", "../../../x", "/dev/zero", "/dev/null/x",

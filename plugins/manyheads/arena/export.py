@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from manyheads.arena.items import Row, StoredText
 from manyheads.arena.store import Arena
-from manyheads.disk import replace_text
+from manyheads.disk import make_folder, replace_text
 from manyheads.engine.folder import writing
 from manyheads.errors import ArenaError
 from manyheads.escaping import csv_text
@@ -35,7 +35,7 @@ def export(arena: Arena, form: Format, out: Path) -> list[Path]:
     if present := next((path for path in files if path.exists()), None):
         raise ArenaError(f"{present}: exists already", hint="name another --out")
     with writing(out.parent):
-        out.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(out.parent)
         for path, text in files.items():
             replace_text(path, text, newline="")
     return list(files)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from manyheads.disk import make_folder
 from manyheads.engine.folder import writing
 from manyheads.errors import RatingError
 from manyheads.escaping import csv_text, plain
@@ -172,7 +173,7 @@ def write_result(result: ArenaResult, folder: Path, title: str) -> Path:
         JournalError: the folder cannot be written.
     """
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         data = json.dumps(result.data(), indent=2, ensure_ascii=False)
         (folder / DATA).write_text(f"{data}\n", encoding="utf-8")
         (folder / TABLE).write_text(_table(result), encoding="utf-8")

@@ -33,6 +33,7 @@ from manyheads.arena.items import (
     StoredText,
     Text,
 )  # fmt: skip
+from manyheads.disk import make_folder
 from manyheads.errors import ArenaError
 from manyheads.escaping import plain
 from manyheads.measures.votes import RaterKind, Vote, style_of
@@ -105,7 +106,7 @@ class Arena:
         if (folder / FILE).exists():
             raise ArenaError(f"{folder}: an arena already", hint=f"manyheads arena status {folder}")
         with _access(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             database = Database(folder / FILE, *SCHEMA, safety="each write")
             database.change_all(
                 "INSERT OR IGNORE INTO meta VALUES (?, ?)",

@@ -26,6 +26,7 @@ from manyheads.disk import (
     damaged_files,
     expanded,
     has_checksums,
+    make_folder,
     set_aside,
     unwritable,
 )
@@ -97,7 +98,7 @@ def resolve_corpus(
         folder = (cache_dir or cache_folder()) / "corpora" / f"{name_or_path}-{digest}-{model}"
         if not _is_sound(folder):
             try:
-                folder.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(folder.parent)
                 one_builder = FileLock(folder.with_name(folder.name + ".lock"), wait=True)
                 if folder.exists() and not _is_sound(folder):
                     set_aside(folder, "its files have changed since the build")

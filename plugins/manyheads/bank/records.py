@@ -18,7 +18,7 @@ from manyheads.bank.knowledge import Collection as Bank
 from manyheads.bank.network import Network
 from manyheads.bank.qdrant import META
 from manyheads.bank.store import Closing, Filter
-from manyheads.disk import FileLock, LockedError
+from manyheads.disk import FileLock, LockedError, make_folder
 from manyheads.errors import CorpusError
 from manyheads.texts import count
 
@@ -274,7 +274,7 @@ class RecordBook(Closing):
     def _gate(self, *, shared: bool) -> FileLock:
         """The lock of writers, which readers take briefly on opening."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             return FileLock(self.folder / WRITING, shared=shared)
         except LockedError as error:
             raise CorpusError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from manyheads.disk import FileLock, LockedError
+from manyheads.disk import FileLock, LockedError, make_folder
 from manyheads.errors import CorpusError, EmbeddingError
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ def lock_folder(folder: Path, *, shared: bool = False) -> FileLock:
     """Lock of a folder for one writer or several readers; the system frees the lock of a dead process. Raises `CorpusError` if
     it is locked, or unusable."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         return FileLock(folder / "use.lock", shared=shared)
     except LockedError as error:
         raise CorpusError(

@@ -14,6 +14,7 @@ import typer
 
 from manyheads.cli.options import Paths
 from manyheads.cli.printing import say
+from manyheads.disk import make_folder
 from manyheads.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def init(
     try:
         for name, source in files.items():
             target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(target.parent)
             try:
                 with target.open("xb") as file:
                     file.write(source.read_bytes())
@@ -63,8 +64,6 @@ def init(
         raise ConfigError(
             f"{error.filename or folder}: cannot be written: {error.strerror}", hint="name another folder"
         ) from error
-    except RecursionError:  # pathlib makes a folder's parents one by one
-        raise ConfigError(f"{folder}: too many levels of folders", hint="name another folder") from None
     say(f"{folder}: {written} files written")
     if kept:
         say(f"{len(kept)} existing files were kept: {', '.join(kept[:8])}")

@@ -33,7 +33,7 @@ from manyheads.config import RunConfig
 from manyheads.config.files import portable
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
 from manyheads.core.results import MEASURE, RESULT, RunResult
-from manyheads.disk import replace_text
+from manyheads.disk import make_folder, replace_text
 from manyheads.errors import JournalError
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
@@ -50,7 +50,8 @@ def new_folder(config: RunConfig, base: Path) -> Path:
     for number in range(1, 1000):
         folder = base / (stem if number == 1 else f"{stem}-{number}")
         with writing(folder), suppress(FileExistsError):
-            folder.mkdir(parents=True)
+            make_folder(base)
+            folder.mkdir()
             return folder
     raise JournalError(f"{base}: has a thousand runs of this second")
 
@@ -116,7 +117,7 @@ class RunFolder:
         self._place = path.absolute()
         self._began = time.monotonic()
         with writing(path):
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             self._resumed = (path / CONFIG).exists()
             if not self._resumed:
                 self._keep_config()

@@ -29,7 +29,7 @@ from manyheads.core import (
 from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Person, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
-from manyheads.disk import cache_folder
+from manyheads.disk import cache_folder, make_folder
 from manyheads.engine.budget import Budgeted, Ledger
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Starts
@@ -280,7 +280,7 @@ class Session:
             JournalError: another process is running, or turns are missing.
         """
         with writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
         journal = Journal(self.folder / JOURNAL)
         stack.callback(journal.close)
         if self.accept_changes:

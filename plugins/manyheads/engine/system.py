@@ -13,6 +13,7 @@ from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.config.files import merge
 from manyheads.core.results import Figure, Idea
 from manyheads.discussion.run import DiscussionSettings, Run
+from manyheads.disk import make_folder
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError
 from manyheads.replies import ReplyModel
@@ -276,7 +277,7 @@ class System(Generic[C, N, R]):
                 numbers = [f"-{number}" for number in range(1, len(texts) + 1)] if slot.many else [""]
                 files = [(folder / f"{name}{number}.md").resolve() for number in numbers]
                 with writing(folder):
-                    folder.mkdir(parents=True, exist_ok=True)
+                    make_folder(folder)
                     for text, file in zip(texts, files, strict=True):
                         # Text that no file can hold is refused later, together with all other invalid text.
                         file.write_bytes(text.encode("utf-8", "surrogatepass"))

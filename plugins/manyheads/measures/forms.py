@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from manyheads import disk
 from manyheads.core.results import Part, read_result, result_data
+from manyheads.disk import make_folder
 from manyheads.errors import RatingError, SubjectError
 from manyheads.escaping import csv_text
 
@@ -103,7 +104,7 @@ class Form:
                 f"{present}: exists already, and may contain answers", hint="name another --out"
             )
         try:
-            out.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(out.parent)
             for path, text in files.items():
                 with path.open("x", encoding="utf-8", newline="") as file:
                     file.write(text)

@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal
 
+from manyheads.disk import make_folder
 from manyheads.errors import JournalError, RatingError, UserError, install_command
 from manyheads.measures.agreement import Comparison
 from manyheads.texts import count
@@ -239,7 +240,7 @@ def interval_plot(
 def _save(figure: Any, path: Path, error_type: type[UserError], option: str) -> None:
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         figure.savefig(path, metadata=undated)
     except OSError as error:
         raise error_type(

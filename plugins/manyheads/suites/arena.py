@@ -17,6 +17,7 @@ from shutil import copyfile
 from typing import Any, NamedTuple
 
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
+from manyheads.disk import make_folder
 from manyheads.engine.folder import writing
 from manyheads.engine.system import system_of
 from manyheads.escaping import csv_text
@@ -66,7 +67,7 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
     ids = anonymous(once, "T", random.Random("".join(sorted(once))))
     with writing(folder):
         for part in (TEXTS, PAPERS):
-            (folder / part).mkdir(parents=True, exist_ok=True)
+            make_folder(folder / part)
         for old in (folder / TEXTS).glob("*.md"):
             old.unlink()
     for name, each in ids.items():

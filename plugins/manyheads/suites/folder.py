@@ -26,7 +26,7 @@ from manyheads.bank.corpora import resolve_corpus
 from manyheads.bank.meta import read_meta
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
-from manyheads.disk import FileLock, read_text, replace_text
+from manyheads.disk import FileLock, make_folder, read_text, replace_text
 from manyheads.engine.folder import writing
 from manyheads.engine.jobs import Job
 from manyheads.engine.jobtable import in_use
@@ -268,7 +268,7 @@ def locked(path: Path) -> Generator[None]:
     """Make and lock a folder against other processes; raises `JournalError`."""
     while True:
         with writing(path):
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             lock = FileLock(path / _LOCK, wait=True)
         with lock:
             if lock.stands:

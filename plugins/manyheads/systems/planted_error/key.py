@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from manyheads.core.results import Part
-from manyheads.disk import read_text, replace_text
+from manyheads.disk import make_folder, read_text, replace_text
 from manyheads.engine.folder import writing
 from manyheads.errors import ConfigError, DocumentError, describe
 from manyheads.literature.documents import read_document
@@ -113,7 +113,7 @@ def plant_all(papers: Sequence[Path], out: Path, kinds: Sequence[Kind] = KINDS, 
     texts[KEY] = key.model_dump_json(indent=1) + "\n"
     texts[CASES] = "".join(json.dumps(_case(each), ensure_ascii=False) + "\n" for each in entries)
     with writing(out):
-        (out / DOCUMENTS).mkdir(parents=True, exist_ok=True)
+        make_folder(out / DOCUMENTS)
         for file, text in texts.items():
             replace_text(out / file, text)
     return key

@@ -186,16 +186,13 @@ def run_page(request: Request) -> Response:
     """A run: what was said so far, and live what is said."""
     runs, name = _runs(request), request.path_params["name"]
     folder, entry = runs.path(name), runs.entry(name)
-    log = runs.logs.of(folder)
-    last = min(
-        _number(request.query_params.get("before")) if "before" in request.query_params else len(log),
-        len(log),
-    )
+    log, state = runs.logs.of(folder), runs.state(entry)
+    end = len(log)  # it may grow from here on: a page of the latest events stays one
+    last = min(_number(request.query_params.get("before")) if "before" in request.query_params else end, end)
     first = max(0, last - WINDOW)
-    state = runs.state(entry)
     return render(
         request, "run.html.j2", entry=entry, log=log, shown=list(log.shown(first, last)), first=first, last=last,
-        live=state in LIVE and last == len(log), files=[each for each in FILES if (folder / each).is_file()],
+        latest=last == end, live=state in LIVE and last == end, files=[each for each in FILES if (folder / each).is_file()],
         **_state_values(runs, entry, log, state),
     )  # fmt: skip
 

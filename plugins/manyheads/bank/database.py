@@ -316,35 +316,28 @@ class LiteratureDatabase(RecordBook):
         view: _View,
     ) -> dict[int, str]:
         """The numbers of the entities and neighbours to keep, rarest first; ties: the background's own, then those of the most
-        similar papers, then by name."""
+        similar papers, then by name. The last one kept is the one whose papers reach the limit."""
         import numpy as np
 
         papers = view.frequencies
-        common = entities[papers[entities] >= options.held]
-        rare = papers >= options.held
-        if len(common) >= options.rarest:
-            # neighbours in more papers than any of these few would come too late
-            rare &= papers <= np.partition(papers[common], options.rarest - 1)[options.rarest - 1]
-        rare[entities] = False
-        near = view.network.near(entities, options.together, view.visible, rare)
-        candidates = np.concatenate([common, near])
-        similar = (beside.get(one, 0) for one in candidates.tolist())
-        keys = [
-            *zip(
-                papers[candidates].tolist(),
-                (~np.isin(candidates, own)).tolist(),
-                (-one for one in similar),
-                strict=True,
+        held = papers >= options.held
+        held[entities] = False
+        near = view.network.near(entities, options.together, view.visible, held)
+        # an entity of the background leads to its paper even if that is the only one with it
+        candidates = np.concatenate([entities[papers[entities] >= np.where(np.isin(entities, own), 1, options.held)], near])
+        keys = {
+            one: (count, not mine, -beside.get(one, 0))
+            for one, count, mine in zip(
+                candidates.tolist(), papers[candidates].tolist(), np.isin(candidates, own).tolist(), strict=True
             )
-        ]
-        if not keys:
-            return {}
-        last = sorted(keys)[: options.rarest][-1]
-        best = {one: key for one, key in zip(candidates.tolist(), keys, strict=True) if key <= last}
+        }
         # removed from the graph meanwhile: no name
-        names = self.graph.entity_names(best)
-        ranking = sorted(names, key=lambda one: (best[one], fold(names[one])))[: options.rarest]
-        return {one: names[one] for one in ranking}
+        names = self.graph.entity_names(keys)
+        ranking = sorted(names, key=lambda one: (keys[one], fold(names[one])))[: options.rarest]
+        places, holding = view.network.with_entities(view.entities(ranking), view.candidates)
+        _, first = np.unique(holding, return_index=True)
+        total = np.bincount(places[first], minlength=len(ranking)).cumsum()
+        return {one: names[one] for one in ranking[: int(np.searchsorted(total, options.entity_papers)) + 1]}
 
     def _by_citation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
         network = view.network

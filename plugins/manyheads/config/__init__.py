@@ -299,10 +299,12 @@ class RetrievalConfig(Strict):
     """k: papers with the most similar backgrounds (Eq. 2)."""
     together: int = Field(default=2, ge=1)
     """m: minimum number of papers with both entities for one to add the other."""
-    rarest: int = Field(default=5, ge=0)
-    """n: entities kept, the rarest first (Eq. 3)."""
-    held: int = Field(default=2, ge=1)
-    """Minimum number of papers with an entity for it to be kept: an entity of one paper leads nowhere. 1 keeps all."""
+    entity_papers: int = Field(default=100, ge=1)
+    """Entities are kept, the rarest first, until this many papers have one of them: the rule of the authors' code."""
+    rarest: int | None = Field(default=None, ge=0)
+    """n: maximum entities kept, the rarest first (Eq. 3); no other limit than `entity_papers` if omitted."""
+    held: int = Field(default=1, ge=1)
+    """Minimum number of papers with an entity for it to be kept; an entity of the background itself needs only one."""
     cocited: int = Field(default=2, ge=0)
     """Papers added for each paper found: those most often cited together with it (Eq. 4)."""
     bm25: int = Field(default=55, ge=1, le=10_000)

@@ -29,6 +29,7 @@ from manyheads.errors import CorpusError
 from manyheads.papers import Hit, Paper, Period, fold
 
 if TYPE_CHECKING:
+    from manyheads.bank.clusters import Rows
     from manyheads.bank.network import Mask, Numbers
 
 MOST_REASONS = 5
@@ -120,13 +121,11 @@ class LiteratureDatabase(RecordBook):
         return await asyncio.to_thread(look_up)
 
     def entities_near(
-        self, entities: Iterable[str], together: int, rarest: int, scope: Scope = PAST
+        self, entities: Iterable[str], options: RetrievalConfig, scope: Scope = PAST
     ) -> list[str]:
-        """These entities and those that occur with one of them in at least `together` papers; only the `rarest` of all, rarest
-        first."""
+        """These entities and those that occur with one of them in at least `together` papers; the rarest of all, rarest first."""
         view = self._view(scope)
         numbers = view.entities(self.graph.entity_numbers(entities).values())
-        options = RetrievalConfig(together=together, rarest=rarest, held=1)
         return [*self._rarest(numbers, numbers, {}, options, view).values()]
 
     def with_entities(self, entities: Iterable[str], scope: Scope = PAST) -> dict[str, list[str]]:
@@ -158,7 +157,12 @@ class LiteratureDatabase(RecordBook):
         self, papers: Sequence[str], weights: tuple[float, float], threshold: float
     ) -> list[Cluster]:
         """Clusters of these papers, with similarities of at least the threshold (Eq. 5). The first paper in `papers` represents
-        its cluster. A paper without a vector of either text is compared by its background."""
+        its cluster."""
+        return clustering.clusters(papers, self.contents(papers, weights), threshold)
+
+    def contents(self, papers: Sequence[str], weights: tuple[float, float]) -> "Rows":
+        """(n, dim): what each paper is about, of length one (Eq. 5). A paper without a vector of either text is compared by its
+        background, one without a record is zero."""
         import numpy as np
 
         with self._open_records() as bank:
@@ -169,8 +173,9 @@ class LiteratureDatabase(RecordBook):
         for row, one in enumerate(papers):
             for name, vector in records[one].vectors.items() if one in records else ():
                 rows[name][row] = vector
-        parts = [(weights[0], rows[SUMMARY]), (weights[1], rows[IDEAS]), (0.0, rows[BACKGROUND])]
-        return clustering.clusters(papers, clustering.weighted(parts), threshold)
+        return clustering.weighted(
+            [(weights[0], rows[SUMMARY]), (weights[1], rows[IDEAS]), (0.0, rows[BACKGROUND])]
+        )
 
     # All strategies together.
 
@@ -225,13 +230,17 @@ class LiteratureDatabase(RecordBook):
         if "entity" in options.how:
             own = self._entity_numbers(background, entities)
             names, holders = self._by_entity(
-                {*own, *self.graph.entity_numbers(synonyms).values()}, [*similar], options, view
+                {*own, *self.graph.entity_numbers(synonyms).values()},
+                [*similar][: options.entity_hits],
+                options,
+                view,
             )
             if not own:
                 notes.append(
                     "the background contains no entity of the database: only entities of similar papers are used"
                 )
-            add(holders)
+            near = self._similarities(background, [*holders])
+            add({one: holders[one] for one in sorted(holders, key=lambda one: -near.get(one, -2.0))})
         if "cocitation" in options.how and view.network.citations:
             add(self._by_citation([*channels], options.cocited, view))
         scores = fused(rankings, options.fusion)
@@ -270,6 +279,13 @@ class LiteratureDatabase(RecordBook):
         with self._open_records() as bank:
             answers = bank.store.query(vectors, k, where, using=using)
         return [{one.id: one.score for one in records} for records in answers]
+
+    def _similarities(self, background: str, papers: Sequence[str]) -> dict[str, float]:
+        """The similarity of the backgrounds of these papers, where they have one."""
+        [vector] = self.ecosystem.papers.queries.embed([background])
+        with self._open_records() as bank:
+            records = bank.store.get(papers, vectors=[BACKGROUND])
+        return {one: float(row @ vector) for one, each in records.items() for row in each.vectors.values()}
 
     def _by_words(self, query: str, k: int, view: _View) -> dict[str, float]:
         with self._lock:

@@ -67,8 +67,9 @@ class Inspirations(NamedTuple):
     """The result of a retrieval.
 
     Papers are ordered by reciprocal rank fusion of the channels, so that those found by several come first; ties by similarity,
-    then by id. Within a channel, papers are ranked by similarity (`semantic`), by the sum of 1 / papers over their entities
-    (`entity`), by the number of co-citations with the papers found (`cocitation`), by score (`bm25`).
+    then by id. Within a channel, papers are ranked by similarity (`semantic` and, as in the authors' code, `entity`; ties there
+    by the sum of 1 / papers over their entities), by the number of co-citations with the papers found (`cocitation`), by score
+    (`bm25`).
     """
 
     papers: tuple[Inspiration, ...]

@@ -289,8 +289,8 @@ How: TypeAlias = Literal["semantic", "entity", "cocitation", "bm25"]
 
 
 class RetrievalConfig(Strict):
-    """Retrieval from a literature database. The paper does not state its values of k, m, n and so on: the defaults are
-    ours."""
+    """Retrieval from a literature database. The values of k, m, n and so on are not legible in the paper's text: the defaults are
+    ours, but for those that name the authors' code (its `configs/datasets.yaml`)."""
 
     how: tuple[How, ...] = ("semantic", "entity", "cocitation")
     """Retrieval strategies: `semantic`, `entity`, `cocitation` (SciPIP, §3.2.1), `bm25`. Entities of semantic hits and
@@ -299,6 +299,8 @@ class RetrievalConfig(Strict):
     """k: papers with the most similar backgrounds (Eq. 2)."""
     together: int = Field(default=2, ge=1)
     """m: minimum number of papers with both entities for one to add the other."""
+    entity_hits: int = Field(default=5, ge=0)
+    """The most similar papers whose entities are added to the background's: as many as in the authors' configuration."""
     entity_papers: int = Field(default=100, ge=1)
     """Entities are kept, the rarest first, until this many papers have one of them: the rule of the authors' code."""
     rarest: int | None = Field(default=None, ge=0)

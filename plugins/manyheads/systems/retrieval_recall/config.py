@@ -83,6 +83,9 @@ class RecallConfig(Section):
     """Numbers of papers or clusters for which the recall is reported."""
     query: Literal["background", "abstract"] = "background"
     """The query: the background of the paper's record, or its whole abstract. Without a record, the abstract."""
+    count: Literal["members", "near"] = "members"
+    """A reference counts if a result holds it (`members`), or also if its content is as similar to the centre of one as papers of
+    a cluster are to each other (`near`, §4.4: a paper may cite only one of several like it). The other count stands beside it."""
     against: Method = "semantic"
     """With all methods tested: the method that the others are compared with, paper by paper."""
 

@@ -59,7 +59,7 @@ async def _scimon_like(shelf: Shelf, case: Case, options: RetrievalConfig) -> li
 
     def rank() -> list[str]:
         own = database.entities_in(case.text)
-        near = database.entities_near(own, options.together, options.rarest, case.scope)
+        near = database.entities_near(own, options, case.scope)
         graph = [one for some in database.with_entities(near, case.scope).values() for one in some]
         cited = [one for hit in semantic for one in _beside(shelf, hit)]
         lists = (shelf.near(case.vector, shelf.mask_of(some, case.open)) for some in (graph, cited))
@@ -89,7 +89,7 @@ async def _research_agent_like(shelf: Shelf, case: Case, options: RetrievalConfi
             *database.entities_in(case.text),
             *(e for each in records.values() for e in each.entities),
         }
-        near = database.entities_near(sorted(entities), options.together, options.rarest, case.scope)
+        near = database.entities_near(sorted(entities), options, case.scope)
         held = Counter(one for some in database.with_entities(near, case.scope).values() for one in some)
         stored = sorted(held, key=lambda one: (-held[one], one))
         return _joined([related, stored, semantic], options)

@@ -7,6 +7,7 @@ from statistics import fmean
 
 from manyheads.bank.digest import open_database
 from manyheads.bank.ecosystem import Ecosystem
+from manyheads.bank.retrieval import RetrievalConfig
 from manyheads.core.events import Judged
 from manyheads.core.results import Figure
 from manyheads.errors import ConfigError
@@ -23,7 +24,8 @@ STAGES = {DRAWING: "Papers under test", RETRIEVAL: "Retrieval"}
 async def retrieval_recall(run: RecallRun) -> None:
     """Draw papers, retrieve by each method from their backgrounds, and count the references among the results.
 
-    A reference counts as found if it is among the first papers, or in one of the first clusters (SciPIP, §4.4).
+    A reference counts as found if it is among the first papers, or in one of the first clusters; or, as in the paper, also if it
+    is near one (SciPIP, §4.4).
 
     Raises:
         ConfigError: there is no corpus.
@@ -39,7 +41,8 @@ async def retrieval_recall(run: RecallRun) -> None:
     cases, result.eligible = await asyncio.to_thread(shelf.cases, config, run.rng)
     about = await asyncio.to_thread(database.about)
     result.corpus, result.papers, result.citations = corpus.meta.name, about.papers, about.citations
-    result.records, result.depths = dict(about.recipes), [*config.depths]
+    result.records, result.depths, result.count = dict(about.recipes), [*config.depths], config.count
+    options = run.config.literature.retrieval
     result.targets = [_target(case) for case in cases]
     _warn(run, cases)
     run.begin(RETRIEVAL, STAGES)
@@ -53,8 +56,12 @@ async def retrieval_recall(run: RecallRun) -> None:
                 ]
                 counts[method].append((target.within, [min(d, target.within) for d in config.depths]))
                 continue
-            found, told = await find(shelf, case, method, run.config.literature.retrieval)
+            found, told = await find(shelf, case, method, options)
             target.hits[method] = hits(found, case.truth, config.depths)
+            near = await asyncio.to_thread(near_hits, shelf, found, case.truth, config.depths, options)
+            target.otherwise[method] = [*map(float, near)]
+            if config.count == "near":
+                target.hits[method], target.otherwise[method] = target.otherwise[method], target.hits[method]
             counts[method].append(
                 (sum(map(len, found)), [sum(map(len, found[:depth])) for depth in config.depths])
             )
@@ -73,6 +80,25 @@ def hits(found: Found, truth: Sequence[str], depths: Sequence[int]) -> list[floa
     """The number of references among the first papers or clusters, for each depth."""
     every = set(truth)
     return [float(len(every.intersection(one for some in found[:depth] for one in some))) for depth in depths]
+
+
+def near_hits(
+    shelf: Shelf, found: Found, truth: Sequence[str], depths: Sequence[int], options: RetrievalConfig
+) -> list[int]:
+    """The number of references that are in one of the first results, or as similar to the centre of one as papers of a cluster
+    are to each other (SciPIP, §4.4), for each depth. A paper alone is its own centre."""
+    import numpy as np
+
+    first = found[: depths[-1]]
+    papers = [one for some in first for one in some]
+    rows = shelf.database.contents([*papers, *truth], options.weights)
+    centres = np.zeros((len(first), rows.shape[1]), dtype=rows.dtype)
+    np.add.at(centres, np.repeat(np.arange(len(first)), [*map(len, first)]), rows[: len(papers)])
+    lengths = np.linalg.norm(centres, axis=1, keepdims=True)
+    np.divide(centres, lengths, out=centres, where=lengths > 0)
+    near = rows[len(papers) :] @ centres.T >= options.threshold
+    near |= np.array([[one in some for some in first] for one in truth]).reshape(near.shape)
+    return [int(near[:, :depth].any(axis=1).sum()) for depth in depths]
 
 
 def shares(targets: Sequence[Target], method: Method, depth: int, depths: Sequence[int]) -> list[float]:
@@ -94,6 +120,8 @@ def _row(run: RecallRun, method: Method, counts: Sequence[tuple[int, list[int]]]
         assert mean is not None  # there is at least one paper
         figure = Figure(mean=mean.mean) if method in NOT_DRAWN else _figure(mean)
         recall = Recall(**figure.model_dump(), seen=fmean(seen[place] for _, seen in counts))
+        if method not in NOT_DRAWN:
+            recall.otherwise = fmean(one.otherwise[method][place] / len(one.truth) for one in result.targets)
         if config.against in config.methods and method != config.against:
             others = shares(result.targets, config.against, depth, config.depths)
             if difference := mean_difference(values, others, seed=seed, within=(-1, 1)):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems.retrieval_recall.config import WAYS
-from manyheads.systems.retrieval_recall.result import RecallResult, Target
+from manyheads.systems.retrieval_recall.result import Recall, RecallResult, Target
 
 
 def report(record: Record) -> View:
@@ -13,7 +13,7 @@ def report(record: Record) -> View:
     result: RecallResult = record.result.result
     first = result.rows[0].method if result.rows else ""
     best = max(result.rows, key=lambda row: [*row.recall.values()][-1].mean, default=None)
-    shown = {"share": share, "hits_of": hits_of, "first": first, "ways": WAYS, "best": best}
+    shown = {"share": share, "hits_of": hits_of, "first": first, "ways": WAYS, "best": best, "other": other_count}
     return View(__package__ or "", Page(record), shown)
 
 
@@ -27,8 +27,17 @@ def essence(result: RecallResult) -> Iterator[tuple[str, str]]:
     for row in result.rows:
         yield (
             row.title,
-            ", ".join(f"@{depth} {share(one.mean)}{one.ends(3)}" for depth, one in row.recall.items()),
+            ", ".join(
+                f"@{depth} {share(one.mean)}{one.ends(3)}{other_count(result, one)}"
+                for depth, one in row.recall.items()
+            ),
         )
+
+
+def other_count(result: RecallResult, one: Recall) -> str:
+    """The recall by the other count, in words."""
+    words = "near" if result.count == "members" else "members"
+    return "" if one.otherwise is None else f", {words} {share(one.otherwise)}"
 
 
 def share(value: float) -> str:

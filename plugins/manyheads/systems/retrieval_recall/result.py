@@ -12,6 +12,8 @@ class Recall(Figure):
 
     seen: float
     """Mean number of papers in these results; all members of clusters count."""
+    otherwise: float | None = None
+    """The same by the other count: near references too, or members alone; None for chance."""
     difference: Figure | None = None
     """Difference from the reference method, paper by paper; None for that method."""
 
@@ -45,6 +47,8 @@ class Target(Part):
     """Papers that can be found: not itself, its other versions, later papers, or papers that cite it."""
     hits: dict[str, list[float]] = {}
     """By method, the number of its references found at each depth; for chance, the expected number."""
+    otherwise: dict[str, list[float]] = {}
+    """The same by the other count."""
 
 
 class RecallResult(Part):
@@ -60,6 +64,7 @@ class RecallResult(Part):
     records: dict[str, int] = {}
     """Records of the corpus, by maker."""
     depths: list[int] = []
+    count: Literal["members", "near"] = "members"
     rows: list[Row] = []
     recall: dict[str, Recall] = {}
     """Of the method, or of `scipip` if all are tested."""

@@ -128,7 +128,7 @@ def test_equally_rare_entities_are_kept_by_name_however_they_came(tmp_path: Path
         with built(tmp_path / names[0]) as ecosystem:
             database = LiteratureDatabase.of(ecosystem)
             database.put([record(0, *names), record(1, *names), record(2)])
-            kept.append(database.entities_near(names, together=2, rarest=2))
+            kept.append(database.entities_near(names, RetrievalConfig(rarest=2)))
     assert kept == [["bat calls", "cat naps"]] * 2
 
 
@@ -181,10 +181,86 @@ async def test_entities_are_given_or_found_in_the_background(database: Literatur
 
 
 def test_neighbours_are_those_of_several_papers(database: LiteratureDatabase) -> None:
-    assert database.entities_near(["tactile grasping"], 2, 5) == ["tactile grasping", "slip detection"]
-    assert database.entities_near(["tactile grasping"], 3, 5) == ["tactile grasping"]
-    assert database.entities_near(["slip detection"], 1, 1) == ["dense retrieval"]
+    near = database.entities_near
+    assert near(["tactile grasping"], RetrievalConfig()) == ["tactile grasping", "slip detection"]
+    assert near(["tactile grasping"], RetrievalConfig(together=3)) == ["tactile grasping"]
+    assert near(["slip detection"], RetrievalConfig(together=1, rarest=1)) == ["dense retrieval"]
     assert database.with_entities(["Dense retrieval", "unheard of"]) == {"Dense retrieval": ["p1", "p5"]}
+
+
+async def test_an_entity_of_the_background_finds_the_one_paper_with_it(tmp_path: Path) -> None:
+    with built(tmp_path) as ecosystem:
+        database = LiteratureDatabase.of(ecosystem)
+        database.put([record(0, "owl flight", "cat naps"), record(1, "cat naps"), record(2, "owl flight")])
+        database.put([record(3, "bat calls")])
+        for held in (1, 2):
+            options = RetrievalConfig(how=("entity",), held=held)
+            found = await database.retrieve("Of bat calls and cat naps.", options)
+            assert found.entities == ("bat calls", "cat naps"), "the rarest first"
+            assert {one.paper.id for one in found.papers} == {"p0", "p1", "p3"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "entities"),
+    [
+        (1, ["bat calls"]),
+        (2, ["bat calls", "cat naps"]),
+        (3, ["bat calls", "cat naps"]),
+        (4, ["bat calls", "cat naps", "owl flight"]),
+        (100, ["bat calls", "cat naps", "owl flight"]),
+    ],
+)
+async def test_entities_are_kept_until_enough_papers_have_one(
+    entities_of_few: LiteratureDatabase, limit: int, entities: list[str]
+) -> None:
+    """A paper of two entities counts once, and the entity that reaches the limit is kept."""
+    options = RetrievalConfig(how=("entity",), entity_papers=limit)
+    found = await entities_of_few.retrieve("Owl flight, cat naps, bat calls.", options)
+    assert [*found.entities] == entities
+
+
+@pytest.fixture(scope="module")
+def entities_of_few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiteratureDatabase]:
+    """Bat calls in p0; cat naps in p0, p1 and p2; owl flight in four others."""
+    with built(tmp_path_factory.mktemp("few")) as ecosystem:
+        database = LiteratureDatabase.of(ecosystem)
+        database.put([record(0, "bat calls", "cat naps"), record(1, "cat naps"), record(2, "cat naps")])
+        database.put(record(number, "owl flight") for number in (3, 4, 5, 7))
+        yield database
+
+
+async def test_only_the_most_similar_papers_add_their_entities(database: LiteratureDatabase) -> None:
+    options = RetrievalConfig(how=("semantic", "entity"), semantic=24)
+    background = GRASP.replace("tactile grasping", "grasping")
+    every = await database.retrieve(background, options.model_copy(update={"entity_hits": 24}))
+    none = await database.retrieve(background, options.model_copy(update={"entity_hits": 0}))
+    assert "tactile grasping" in every.entities
+    assert none.entities == ()
+
+
+async def test_papers_of_entities_come_in_the_order_of_their_backgrounds(
+    entities_of_few: LiteratureDatabase,
+) -> None:
+    """Each of the four has owl flight; the background is that of p5, and of p3 and p7 the earlier comes first."""
+    background = f"{record(5).background} Owl flight."
+    found = await entities_of_few.retrieve(background, RetrievalConfig(how=("entity",)))
+    order = [one.paper.id for one in found.papers]
+    assert order[0] == "p5"
+    assert order.index("p3") < order.index("p7")
+
+
+def test_of_partners_cited_as_often_the_earlier_one_is_taken(tmp_path: Path) -> None:
+    with built(tmp_path) as ecosystem:
+        database = LiteratureDatabase.of(ecosystem)
+        database.graph.add_citations({"p10": Citations(("p0", "p5", "p3")), "p11": Citations(("p0", "p3", "p5"))})
+        assert database.cited_with(["p0"], 1) == {"p0": {"p3": 2}}
+
+
+def test_before_a_year_means_without_it(database: LiteratureDatabase) -> None:
+    of_2010 = database.network.mask(before=2011).sum() - database.network.mask(before=2010).sum()
+    assert (of_2010, database.network.mask(before=2010).sum()) == (PAST_PAPERS, 0)
+    assert database.network.mask(since=2016).sum() == LATER
+    assert database.network.mask(since=2017).sum() == 0
 
 
 def test_papers_that_say_the_same_are_one_cluster(database: LiteratureDatabase) -> None:

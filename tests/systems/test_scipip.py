@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from manyheads.bank.building import build_corpus
@@ -19,8 +20,8 @@ from manyheads.errors import BudgetError, ChangedError, ConfigError, SubjectErro
 from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.systems.scipip.config import ScipipConfig
-from manyheads.systems.scipip.result import Candidate
-from manyheads.systems.scipip.selection import merge
+from manyheads.systems.scipip.result import Candidate, Screening
+from manyheads.systems.scipip.selection import keep_best, merge
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import paper, write_corpus
@@ -33,8 +34,6 @@ BACKGROUND = (
     "Robots grasp cups by what a camera sees of them, and it sees the front alone. Fingers feel where the rim is, but touch "
     "is slow, and nobody has said when it is worth its time."
 )
-ALL = "literature.retrieval.held=1"
-"""So that an entity counts that a single paper holds."""
 STAGES = ("brainstorm", "retrieval", "problem", "ideas", "filter", "refinement", "writing")
 
 
@@ -160,7 +159,7 @@ async def test_only_path_c_lets_brainstormed_ideas_into_the_retrieval(run: Play,
     found, read = dict[str, list[str]](), dict[str, list[str]]()
     for path in "BC":
         llm.requests.clear()
-        played = await run(f"scipip.path={path}", ALL, folder=path, entities=entities, terms=[])
+        played = await run(f"scipip.path={path}", folder=path, entities=entities, terms=[])
         read[path] = [
             request.fenced("text") or "" for request in played.requests if request.title == "Entities"
         ]
@@ -181,12 +180,12 @@ async def test_synonyms_are_looked_up_too_and_can_be_left_out(run: Play) -> None
         {"term": "First Grasp", "names": ["sleep staging", "first grasp"]},
         {"term": "unasked", "names": ["x"]},
     ]
-    played = await run("scipip.path=A", ALL, terms=other)
+    played = await run("scipip.path=A", terms=other)
     [asked] = played.asked("Other names of terms")
     assert asked.fenced("terms") == "tactile exploration\nfirst grasp"
     assert played.result["entities"]["synonyms"] == {"first grasp": ["sleep staging"]}
     assert channels(played, "sleep staging")
-    without = await run("scipip.path=A", ALL, "scipip.synonyms=false", folder="without", terms=other)
+    without = await run("scipip.path=A", "scipip.synonyms=false", folder="without", terms=other)
     assert "Synonyms" not in [each.title for each in without.requests[len(played.requests) :]]
     assert channels(without, "sleep staging") == []
 
@@ -234,6 +233,26 @@ async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_pa
     assert channels(played, "cited 2× together with “Study 2”") == ["Study 9"]
 
 
+async def test_the_details_of_a_paper_that_was_read_whole_are_shown(run: Play, tmp_path: Path) -> None:
+    """Tables 10 and 11 show contributions with their methods; of an abstract alone there are only main ideas."""
+    source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(4)])
+    with build_corpus(
+        source, tmp_path / "corpus", BuildOptions(bound=2015), load_embedder("lexical")
+    ) as ecosystem:
+        LiteratureDatabase.of(ecosystem).put(
+            Extraction(paper=f"p{n}", background=f"{name} hunt by night.", summary=name, main_ideas=(f"Idea {n} alone.",),
+                       detailed_ideas=(f"Idea {n} with a loss of its own.",) if n else ())
+            for n, name in enumerate(("Owls", "Bats", "Foxes", "Moths"))
+        )  # fmt: skip
+    near = "inputs.background=Owls that hunt by night."
+    played = await run("scipip.path=A", near, f"corpus={tmp_path / 'corpus'}")
+    for heading in ("The research problem", "Ideas for the problem"):
+        [request] = played.asked(heading)
+        assert "Idea 0 alone." in request.asking
+        assert "Idea 1 with a loss of its own." in request.asking
+        assert "Idea 1 alone." not in request.asking
+
+
 def test_the_shipped_background_belongs_to_the_shipped_corpus(llm: LLM) -> None:
     with pytest.raises(ConfigError, match=r"corpora/mine.*sample") as refused:
         prepare(load(["scipip"], ["corpus=corpora/mine"]))
@@ -275,7 +294,7 @@ async def test_sentences_are_no_entities(run: Play) -> None:
 
 async def test_without_an_entity_those_of_the_database_are_taken(run: Play) -> None:
     played = await run(
-        "scipip.path=A", ALL, "inputs.background=Which skin tones do optical sensors miss?", entities=[]
+        "scipip.path=A", "inputs.background=Which skin tones do optical sensors miss?", entities=[]
     )
     assert "Synonyms" not in titles(played)
     assert any("the model named no entity" in warning for warning in played.result["warnings"])
@@ -384,6 +403,33 @@ async def test_ideas_that_are_one_are_merged_and_the_result_says_so(run: Play, s
         "idea 7",
         "idea 2",
     ]
+
+
+def test_an_idea_is_merged_into_the_nearest_one() -> None:
+    """The third is over the threshold with both others, and nearer to the second."""
+    ideas = [
+        Candidate(number=n, title=f"{n}", idea=f"{n}", by="Ideator", origin="literature") for n in (1, 2, 3)
+    ]
+    angles = np.radians([0.0, 30.0, 20.0])
+    merged = merge(ideas, np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32), 0.9)
+    assert [(each.number, [twin.number for twin in each.merged]) for each in merged] == [(1, []), (2, [3])]
+
+
+def test_of_ideas_as_fit_and_as_novel_the_more_feasible_is_kept() -> None:
+    ideas = [
+        Candidate(
+            number=n,
+            title=f"{n}",
+            idea=f"{n}",
+            by="Ideator",
+            origin="literature",
+            screening=Screening(
+                fit=7, novelty=6, feasibility=feasibility, fit_reason="", novelty_reason="", feasibility_reason=""
+            ),
+        )
+        for n, feasibility in ((1, 4), (2, 9), (3, 4))
+    ]
+    assert [each.number for each in keep_best(ideas, 0.3, 2)] == [2, 1], "and of equals the earlier"
 
 
 NEAR_COPY = (

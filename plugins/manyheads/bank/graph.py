@@ -171,17 +171,6 @@ class Graph(Closing):
             for paper, some in every.items()
         }
 
-    def cited_with(self, paper: str) -> dict[str, int]:
-        """Papers of the corpus co-cited with one, with the number of times, most often first."""
-        rows = self._rows(
-            "SELECT other.id, COUNT(*) AS times FROM paper JOIN cites a ON a.cited = paper.number AND a.counts"
-            " JOIN cites b ON b.citing = a.citing AND b.cited <> a.cited AND b.counts"
-            " JOIN paper other ON other.number = b.cited"
-            f" WHERE other.held AND paper.id IN {_GIVEN} GROUP BY other.id ORDER BY times DESC, other.id",
-            [paper],
-        )
-        return dict(rows)
-
     # Records.
 
     def add_extractions(self, extractions: Iterable[Extraction]) -> None:

@@ -97,7 +97,7 @@ def near_hits(
     lengths = np.linalg.norm(centres, axis=1, keepdims=True)
     np.divide(centres, lengths, out=centres, where=lengths > 0)
     near = rows[len(papers) :] @ centres.T >= options.threshold
-    near |= np.array([[one in some for some in first] for one in truth]).reshape(near.shape)
+    near |= np.array([[one in some for some in first] for one in truth], dtype=bool)
     return [int(near[:, :depth].any(axis=1).sum()) for depth in depths]
 
 

@@ -32,7 +32,8 @@ class Excerpt:
     title: str
     background: str
     summary: str
-    main_ideas: tuple[str, ...]
+    contributions: tuple[str, ...]
+    """Its detailed ideas where its full text was read, else its main ideas."""
 
 
 def ecosystem_of(run: ScipipRun) -> Ecosystem:
@@ -82,7 +83,13 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerp
         record = records.get(paper.id) or Extraction(paper=paper.id, summary=paper.abstract, made_by="")
         result.records[record.made_by] = result.records.get(record.made_by, 0) + 1
         excerpts.append(
-            Excerpt(ids[paper.id], paper.title, record.background, record.summary, record.main_ideas)
+            Excerpt(
+                ids[paper.id],
+                paper.title,
+                record.background,
+                record.summary,
+                record.detailed_ideas or record.main_ideas,
+            )
         )
     return excerpts
 

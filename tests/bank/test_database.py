@@ -252,7 +252,9 @@ async def test_papers_of_entities_come_in_the_order_of_their_backgrounds(
 def test_of_partners_cited_as_often_the_earlier_one_is_taken(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
-        database.graph.add_citations({"p10": Citations(("p0", "p5", "p3")), "p11": Citations(("p0", "p3", "p5"))})
+        database.graph.add_citations(
+            {"p10": Citations(("p0", "p5", "p3")), "p11": Citations(("p0", "p3", "p5"))}
+        )
         assert database.cited_with(["p0"], 1) == {"p0": {"p3": 2}}
 
 

@@ -168,6 +168,20 @@ def test_another_model_than_the_corpus_was_built_with_is_refused(built: Path) ->
         Ecosystem.open(built, Counting(load_embedder("lexical"), name="another"))
 
 
+def test_a_corpus_whose_model_is_gone_asks_for_its_folder_not_for_word_hashing(
+    built: Path, tmp_path: Path
+) -> None:
+    copied(built, tmp_path / "corpus")
+    meta = tmp_path / "corpus" / "meta.json"
+    kept = json.loads(meta.read_text(encoding="utf-8"))
+    kept["embedding"]["name"] = "minilm-of-my-own"
+    meta.write_text(json.dumps(kept), encoding="utf-8")
+    with pytest.raises(EmbeddingError, match="minilm-of-my-own") as refused:
+        Ecosystem.open(tmp_path / "corpus")
+    assert "--set embedding=FOLDER" in str(refused.value.hint)
+    assert "lexical" not in str(refused.value.hint)
+
+
 def test_an_unknown_scientist_is_told(ecosystem: Ecosystem) -> None:
     with pytest.raises(CorpusError, match="'Scientist99': no such scientist"):
         ecosystem.scientist("Scientist99")

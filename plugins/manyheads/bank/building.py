@@ -44,7 +44,7 @@ from manyheads.bank.scientists import (
 )
 from manyheads.bank.selection import SPOOL, Selection, Spool, select
 from manyheads.bank.store import lock_folder
-from manyheads.bank.vectors import MINILM, QUICK, CachedEmbedder, Embedder, cached, unit_rows
+from manyheads.bank.vectors import INT8, MINILM, SPEED, CachedEmbedder, Embedder, cached, unit_rows
 from manyheads.disk import CHECKSUMS, record_checksums
 from manyheads.errors import CorpusError, EmbeddingError, UserError
 from manyheads.papers import Paper, Period, Scientist
@@ -184,7 +184,7 @@ SAMPLE, TIMED = 256, 24
 
 
 def forecast(spool: Spool, model: Embedder) -> str:
-    """The estimated time of embedding, and faster models; empty if it is under a minute."""
+    """The estimated time of embedding, and with the faster model; empty if it is under a minute."""
     total = sum(years.total() for years in spool.years.values())
     every = max(1, total // SAMPLE)
     records = chain.from_iterable(spool.records("raw", period) for period in spool.years)
@@ -199,13 +199,8 @@ def forecast(spool: Spool, model: Embedder) -> str:
     model.embed(timed)
     left = total * len(new) / len(texts)
     seconds = (time.monotonic() - started) / len(timed) * left
-    own = QUICK.get(model.name, 1.0)
-    quicker = [
-        f"--embedding {name}: {_about(seconds * own / factor)}"
-        for name, factor in QUICK.items()
-        if factor > own and model.name in (MINILM, *QUICK)
-    ]
     said = f"embedding {left:,.0f} texts with {model.name}: about {_about(seconds)}"
+    quicker = [f"--embedding {INT8}: {_about(seconds / SPEED)}"] if model.name == MINILM else []
     return "; ".join([said, *quicker]) if seconds >= 60 else ""
 
 

@@ -340,11 +340,16 @@ class LiteratureDatabase(RecordBook):
         held[entities] = False
         near = view.network.near(entities, options.together, view.visible, held)
         # an entity of the background leads to its paper even if that is the only one with it
-        candidates = np.concatenate([entities[papers[entities] >= np.where(np.isin(entities, own), 1, options.held)], near])
+        candidates = np.concatenate(
+            [entities[papers[entities] >= np.where(np.isin(entities, own), 1, options.held)], near]
+        )
         keys = {
             one: (count, not mine, -beside.get(one, 0))
             for one, count, mine in zip(
-                candidates.tolist(), papers[candidates].tolist(), np.isin(candidates, own).tolist(), strict=True
+                candidates.tolist(),
+                papers[candidates].tolist(),
+                np.isin(candidates, own).tolist(),
+                strict=True,
             )
         }
         # removed from the graph meanwhile: no name

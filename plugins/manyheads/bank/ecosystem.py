@@ -27,7 +27,7 @@ from manyheads.bank.meta import (
 )
 from manyheads.bank.store import Closing, Filter
 from manyheads.bank.vectors import Embedder, QueryEmbedder
-from manyheads.errors import CorpusError, describe, need_extra
+from manyheads.errors import CorpusError, EmbeddingError, describe, need_extra
 from manyheads.papers import Hit, Paper, Scientist
 
 _SCIENTISTS = TypeAdapter(list[Scientist])
@@ -60,7 +60,15 @@ class Ecosystem(Closing):
         """
         need_extra("corpus", "a corpus")
         meta = read_meta(folder)
-        model = embedder or load_embedder(meta.embedding.name)
+        try:
+            model = embedder or load_embedder(meta.embedding.name)
+        except EmbeddingError as error:
+            # word hashing, which it hints at, could not read this corpus's vectors
+            raise EmbeddingError(
+                f"{folder}: {error.message}, with which it was built",
+                tried=error.tried,
+                hint="install that model, or name the folder that has it: --set embedding=FOLDER; or build the corpus again",
+            ) from error
         papers = KnowledgeBank.open(folder, model, read_only=True)
         try:
             authors = Collection.open(folder, model, name=AUTHORS, read_only=True)

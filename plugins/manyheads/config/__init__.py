@@ -419,7 +419,7 @@ class RunConfig(Strict):
     corpus: str = "sample"
     """A shipped corpus, a corpus in the folder `corpora`, or a folder made by `manyheads corpus build`."""
     embedding: str = "auto"
-    """`auto`, the faster `minilm-int8` or `static`, `lexical`, a fastembed model's name, or a model folder."""
+    """`auto`, the faster `minilm-int8`, `lexical`, a fastembed model's name, or a model folder."""
     normalise: Literal["year", "database", "none"] = "year"
     """How `manyheads measure` scales distances: by the mean of the neighbour's year (VirSci 2025), of all papers (2024), or
     not at all."""

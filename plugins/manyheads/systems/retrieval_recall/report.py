@@ -13,7 +13,14 @@ def report(record: Record) -> View:
     result: RecallResult = record.result.result
     first = result.rows[0].method if result.rows else ""
     best = max(result.rows, key=lambda row: [*row.recall.values()][-1].mean, default=None)
-    shown = {"share": share, "hits_of": hits_of, "first": first, "ways": WAYS, "best": best, "other": other_count}
+    shown = {
+        "share": share,
+        "hits_of": hits_of,
+        "first": first,
+        "ways": WAYS,
+        "best": best,
+        "other": other_count,
+    }
     return View(__package__ or "", Page(record), shown)
 
 

@@ -29,6 +29,7 @@ from manyheads.arena.items import Rater, Row
 from manyheads.arena.rating import DATA, TABLE, questions_of, rate, write_result
 from manyheads.arena.status import status_of
 from manyheads.arena.store import DAYS, FILE, Arena
+from manyheads.disk import inside, read_text
 from manyheads.engine.folder import REPORT
 from manyheads.errors import ArenaError, RatingError, need_extra
 from manyheads.escaping import plain
@@ -229,8 +230,8 @@ def rate_makers(request: Request, form: FormData) -> Response:
 def ratings_file(request: Request) -> Response:
     """The page or a table of the last ratings."""
     arena, file = _arena(request), request.path_params["file"]
-    path = arena.folder / RATINGS / file
-    if file not in (REPORT, DATA, TABLE) or path.is_symlink() or not path.is_file():
+    path = inside(arena.folder, f"{RATINGS}/{file}")
+    if file not in (REPORT, DATA, TABLE) or path is None:
         raise HTTPException(404)
     if file == REPORT:
         return FileResponse(path, media_type="text/html", headers=REPORT_HEADERS)
@@ -315,7 +316,7 @@ def _rated(arena: Arena) -> dict[str, Any] | None:
     """The sentences of the last ratings, and when they were made."""
     path = arena.folder / RATINGS / DATA
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_text(path))
         return {
             "sentences": [str(each) for each in data["sentences"]],
             "when": _day(path.stat().st_mtime, "minutes"),

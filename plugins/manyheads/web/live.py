@@ -22,6 +22,7 @@ from manyheads.core.events import (
     Warned,
     words,
 )
+from manyheads.disk import opened
 from manyheads.engine.folder import EVENTS
 from manyheads.engine.standing import Standing
 from manyheads.report.record import EVENT
@@ -98,7 +99,7 @@ class Log:
         return self
 
     def _read(self) -> None:
-        with self.path.open("rb") as file:
+        with opened(self.path) as file:
             file.seek(self._size)
             for line in iter(lambda: file.readline(LONGEST_LINE), b""):
                 if not line.endswith(b"\n"):

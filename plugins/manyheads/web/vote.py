@@ -7,7 +7,6 @@ same open item until it is answered or skipped, so each page can be reloaded, le
 import math
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from string import ascii_uppercase
 from urllib.parse import quote
 
@@ -111,7 +110,7 @@ def vote(request: Request, form: FormData) -> Response:
 
 def paper(request: Request) -> Response:
     """The paper of an item: a PDF in the browser's viewer, other files as downloads."""
-    path = _paper(request, _item(request))
+    path = _voter(request).arena.paper(_item(request).case)
     if path is None:
         raise HTTPException(404)
     if path.suffix == ".pdf":
@@ -142,11 +141,6 @@ def _item(request: Request) -> Item:
     return item
 
 
-def _paper(request: Request, item: Item) -> Path | None:
-    path = _voter(request).arena.paper(item.case)
-    return path if path and path.is_file() else None
-
-
 def _page(request: Request, template: str, status: int = 200, **variables: object) -> Response:
     """A page with what all pages of raters have."""
     voter = _voter(request)
@@ -168,7 +162,7 @@ def _show(
     problem: ArenaError | None = None,
 ) -> Response:
     voter = _voter(request)
-    form, file = voter.arena.form, _paper(request, item)
+    form, file = voter.arena.form, voter.arena.paper(item.case)
     with unharmed():
         past = voter.arena.past(voter.rater)
     at = past.index(item.id) if item.id in past else len(past)

@@ -94,7 +94,8 @@ class Reader:
         if self._process is None or self._process.poll() is not None:
             self._end()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __spec__.name if __spec__ else __name__],
+                # with -P, no file of the working folder is imported
+                [sys.executable, "-P", "-m", __spec__.name if __spec__ else __name__],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -34,7 +34,6 @@ PROBLEMS = {
     ),
     405: ("There is no such page", "Use the buttons and links of the pages."),
     413: ("This is too large", "Choose a smaller file, or a shorter text."),
-    429: ("Too many wrong addresses", "Wait a minute, then open the right address."),
     500: (
         "Something broke in manyheads",
         "The terminal of the server shows the details. Other pages still work.",
@@ -87,7 +86,7 @@ def home(request: Request) -> Response:
 
 def enter(request: Request) -> Response:
     """Spend a one-time token, and open the owner's session."""
-    visitor = request.app.state.access.enter(request, request.query_params.get("token", ""))
+    visitor = request.app.state.access.enter(request.query_params.get("token", ""))
     return keep(render(request, "entered.html.j2", target="/runs"), request, visitor)
 
 

@@ -55,10 +55,8 @@ def routes() -> Iterator[BaseRoute]:
 def join(request: Request) -> Response:
     """Let a rater in; the token moves from the address to a cookie."""
     access: Access = request.app.state.access
-    access.need_patience(request)
     token = request.query_params.get("token", "")
     if (voter := access.raters(token)) is None:
-        access.count_wrong(request)
         raise HTTPException(401, "This invitation is wrong, revoked or expired. Ask for a new link.")
     visitor = Visitor("rater", token, voter)
     request.state.visitor = visitor

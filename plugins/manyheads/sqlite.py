@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from manyheads.disk import FileLock, LockedError, read_text, set_aside
+from manyheads.disk import FileLock, LockedError, read_text, replace_text, set_aside
 
 T = TypeVar("T")
 Safety: TypeAlias = Literal["each write", "process", "none"]
@@ -254,7 +254,7 @@ class _Claim:
         self._made = False
 
     def make(self) -> None:
-        self._file.write_text(str(_sign_of_life().path), encoding="utf-8")
+        replace_text(self._file, str(_sign_of_life().path))
         self._made = True
 
     def need_free(self) -> None:

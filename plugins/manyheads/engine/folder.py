@@ -87,7 +87,7 @@ def writing(folder: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        full, begun = error.errno in (errno.ENOSPC, errno.EDQUOT), (folder / JOURNAL).exists()
+        full, begun = error.errno in (errno.ENOSPC, errno.EDQUOT), os.path.exists(folder / JOURNAL)
         ways = ["make room on the disk"] if full else ["make the folder writable"] if begun else []
         # A run that has begun stays where it is.
         hint = ", or ".join([*ways, *([] if begun else ["choose another folder: --out FOLDER"])])

@@ -193,7 +193,7 @@ def invite(request: Request, form: FormData) -> Response:
     days = str(form.get("days") or DAYS)
     if not names or len(names) > MOST_INVITED:
         return _page(request, problem=f"Give 1 to {MOST_INVITED} names, each on a line of its own.")
-    if not (days.isascii() and days.isdecimal() and 1 <= int(days[:9]) <= 3650):
+    if not (days.isascii() and days.isdecimal() and len(days) < 9 and 1 <= int(days) <= 3650):
         return _page(request, problem="An invitation lasts 1 to 3650 days.")
     try:
         invitations = [arena.invite(each, days=int(days)) for each in names]
@@ -219,6 +219,10 @@ def rate_makers(request: Request, form: FormData) -> Response:
     """Rate the makers, as `manyheads arena rate` does, and keep the result in the arena's folder."""
     need_extra("statistics", "rating makers")
     arena = _arena(request)
+    if (arena.folder / RATINGS).is_symlink():
+        raise HTTPException(
+            409, f"The folder {RATINGS} of this arena is a link that leads elsewhere. Remove it."
+        )
     poor = "tie" if form.get("poor") == "tie" else "out"
     votes = arena.votes()
     with cast(Arenas, request.app.state.arenas).rating:  # one at a time: it takes all processors

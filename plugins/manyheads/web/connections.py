@@ -38,7 +38,8 @@ class Connection(H11Protocol):
         still: list[Connection] = [each for each in every if not each.transport.is_closing()]
         if len(still) > most_connections():
             waiting = [each for each in still if each._waits]
-            min(waiting, key=lambda each: each._born).transport.abort()
+            # those of a visitor that was answered before go last
+            min(waiting, key=lambda each: (bool(each.cycle), each._born)).transport.abort()
         self._watch()
 
     def data_received(self, data: bytes) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -95,7 +96,8 @@ class Log:
                     if name != "_lock":
                         setattr(self, name, value)
             if stat.st_size > self._size:
-                self._read()
+                with suppress(OSError):  # no file, or gone meanwhile
+                    self._read()
         return self
 
     def _read(self) -> None:

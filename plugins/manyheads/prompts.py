@@ -6,7 +6,7 @@ so that it cannot pass for the prompt's own words.
 
 import re
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, cached_property, lru_cache
@@ -26,10 +26,8 @@ from jinja2 import (
     meta,
     nodes,
     pass_context,
-    pass_eval_context,
 )
 from jinja2.bccache import Bucket
-from jinja2.filters import do_tojson, sync_do_join
 from jinja2.loaders import FunctionLoader
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -283,34 +281,17 @@ def _counted(value: T) -> T:
     return value
 
 
-@pass_eval_context
-def _joined(
-    context: nodes.EvalContext, value: Iterable[object], d: object = "", attribute: Any = None
-) -> str:
-    items = list(value)
-    _spend(len(items) * len(str(d)))
-    return sync_do_join(context, _counted(items), str(d), attribute)
-
-
-def _replaced(value: object, old: object, new: object) -> str:
-    text, old, new = str(value), str(old), str(new)
-    _spend(text.count(old) * len(new))
-    return text.replace(old, new)
-
-
-def _rounded(value: float, precision: int = 0) -> float:
-    return round(value, min(precision, 20))
-
-
-@pass_eval_context
-def _json(context: nodes.EvalContext, value: object) -> str:
-    return do_tojson(context, value)
-
-
 @pass_context  # so that jinja does not compute it once, when it compiles the template
 def _paid(context: Context, amount: int) -> str:
     _spend(amount)
     return ""
+
+
+def _is_short(node: nodes.Filter) -> bool:
+    given = [*node.args, *(each.value for each in node.kwargs)]
+    plain = [each.value for each in given if isinstance(each, nodes.Const)]
+    dynamic = len(plain) < len(given) or node.dyn_args or node.dyn_kwargs
+    return not dynamic and all((each if isinstance(each, int) else len(str(each))) <= SHORT for each in plain)
 
 
 class _Metered(NodeTransformer):
@@ -328,6 +309,10 @@ class _Metered(NodeTransformer):
                 node.body.insert(0, nodes.Output([paid(nodes.Const(cost), SPENT)], lineno=node.lineno))
             case nodes.Concat():
                 node.nodes = [paid(part) for part in node.nodes]
+            case nodes.Filter() if node.name in MULTIPLYING and not _is_short(node):
+                raise TemplateSyntaxError(
+                    f"{node.name}: give it texts and numbers up to {SHORT}", node.lineno
+                )
             case nodes.List() | nodes.Tuple(ctx="load") | nodes.Dict() | nodes.Filter():
                 return paid(node)
             case _:
@@ -344,15 +329,13 @@ METHODS = frozenset(
 )  # fmt: skip
 """Allowed methods of texts, numbers, collections and models; others can make a gigabyte of a word."""
 FILTERS = (
-    "abs", "capitalize", "count", "default", "d", "dictsort", "e", "escape", "first", "float", "groupby", "int", "items", "last",
-    "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "reverse", "select", "selectattr", "sort",
-    "string", "striptags", "sum", "title", "trim", "truncate", "unique", "upper", "wordcount",
+    "abs", "batch", "capitalize", "count", "default", "d", "dictsort", "e", "escape", "first", "float", "groupby", "int", "items", "join", "last",
+    "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr", "slice", "sort",
+    "string", "striptags", "sum", "title", "tojson", "trim", "truncate", "unique", "upper", "wordcount",
 )  # fmt: skip
-"""Filters taken from Jinja: those that arrange and shorten. Others grow without limit, as `indent` or `slice`."""
-OWN: Mapping[str, Callable[..., Any]] = {
-    "quoted": quoted, "line": one_line, "wording": str, "join": _joined, "replace": _replaced,
-    "round": _rounded, "tojson": _json, COUNTED: _counted, SPENT: _paid,
-}  # fmt: skip
+"""Allowed filters of Jinja: those that arrange and shorten; `indent`, `center`, `format` and others grow without limit."""
+MULTIPLYING, SHORT = frozenset(("batch", "join", "map", "replace", "round", "slice", "tojson")), 30
+"""Filters whose result grows with their arguments, and the maximum length, or number, of these."""
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
@@ -399,7 +382,7 @@ def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironm
     filters: dict[str, Any] = environment.filters
     for name in filters.keys() - set(FILTERS):
         del filters[name]
-    filters |= OWN
+    filters |= {"quoted": quoted, "line": one_line, "wording": str, COUNTED: _counted, SPENT: _paid}
     environment.globals.clear()
     return environment
 

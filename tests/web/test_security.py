@@ -62,7 +62,7 @@ async def test_half_open_requests_lock_nobody_out(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(connections, "most_connections", lambda: 10)
     monkeypatch.setattr(connections, "SECONDS", 0.2)
     app = create_app(tmp_path, Access())
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", **connections.limits()))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", http=connections.Connection))
     with bound_socket() as listener:
         listener.listen(50)
         serving = asyncio.create_task(server.serve([listener]))

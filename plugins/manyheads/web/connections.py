@@ -5,7 +5,6 @@ limit for the time of a request's headers, hence a protocol of our own, by its a
 """
 
 import asyncio
-from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -16,7 +15,7 @@ SECONDS = 10.0
 
 
 def most_connections() -> int:
-    """Maximum number of connections, a quarter of the files that the system allows: runs and arenas need the others."""
+    """A quarter of the files that the system allows, at most 256: runs and arenas need the others."""
     return min(most_open(), 256)
 
 
@@ -57,8 +56,3 @@ class Connection(H11Protocol):
             self._late = None
         elif self._waits and not self._late:
             self._late = self.loop.call_later(SECONDS, self.transport.abort)
-
-
-def limits() -> dict[str, Any]:
-    """The arguments of `uvicorn.Config`."""
-    return {"http": Connection, "backlog": most_connections() // 2}

@@ -13,16 +13,7 @@ from zlib import crc32
 
 from pydantic import ValidationError
 
-from manyheads.core.events import (
-    AnyEvent,
-    Began,
-    Result,
-    Said,
-    Searched,
-    Waiting,
-    Warned,
-    words,
-)
+from manyheads.core.events import AnyEvent, Began, Result, Said, Searched, Waiting, Warned, words
 from manyheads.disk import opened
 from manyheads.engine.folder import EVENTS
 from manyheads.engine.standing import Standing

@@ -153,11 +153,7 @@ def _page(request: Request, template: str, status: int = 200, **variables: objec
 
 
 def _show(
-    request: Request,
-    item: Item,
-    answers: Mapping[str, str],
-    comment: str,
-    problem: ArenaError | None = None,
+    request: Request, item: Item, answers: Mapping[str, str], comment: str, problem: ArenaError | None = None
 ) -> Response:
     voter = _voter(request)
     form, file = voter.arena.form, voter.arena.paper(item.case)

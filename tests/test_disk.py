@@ -1,12 +1,26 @@
 """Locks, files and folders that appear whole, and damage that is found."""
 
+import os
+import socket
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from manyheads import disk
-from manyheads.disk import FileLock, LockedError, damaged_files, folder_beside, record_checksums, replace_text
+from manyheads.disk import (
+    FileLock,
+    LockedError,
+    damaged_files,
+    folder_beside,
+    inside,
+    opened,
+    read_text,
+    record_checksums,
+    replace_text,
+)
+from manyheads.sqlite import connect
 
 
 def test_a_lock_is_one_processes_or_shared_by_readers(tmp_path: Path) -> None:
@@ -36,6 +50,52 @@ def test_files_and_folders_appear_whole(tmp_path: Path) -> None:
         "made",
         "made/first",
     ]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "socket", "folder", "device"])
+def test_only_regular_files_are_opened(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a socket's address is short
+    (tmp_path / "other").write_text("other")
+    for name in ("a", "b.part"):
+        match kind:
+            case "pipe":
+                os.mkfifo(name)
+            case "link":
+                os.symlink("other", name)
+            case "socket":
+                socket.socket(socket.AF_UNIX).bind(name)
+            case "folder":
+                os.mkdir(name)
+            case _:
+                os.symlink("/dev/zero", name)
+    if kind == "link":
+        assert read_text(Path("a")) == "other"
+    else:
+        with pytest.raises(OSError, match=r"."):
+            read_text(Path("a"))
+    with pytest.raises(OSError, match=r"."):
+        replace_text(Path("b"), "text")
+    with pytest.raises(OSError, match=r"."):
+        opened(Path("a"), "ab")
+    assert (tmp_path / "other").read_text() == "other"
+    with pytest.raises(sqlite3.OperationalError):
+        connect(Path("a"))
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "/etc/passwd", "link", "loop", "folder", "a\0b", "out/secret", ""]
+)
+def test_a_file_that_others_name_is_inside_the_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret").write_text("secret")
+    home = tmp_path / "home"
+    (home / "folder").mkdir(parents=True)
+    (home / "folder" / "file").touch()
+    (home / "link").symlink_to(tmp_path / "secret")
+    (home / "loop").symlink_to(home / "loop")
+    (home / "out").symlink_to(tmp_path)
+    (home / "own").symlink_to(home / "folder" / "file")
+    assert inside(home, name) is None
+    assert inside(home, "own") == inside(home, "folder/file") == home / "folder" / "file"
 
 
 def test_damaged_files_are_named(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """Prompts are strict, sandboxed, and never render what is put into them."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from manyheads.config import RunConfig
 from manyheads.errors import ConfigError
 from manyheads.prompts import Prompts, for_reading, quoted
 from manyheads.resources import Resources
@@ -88,6 +90,41 @@ def test_data_is_never_rendered(folder: Path, data: str) -> None:
 def test_prompts_cannot_reach_python(folder: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"ask\.md\.j2"):
         prompts(folder, ask=text).render("ask.md.j2", {"text": "data"})
+
+
+ENDLESS = {
+    "slice": "{{ [1]|slice(999999999)|list }}",
+    "batch": "{{ [1]|batch(999999999, 0)|list }}",
+    "round": "{{ 1|round(999999999, 'ceil') }}",
+    "loops": "{% for a in x %}{% for b in x %}{% for c in x %}{% for d in x %}{% endfor %}{% endfor %}{% endfor %}{% endfor %}",
+    "texts": "{% set a = 'owls owls owls' %}" + "{% set a = a ~ a %}" * 40,
+    "plus": "{% set a = 'owls owls owls' %}" + "{% set a = a + a %}" * 40,
+    "lists": "{% set a = 'owls' %}" + "{% set a = [a, a] %}" * 60 + "{{ a == [a] }}",
+    "maps": "{% set a = 'owls' %}" + "{% set a = {1: a, 2: a} %}" * 60 + "{{ a }}",
+    "numbers": "{% set a = 999999999 %}" + "{% set a = a * a %}" * 60,
+    "replaced": "{{ 'MANY'|replace('', 'MANY')|length }}".replace("MANY", "a" * 300_000),
+    "joined": "{{ x|join('MANY')|length }}".replace("MANY", "a" * 300_000),
+    "fences": "{% set a = 'owls' %}" + "{% set a = a|quoted(a) %}" * 60,
+    "macros": "{% macro m0() %}{% endmacro %}" + "".join(
+        f"{{% macro m{n + 1}() %}}{{{{ m{n}() }}}}{{{{ m{n}() }}}}{{% endmacro %}}" for n in range(60)) + "{{ m60() }}",
+    "itself": "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
+    "recursive": "{% for a in [1] recursive %}{{ loop([1, 2]) }}{% endfor %}",
+    "fixed": "{% macro m() %}{% for a in x %}{% for b in x %}WORDS{% endfor %}{% endfor %}{% endmacro %}{{ m()|length }}".replace("WORDS", "w" * 9000),
+    "centre": "{{ ('x'|e).center(3000000000) }}",
+    "bytes": "{{ (5).to_bytes(3000000000) }}",
+    "model": "{{ model.model_dump_json(indent=3000000000) }}",
+    "nested": "{% for a in [1] %}" * 60 + "{% endfor %}" * 60,
+    "brackets": "{{ " + "(" * 9000 + "1" + ")" * 9000 + " }}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_prompts_end_within_bounds(folder: Path, name: str) -> None:
+    made = prompts(folder, ask=ENDLESS[name])
+    began = time.monotonic()
+    with pytest.raises(ConfigError, match=r"ask\.md\.j2"):
+        made.render("ask.md.j2", {"x": range(9999), "model": RunConfig.model_construct()})
+    assert time.monotonic() - began < 8  # less than a second without others on the machine
 
 
 def test_prompts_cannot_change_what_they_are_given(folder: Path) -> None:

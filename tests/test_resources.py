@@ -59,6 +59,26 @@ def test_names_stay_inside_their_folder(tmp_path: Path, name: str) -> None:
         Resources((tmp_path,)).find("prompts", name)
 
 
+@pytest.mark.parametrize("link", ["prompts", "prompts/scientist", "prompts/scientist/system.md.j2"])
+def test_links_that_lead_out_of_a_users_folder_are_refused(tmp_path: Path, link: str) -> None:
+    name = "prompts/scientist/system.md.j2"
+    other, mine = place(tmp_path / "other", name), tmp_path / "mine"
+    (mine / link).parent.mkdir(parents=True)
+    (mine / link).symlink_to(tmp_path / "other" / link)
+    resources = Resources((mine,))
+    with pytest.raises(ConfigError, match="link") as caught:
+        resources.find(*name.split("/", 1))
+    assert str(mine / name) in str(caught.value)
+    if link != "prompts/scientist":  # a linked folder is not listed
+        with pytest.raises(ConfigError, match="link"):
+            resources.names("prompts")
+    (mine / link).unlink()
+    place(mine, "prompts/shared.md.j2")
+    (mine / name).parent.mkdir(parents=True, exist_ok=True)
+    (mine / name).symlink_to(mine / "prompts/shared.md.j2")
+    assert resources.find(*name.split("/", 1)) == mine / name != other
+
+
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     place(tmp_path, "prompts/mine/ask.md.j2")
     assert Resources((tmp_path,)).find("prompts", "mine") is None

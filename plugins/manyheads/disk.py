@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, Literal
 
 import portalocker
 
@@ -46,7 +47,7 @@ class FileLock:
         flags = portalocker.LockFlags.SHARED if shared else portalocker.LockFlags.EXCLUSIVE
         if not wait:
             flags |= portalocker.LockFlags.NON_BLOCKING
-        self._file = path.open(mode)
+        self._file = open(path, mode, opener=_at_once)  # noqa: SIM115
         try:
             portalocker.lock(self._file, flags)
         except portalocker.LockException as error:
@@ -72,6 +73,39 @@ class FileLock:
         self.release()
 
 
+# Files that others made.
+
+
+def _at_once(name: str, flags: int) -> int:
+    """Opens without waiting for the other end of a pipe, and writes to no other file through a link."""
+    own = os.O_NOFOLLOW if flags & os.O_CREAT and hasattr(os, "O_NOFOLLOW") else 0
+    return os.open(name, flags | own | getattr(os, "O_NONBLOCK", 0), 0o666)
+
+
+def opened(path: Path, mode: Literal["rb", "wb", "ab"] = "rb") -> BinaryIO:
+    """A regular file. A pipe, a socket or a device, which may be endless, is refused at once; so is a link, to write.
+
+    Raises:
+        OSError: it is none, or cannot be opened.
+    """
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "a file name cannot contain NUL", str(path).replace("\0", "?"))
+    file = open(path, mode, opener=_at_once)  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a file", str(path))
+    return file
+
+
+def inside(folder: Path, name: str) -> Path | None:
+    """The regular file at a path that others wrote; None if there is none, or if it is not in the folder, be it by a link."""
+    try:
+        home, path = folder.resolve(), (folder / name).resolve()
+        return path if path.is_relative_to(home) and path.is_file() else None
+    except (OSError, ValueError, RuntimeError, TypeError):  # no possible name, a loop of links
+        return None
+
+
 # Paths from users.
 
 
@@ -93,11 +127,7 @@ def read_text(path: Path, most: int = MOST_BYTES, encoding: str = "utf-8") -> st
         OSError: it cannot be read, is larger, or is a device or a pipe, which may be endless.
         UnicodeDecodeError: it is not UTF-8.
     """
-    if "\0" in str(path):
-        raise OSError(errno.EINVAL, "a file name cannot contain NUL", str(path).replace("\0", "?"))
-    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-        raise OSError(errno.EINVAL, "not a file", str(path))
-    with path.open("rb") as file:
+    with opened(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"larger than {most / 1e6:,.0f} MB", str(path))
@@ -110,14 +140,16 @@ def read_text(path: Path, most: int = MOST_BYTES, encoding: str = "utf-8") -> st
 def replace_text(path: Path, text: str, *, newline: str | None = None) -> None:
     """Write a file atomically: after a kill, the old or the new version is there. Raises OSError."""
     beside = path.with_name(f"{path.name}.part")
-    beside.write_text(text, encoding="utf-8", newline=newline)
+    with io.TextIOWrapper(opened(beside, "wb"), encoding="utf-8", newline=newline) as file:
+        file.write(text)
     os.replace(beside, path)
 
 
 def replace_bytes(path: Path, data: bytes) -> None:
     """Like `replace_text`, for bytes. Raises OSError."""
     beside = path.with_name(f"{path.name}.part")
-    beside.write_bytes(data)
+    with opened(beside, "wb") as file:
+        file.write(data)
     os.replace(beside, path)
 
 

@@ -1,4 +1,4 @@
-"""Prompt files: strict, sandboxed Jinja with limits on time and size.
+"""Prompt files: strict, sandboxed Jinja with one budget of time and size.
 
 Variables are data: they are never rendered again, and text from papers or models is fenced by the `quoted` filter
 so that it cannot pass for the prompt's own words.
@@ -6,7 +6,9 @@ so that it cannot pass for the prompt's own words.
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from types import CodeType
@@ -23,11 +25,13 @@ from jinja2 import (
     UndefinedError,
     meta,
     nodes,
+    pass_context,
 )
 from jinja2.bccache import Bucket
 from jinja2.loaders import FunctionLoader
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
 from pydantic import BaseModel, ValidationError
 
 from manyheads.disk import read_text
@@ -35,10 +39,13 @@ from manyheads.errors import ConfigError, describe
 from manyheads.resources import Resources, packs, parse_yaml
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 
 def quoted(text: object, label: str) -> str:
     """Fence untrusted text between `<label>` lines; anything in it that looks like a closing fence is escaped."""
+    if len(label) > 100:
+        raise ValueError(f"a label of {len(label):,} characters")
     body = re.sub(rf"<(\s*)/(?=\s*{re.escape(label)}\b)", r"‹\1/", str(text).strip(), flags=re.IGNORECASE)
     return f"<{label}>\n{body}\n</{label}>"
 
@@ -70,7 +77,10 @@ class Prompts:
             ConfigError: no such prompt, a syntax error, or a variable that the task does not provide.
         """
         try:
-            text = "".join(_bounded(self._environment.get_template(name).generate(variables)))
+            with _budget():
+                text = self._environment.get_template(name).render(variables)
+            if len(text) > LARGEST:
+                raise ValueError(f"it has more than {LARGEST:,} characters")
         except UndefinedError as error:
             raise ConfigError(
                 f"{self._where(name)}: {error.message}",
@@ -89,6 +99,7 @@ class Prompts:
             ValueError,
             MemoryError,
             AssertionError,
+            SyntaxError,  # of the Python that Jinja makes: more than twenty loops within each other
         ) as error:
             raise ConfigError(f"{self._where(name)}: cannot be rendered: {error}") from error
         whole = text.encode("utf-8", "replace").decode()  # servers reject lone surrogates
@@ -151,6 +162,8 @@ class Prompts:
                 found[current] = _reads(self._source(current))
             except TemplateSyntaxError as error:
                 raise self._broken(current, error) from error
+            except RecursionError as error:
+                raise ConfigError(f"{self._where(current)}: nested too deep") from error
             pending += [part for part in found[current][1] if part not in found]
         return found
 
@@ -167,10 +180,8 @@ class Prompts:
                 source = file.read(LARGEST + 1)
         except UnicodeDecodeError as error:
             raise ConfigError(f"{path}: not UTF-8 text: {error}", hint="save it as UTF-8") from error
-        if problem := _endless(source):
-            raise ConfigError(
-                f"{path}: {problem}", hint="prompts are texts with a few loops over their variables"
-            )
+        if len(source) > LARGEST:
+            raise ConfigError(f"{path}: longer than {LARGEST:,} characters", hint="prompts are short texts")
         return source
 
     def _where(self, name: str) -> str:
@@ -205,46 +216,9 @@ def _words(path: Path, changed: int, kind: type[M]) -> M:
         raise ConfigError(f"{path}: {describe(error)}", hint="compare it with the shipped file") from error
 
 
-def _bounded(pieces: Iterator[str]) -> Iterator[str]:
-    """The pieces of a rendered prompt, within the limits."""
-    size, late = 0, time.monotonic() + SECONDS
-    for piece in pieces:
-        size += len(piece)
-        if size > LARGEST or time.monotonic() > late:
-            limit = f"{LARGEST:,} characters" if size > LARGEST else f"{SECONDS:g} seconds"
-            raise ValueError(f"it needs more than {limit}")
-        yield piece
-
-
 @lru_cache(maxsize=1)  # its two callers follow each other
 def _parsed(source: str) -> nodes.Template:
     return _environment().parse(source)
-
-
-@lru_cache(maxsize=1024)
-def _endless(source: str) -> str | None:
-    """Why a template might never end, or is no prompt; None if it is fine."""
-    if len(source) > LARGEST:
-        return f"longer than {LARGEST:,} characters"
-    try:
-        tree = _parsed(source)
-    except RecursionError:
-        return "nested too deep"
-    except TemplateSyntaxError:
-        return None  # reported with its line at rendering
-    macros = list(tree.find_all(nodes.Macro))
-    for at, macro in enumerate(macros):
-        calls = {call.node.name for call in macro.find_all(nodes.Call) if isinstance(call.node, nodes.Name)}
-        if again := calls & {later.name for later in macros[at:]}:
-            return f"the macro {macro.name} calls {sorted(again)[0]}, which is not defined before it"
-    if _loops(tree) > DEEPEST:
-        return f"has more than {DEEPEST} loops within each other"
-    return None
-
-
-def _loops(node: nodes.Node) -> int:
-    inner = max((_loops(child) for child in node.iter_child_nodes()), default=0)
-    return inner + isinstance(node, nodes.For)
 
 
 class _Compiled(BytecodeCache):
@@ -264,57 +238,135 @@ class _Compiled(BytecodeCache):
 _compiled = _Compiled()
 
 
-PLAIN = frozenset({str, int, float, bool, type(None)})
 LARGEST = 2_000_000
 """Maximum characters of a prompt, and of its file."""
-SECONDS = 5.0
-"""Limits of a prompt's rendering."""
-DEEPEST = 4
-"""Maximum depth of nested loops."""
-BUILTIN = frozenset({str, bytes, list, tuple, dict, set, frozenset})
+SECONDS, WORK, ROUND = 5.0, 20_000_000, 100
+"""What a rendering may take: time; characters on the way to its text; and what a round of a loop, or an item, counts as."""
+
+
+_left: ContextVar[list[float]] = ContextVar("left")
+"""What is left for a rendering, and its end: each round, call and filter costs, and what is made by its size."""
+
+
+@contextmanager
+def _budget() -> Generator[None]:
+    """The budget of a rendering, which the renderings within it share."""
+    before = _left.set(_left.get([]) or [WORK, time.monotonic() + SECONDS])
+    try:
+        yield
+    finally:
+        _left.reset(before)
+
+
+def _spend(amount: int) -> None:
+    if left := _left.get([]):
+        left[0] -= amount
+        if left[0] < 0 or time.monotonic() > left[1]:
+            raise ValueError(f"it needs more than {WORK:,} steps and characters, or {SECONDS:g} seconds")
+
+
+def _counted(value: T) -> T:
+    """The value, paid for: the characters of a text, all that a collection holds, however often it holds it."""
+    size, waiting = 0, [value]
+    while waiting and size <= WORK:
+        size += ROUND
+        match waiting.pop():
+            case str() | bytes() as text:
+                size += len(text)
+            case list() | tuple() | set() | frozenset() | dict() as items:
+                waiting += [*items, *(items.values() if isinstance(items, dict) else ())]
+            case _:
+                pass
+    _spend(size)
+    return value
+
+
+@pass_context  # so that jinja does not compute it once, when it compiles the template
+def _paid(context: Context, amount: int) -> str:
+    _spend(amount)
+    return ""
+
+
+def _is_short(node: nodes.Filter) -> bool:
+    given = [*node.args, *(each.value for each in node.kwargs)]
+    plain = [each.value for each in given if isinstance(each, nodes.Const)]
+    dynamic = len(plain) < len(given) or node.dyn_args or node.dyn_kwargs
+    return not dynamic and all((each if isinstance(each, int) else len(str(each))) <= SHORT for each in plain)
+
+
+class _Metered(NodeTransformer):
+    """Makes all that a template does be paid: each round of a loop, call of a macro and template for its fixed text, before it
+    begins; each part of a text, each collection and what each filter makes for its size."""
+
+    def visit(self, node: nodes.Node, *values: Any, **more: Any) -> Any:
+        def paid(part: nodes.Expr, name: str = COUNTED) -> nodes.Filter:
+            return nodes.Filter(part, name, [], [], None, None, lineno=node.lineno)
+
+        self.generic_visit(node)
+        match node:
+            case nodes.For() | nodes.Macro() | nodes.CallBlock() | nodes.Block() | nodes.Template():
+                cost = ROUND + sum(len(fixed.data) for fixed in node.find_all(nodes.TemplateData))
+                node.body.insert(0, nodes.Output([paid(nodes.Const(cost), SPENT)], lineno=node.lineno))
+            case nodes.Concat():
+                node.nodes = [paid(part) for part in node.nodes]
+            case nodes.Filter() if node.name in MULTIPLYING and not _is_short(node):
+                raise TemplateSyntaxError(
+                    f"{node.name}: give it texts and numbers up to {SHORT}", node.lineno
+                )
+            case nodes.List() | nodes.Tuple(ctx="load") | nodes.Dict() | nodes.Filter():
+                return paid(node)
+            case _:
+                pass
+        return node
+
+
+SPENT, COUNTED = "spent()", "counted()"
+"""Filters of `_Metered`, by names that no prompt can write."""
+PLAIN = frozenset({str, int, float, bool, type(None)})
+BUILTIN = (str, bytes, int, float, list, tuple, dict, set, frozenset, BaseModel)
 METHODS = frozenset(
-    {
-        "strip",
-        "lower",
-        "upper",
-        "title",
-        "capitalize",
-        "split",
-        "startswith",
-        "endswith",
-        "items",
-        "keys",
-        "values",
-        "get",
-    }
-)
-"""Allowed methods of texts, lists and mappings; others can make a gigabyte of a word."""
+    ("strip", "lower", "upper", "title", "capitalize", "split", "startswith", "endswith", "items", "keys", "values", "get")
+)  # fmt: skip
+"""Allowed methods of texts, numbers, collections and models; others can make a gigabyte of a word."""
 FILTERS = (
     "abs", "batch", "capitalize", "count", "default", "d", "dictsort", "e", "escape", "first", "float", "groupby", "int", "items", "join", "last",
     "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr", "slice", "sort",
     "string", "striptags", "sum", "title", "tojson", "trim", "truncate", "unique", "upper", "wordcount",
 )  # fmt: skip
 """Allowed filters of Jinja: those that arrange and shorten; `indent`, `center`, `format` and others grow without limit."""
+MULTIPLYING, SHORT = frozenset(("batch", "join", "map", "replace", "round", "slice", "tojson")), 30
+"""Filters whose result grows with their arguments, and the maximum length, or number, of these."""
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Skips jinja's checks, half of the rendering time, for attributes that are plain data."""
+    """Jinja's sandbox with a budget; it skips jinja's checks, half of the rendering time, for attributes that are plain data."""
 
-    intercepted_binops = frozenset({"*", "**", "%"})
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree: nodes.Template = _Metered().visit(super()._parse(source, name, filename))
+        return tree.set_environment(self)  # pyright: ignore[reportReturnType]
+
+    def call(self, context: Context, called: Any, /, *values: Any, **more: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        _spend(1)
+        return super().call(context, called, *values, **more)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if type(value) in PLAIN and not attr.startswith("_"):
             return True
-        if type(obj) in BUILTIN and attr not in METHODS:
+        method = callable(value) and not isinstance(value, Sample) and attr not in METHODS
+        if method and any(isinstance(obj, kind) and hasattr(kind, attr) for kind in BUILTIN):
             return False
         return super().is_safe_attribute(obj, attr, value)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         numbers = isinstance(left, int | float) and isinstance(right, int | float)
         plain = isinstance(left, str) and operator == "%" and not re.search(r"%[^sd%]", left)
-        if operator == "**" or not (numbers or plain):
+        if operator == "**" or not (numbers or plain or operator == "+"):
             raise TypeError(f"{operator} is for numbers alone")
-        return super().call_binop(context, operator, left, right)
+        if numbers and not all(abs(float(each)) <= 2**63 for each in (left, right)):
+            raise ValueError("a number has more than 64 bits")
+        return _counted(super().call_binop(context, operator, left, right))
 
 
 def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironment:
@@ -324,14 +376,13 @@ def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironm
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
+        finalize=_counted,
         bytecode_cache=_compiled,
     )
     filters: dict[str, Any] = environment.filters
     for name in filters.keys() - set(FILTERS):
         del filters[name]
-    filters["quoted"] = quoted
-    filters["line"] = one_line
-    filters["wording"] = str
+    filters |= {"quoted": quoted, "line": one_line, "wording": str, COUNTED: _counted, SPENT: _paid}
     environment.globals.clear()
     return environment
 

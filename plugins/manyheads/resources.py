@@ -184,8 +184,17 @@ class Resources:
         inside = PurePosixPath(name)
         if inside.is_absolute() or ".." in inside.parts:
             raise ConfigError(f"{kind}/{name}: the name must stay inside its folder")
-        candidates = (root / kind / inside for root in self.search_path)
-        return next((path for path in candidates if path.is_file()), None)
+        candidates = ((root, root / kind / inside) for root in self.search_path)
+        found = next(((root, path) for root, path in candidates if path.is_file()), None)
+        return found and self._own(*found)
+
+    def _own(self, root: Path, path: Path) -> Path:
+        """A file of a folder; raises `ConfigError` if a link leads out of a user's folder, which may be a stranger's."""
+        if root in self.folders and not path.resolve().is_relative_to(root.resolve()):
+            raise ConfigError(
+                f"{path}: a link that leads out of {root}", hint="replace the link by a copy of the file"
+            )
+        return path
 
     def need(self, kind: str, name: str) -> Path:
         """Like `find`, but a missing file is a `ConfigError` with the search path and the neighbouring files."""
@@ -219,6 +228,7 @@ class Resources:
     def _files(self, kind: str, suffix: str = "", inside: str = "") -> "dict[str, os.DirEntry[str]]":
         found = dict[str, os.DirEntry[str]]()
         for root in reversed(self.search_path):
+            self._own(root, root / kind / inside)
             folders = [(inside, os.path.join(root, kind, inside))]
             files = dict[str, os.DirEntry[str]]()
             for before, folder in folders:  # grows with each subfolder
@@ -227,6 +237,8 @@ class Resources:
                         if entry.is_dir(follow_symlinks=False):
                             folders.append((f"{before}{entry.name}/", entry.path))
                         elif (name := before + entry.name).endswith(suffix) and entry.is_file():
+                            if entry.is_symlink():
+                                self._own(root, Path(entry.path))
                             files[name] = entry
             found |= {name: files[name] for name in sorted(files, key=lambda name: name.split("/"))}
         return found

@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from manyheads.disk import FileLock, LockedError, set_aside
+from manyheads.disk import FileLock, LockedError, read_text, replace_text, set_aside
 
 T = TypeVar("T")
 Safety: TypeAlias = Literal["each write", "process", "none"]
@@ -178,6 +178,7 @@ def connect(
     path: Path | None, *schema: str, safety: Safety = "process", wait: float = WAIT_SECONDS, first: str = ""
 ) -> sqlite3.Connection:
     """SQLite's own connection to a file, created if missing, or to memory; see `Database`."""
+    _need_own(path)
     database = sqlite3.connect(
         path or ":memory:", timeout=wait, check_same_thread=False, isolation_level=None
     )
@@ -190,9 +191,16 @@ def connect(
     return database
 
 
+def _need_own(path: Path | None) -> None:
+    """Raises `sqlite3.OperationalError` for a pipe, which may block, and for a link, through which a file elsewhere is changed."""
+    if path and (path.is_symlink() or (path.exists() and not path.is_file() and not path.is_dir())):
+        raise sqlite3.OperationalError("it is a link, a pipe or a device, not a file")
+
+
 @contextmanager
 def reading(path: Path, wait: float = 1) -> Generator[sqlite3.Connection]:
     """A SQLite file opened read-only; raises sqlite3.Error if it cannot be read."""
+    _need_own(path)
     # On a read-only disk, SQLite cannot lock the file.
     shared = os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists()
     alone = "" if shared else "&immutable=1"
@@ -246,7 +254,7 @@ class _Claim:
         self._made = False
 
     def make(self) -> None:
-        self._file.write_text(str(_sign_of_life().path), encoding="utf-8")
+        replace_text(self._file, str(_sign_of_life().path))
         self._made = True
 
     def need_free(self) -> None:
@@ -254,7 +262,7 @@ class _Claim:
         if self._made:
             return
         try:
-            FileLock(Path(self._file.read_text(encoding="utf-8")), mode="r").release()
+            FileLock(Path(read_text(self._file)), mode="r").release()
         except LockedError as held:
             raise sqlite3.OperationalError("database is locked") from held
         except (OSError, ValueError):  # no claim, or one of a dead process

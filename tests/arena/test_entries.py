@@ -143,6 +143,14 @@ def test_the_texts_that_a_suite_has_laid_out_are_added_as_they_are(tmp_path: Pat
     assert {(each.case.id, each.case.title, each.case.context) for each in texts} == {
         ("owls", "On owls", "# On owls")
     }
+    for field, path in (("paper", "/etc/passwd"), ("paper", "../secret.md"), ("id", "../../secret")):
+        (tmp_path / "secret.md").write_text("secret")
+        other = {**case, "paper": path} if field == "paper" else case
+        (laid_out / "cases.jsonl").write_text(json.dumps(other) + "\n")
+        named = rows[0].replace("T1", path, 1) if field == "id" else rows[0]
+        (laid_out / "key.csv").write_text("\n".join([columns, named]))
+        with pytest.raises(ArenaError, match="suite"):
+            Source().texts([laid_out])
     (laid_out / "key.csv").write_text("id,case\nT1,bats\n")
     with pytest.raises(ArenaError, match="suite"):
         Source().texts([laid_out])

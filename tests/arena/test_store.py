@@ -41,6 +41,27 @@ def test_votes_are_there_when_the_arena_is_opened_again(tmp_path: Path) -> None:
         assert row.comment == "Both are short."
 
 
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "../secret", "papers/link", "papers/../../secret", "papers/folder/x", "arena.sqlite", "papers/pipe", "papers/\0", "papers"]
+)  # fmt: skip
+def test_an_arena_of_others_serves_only_its_own_papers(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret").write_text("secret")
+    with arena(tmp_path / "a", ("one", "two")) as made:
+        (tmp_path / "a" / "papers" / "folder").mkdir(parents=True)
+        (tmp_path / "a" / "papers" / "link").symlink_to(tmp_path / "secret")
+        (tmp_path / "a" / "papers" / "folder" / "x").write_text("x")
+        os.mkfifo(tmp_path / "a" / "papers" / "pipe")
+        made._db.change('UPDATE "case" SET paper = ?', name)
+        assert [made.paper(case) for case in made.cases()] == [None, None]
+        (tmp_path / "a" / "papers" / "folder" / "x").unlink()
+        made._db.change('UPDATE "case" SET paper = ?', "papers/own.pdf")
+        (tmp_path / "a" / "papers" / "own.pdf").write_bytes(b"%PDF-1.4")
+        assert made.paper(made.cases()[0]) == tmp_path / "a" / "papers" / "own.pdf"
+        (tmp_path / "a" / "papers").rename(tmp_path / "papers")
+        (tmp_path / "a" / "papers").symlink_to(tmp_path / "papers")
+        assert made.paper(made.cases()[0]) is None
+
+
 def test_an_item_stays_until_it_is_answered_or_skipped(tmp_path: Path) -> None:
     with arena(tmp_path / "a", ("one", "two"), ("owls", "bats")) as made:
         ada = made.invite("Ada").rater

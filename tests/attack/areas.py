@@ -18,6 +18,11 @@ AREAS: dict[str, str] = {
     "kills": "storm.kills",
     "services": "services.services",
     "commands": "commands.hostile_values",
+    "links": "rooms.folders",
+    "forms": "rooms.forms",
+    "imports": "rooms.imports",
+    "visitors": "rooms.visitors",
+    "pdfs": "rooms.pdfs",
 }
 
 

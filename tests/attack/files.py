@@ -342,6 +342,8 @@ PROMPTS: dict[str, str] = {
     "nested": "{% for a in [1] %}" * 60 + "{% endfor %}" * 60, "range": "{{ range(10**9)|list }}", "format": "{{ '%1000000000d'|format(1) }}",
     "center": "{{ 'x'|center(3000000000) }}", "join": "{{ (range(99999)|list)|join('a' * 99999) }}", "import": '{% import "/etc/passwd" as x %}',
     "escape": "\x1b[2J {{ missing }}",
+    "slice": "{{ [1]|slice(999999999)|list }}", "batch": "{{ [1]|batch(999999999, 0)|list }}", "round": "{{ 1|round(999999999, 'ceil') }}",
+    "doubled": "{% set a = 'owls' %}" + "{% set a = a ~ a %}" * 40, "lists": "{% set a = 1 %}" + "{% set a = [a, a] %}" * 60 + "{{ a }}",
 }  # fmt: skip
 
 

@@ -59,6 +59,17 @@ async def test_a_run_waits_for_an_answer_once(children: Children, tmp_path: Path
     assert (tmp_path / "one" / "report.html").is_file()
 
 
+async def test_no_module_of_the_working_folder_is_imported(
+    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("open('imported', 'w')")
+    child = children.start("one", "virsci", tmp_path / "absent.yaml")
+    await until(lambda: not child.alive)
+    assert "absent.yaml" in child.error
+    assert not (tmp_path / "imported").exists()
+
+
 async def test_an_answer_to_an_unknown_request_is_refused_with_a_reason(
     children: Children, tmp_path: Path
 ) -> None:

@@ -173,6 +173,8 @@ async def test_a_form_starts_a_run_once(tmp_path: Path) -> None:
         ({"virsci.team.size": "0"}, "virsci.team.size", "greater than or equal to 1"),
         ({"virsci.team.size": "four"}, "virsci.team.size", "valid integer"),
         ({"seed": "1.5"}, "seed", "valid integer"),
+        ({"seed": "9" * 5000}, "seed", ""),
+        ({"name": "a" * 5000}, "name", "200"),
         ({"models.default.temperature": "9"}, "models.default.temperature", "less than or equal to 2"),
         ({"models.default.base_url": "localhost"}, "models.default.base_url", "http://"),
         ({"models.default.api_key_env": "sk-abcdefghijklmnop1234567890"}, "models.default.api_key_env", "environment"),

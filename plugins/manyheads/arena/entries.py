@@ -13,7 +13,7 @@ from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.arena.items import Case, NewText
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
-from manyheads.disk import read_text
+from manyheads.disk import inside, read_text
 from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import system_of
 from manyheads.errors import ArenaError
@@ -153,11 +153,11 @@ class Source:
             with (folder / SUITE[1]).open(encoding="utf-8", newline="") as file:
                 for row in csv.DictReader(file):
                     known = cases[row["case"]]
-                    file_of = folder / known["paper"] if known.get("paper") else None
+                    file_of = _file_of(folder, known["paper"]) if known.get("paper") else None
                     case, paper = self._with_paper(
                         Case(self.case or row["case"], known.get("title") or ""), file_of
                     )
-                    text = read_text(folder / "texts" / f"{row['id']}.md").strip()
+                    text = read_text(_file_of(folder, f"texts/{row['id']}.md")).strip()
                     yield NewText(
                         case, self.maker or row["maker"], "", text, int(row["changed"]), row["run"], paper
                     )
@@ -165,6 +165,13 @@ class Source:
             raise ArenaError(
                 f"{folder}: not an arena folder of a suite: {error!r}", hint="run the suite again"
             ) from error
+
+
+def _file_of(folder: Path, name: str) -> Path:
+    """A file that the table of a suite names; raises ValueError if it is not in the suite's folder."""
+    if (path := inside(folder, name)) is None:
+        raise ValueError(f"{name}: no such file in it")
+    return path
 
 
 def sets_of(folders: Sequence[Path]) -> list[NewText]:

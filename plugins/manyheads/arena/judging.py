@@ -35,11 +35,7 @@ class Judged:
 
 
 async def judge(
-    arena: Arena,
-    name: str,
-    pairs: int,
-    tell: Callable[[int], None] = lambda votes: None,
-    **settings: Any,
+    arena: Arena, name: str, pairs: int, tell: Callable[[int], None] = lambda votes: None, **settings: Any
 ) -> Judged:
     """Have a model vote on pairs, in both orders.
 

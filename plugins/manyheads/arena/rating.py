@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from manyheads.disk import make_folder
+from manyheads.disk import make_folder, replace_text
 from manyheads.engine.folder import writing
 from manyheads.errors import RatingError
 from manyheads.escaping import csv_text, plain
@@ -175,8 +175,8 @@ def write_result(result: ArenaResult, folder: Path, title: str) -> Path:
     with writing(folder):
         make_folder(folder)
         data = json.dumps(result.data(), indent=2, ensure_ascii=False)
-        (folder / DATA).write_text(f"{data}\n", encoding="utf-8")
-        (folder / TABLE).write_text(_table(result), encoding="utf-8")
+        replace_text(folder / DATA, f"{data}\n")
+        replace_text(folder / TABLE, _table(result))
     pictures = _pictures(result.main, folder, title) if can_draw() else []
     functions = (rank, rating, interval, elo_range, win_rates, conclusions)
     encoded = [(alt, base64.b64encode(path.read_bytes()).decode()) for alt, path in pictures]

@@ -33,7 +33,7 @@ from manyheads.arena.items import (
     StoredText,
     Text,
 )  # fmt: skip
-from manyheads.disk import make_folder
+from manyheads.disk import inside, make_folder
 from manyheads.errors import ArenaError
 from manyheads.escaping import plain
 from manyheads.measures.votes import RaterKind, Vote, style_of
@@ -178,8 +178,9 @@ class Arena:
             return [Case(*row) for row in self._db.rows('SELECT * FROM "case" ORDER BY rowid')]
 
     def paper(self, case: Case) -> Path | None:
-        """The file of a case's paper."""
-        return self.folder / case.paper if case.paper else None
+        """The file of a case's paper, among the papers of the arena."""
+        path = inside(self.folder, case.paper) if case.paper else None
+        return path if path and path.parent == self.folder.resolve() / PAPERS else None
 
     def _copy(self, case: str, paper: Path) -> str:
         (self.folder / PAPERS).mkdir(exist_ok=True)

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from manyheads.disk import opened
 from manyheads.errors import CorpusError
 
 LONGEST = 2**24
@@ -61,7 +62,7 @@ def open_file(
     if start.startswith(UTF16):
         raise CorpusError(f"{source}: UTF-16, not UTF-8", hint=f"iconv -f utf-16 -t utf-8 {source.name}")
     with reading(source, where), ExitStack() as held:
-        raw: IO[bytes] = held.enter_context(source.open("rb"))
+        raw: IO[bytes] = held.enter_context(opened(source))
         if start.startswith(GZIP):
             yield cast(IO[bytes], held.enter_context(gzip.GzipFile(fileobj=raw)))
         elif start.startswith(ZIP):
@@ -90,7 +91,7 @@ def head(source: Path, size: int = 4) -> bytes:
         what = "a folder, not a file" if source.is_dir() else "no such file"
         raise CorpusError(f"{source}: {what}", hint="name a file of papers, such as papers.jsonl.gz")
     try:
-        with source.open("rb") as raw:
+        with opened(source) as raw:
             return raw.read(size)
     except OSError as wrong:
         raise CorpusError(f"{source}: cannot be read: {wrong.strerror or wrong}") from wrong

@@ -334,9 +334,7 @@ def rate(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR|CSV",
-            help="An arena, or a table of votes.",
-            autocompletion=completion.arenas,
+            metavar="DIR|CSV", help="An arena, or a table of votes.", autocompletion=completion.arenas
         ),
     ],
     fitting: Fitting,
@@ -350,8 +348,7 @@ def rate(
     ] = None,
     columns: Columns = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Write a page, pictures and tables."),
+        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Write a page, pictures and tables.")
     ] = None,
     json: Json = False,
 ) -> None:

@@ -52,6 +52,7 @@ def serve(
     import uvicorn
 
     from manyheads.web.app import create_app
+    from manyheads.web.connections import Connection, most_connections
     from manyheads.web.security import Access
 
     project = folder or Path()
@@ -76,7 +77,7 @@ def serve(
         typer.launch(entrance)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=5, http=Connection, backlog=most_connections() // 2,
     )  # fmt: skip
     try:
         uvicorn.Server(config).run(sockets=[listener])

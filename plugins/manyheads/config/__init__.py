@@ -410,7 +410,7 @@ class RunConfig(Strict):
     """The system of this model; see `engine.system.system_of`."""
     system: str = ""
     """The system to run."""
-    name: str | None = None
+    name: str | None = Field(default=None, max_length=200)
     """Name of the run folder; the config's file name if omitted."""
     host: str = Field(default_factory=default_host, json_schema_extra={"examples": [*BUILT_IN]})
     """The agent framework; if omitted, the first one installed of autogen, agentscope, agent_framework."""

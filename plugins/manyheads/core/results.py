@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from manyheads import replies
 from manyheads.core import NOTHING, Price, Usage, money
 from manyheads.core.events import MadeBy
+from manyheads.disk import read_text
 from manyheads.errors import SubjectError, describe
 from manyheads.papers import Paper
 
@@ -474,7 +475,7 @@ def result_data(folder: Path, *, unfinished: bool = False) -> dict[str, Any]:
     begun = (folder / "config.yaml").is_file()
     hint = f"manyheads resume {folder}" if begun else FOLDERS
     try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        data: Any = json.loads(read_text(path))
     except FileNotFoundError as error:
         what = "not a finished run" if begun else "not a run folder"
         raise SubjectError(f"{folder}: {what} (it has no {RESULT})", hint=hint) from error
@@ -502,7 +503,7 @@ def is_finished(folder: Path) -> bool:
     Raises FileNotFoundError if there is no result at all.
     """
     try:
-        data: Any = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+        data: Any = json.loads(read_text(folder / RESULT))
         return bool(data["finished"]) and data["format"] >= FORMAT
     except (ValueError, TypeError, KeyError, RecursionError):
         return True

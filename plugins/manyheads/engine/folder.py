@@ -33,7 +33,7 @@ from manyheads.config import RunConfig
 from manyheads.config.files import portable
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
 from manyheads.core.results import MEASURE, RESULT, RunResult
-from manyheads.disk import make_folder, replace_text
+from manyheads.disk import make_folder, opened, replace_text
 from manyheads.errors import JournalError
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
@@ -73,10 +73,10 @@ def fresh(folder: Path) -> Path:
 
 def replies_told(folder: Path) -> int:
     """Number of replies in a run's events, each recorded before its event; at least one for a finished run."""
-    with suppress(OSError), (folder / EVENTS).open("rb") as log:
+    with suppress(OSError), opened(folder / EVENTS) as log:
         if told := sum(b'"kind": "said"' in line[:200] for line in log):
             return told
-    with suppress(OSError), (folder / RESULT).open("rb") as result:
+    with suppress(OSError), opened(folder / RESULT) as result:
         return int(b'"finished": true' in result.read(5000))
     return 0
 
@@ -87,7 +87,7 @@ def writing(folder: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        full, begun = error.errno in (errno.ENOSPC, errno.EDQUOT), (folder / JOURNAL).exists()
+        full, begun = error.errno in (errno.ENOSPC, errno.EDQUOT), os.path.exists(folder / JOURNAL)
         ways = ["make room on the disk"] if full else ["make the folder writable"] if begun else []
         # A run that has begun stays where it is.
         hint = ", or ".join([*ways, *([] if begun else ["choose another folder: --out FOLDER"])])
@@ -121,7 +121,7 @@ class RunFolder:
             self._resumed = (path / CONFIG).exists()
             if not self._resumed:
                 self._keep_config()
-            self._events_file.write_text("", encoding="utf-8")
+            opened(self._events_file, "wb").close()
 
     @property
     def _events_file(self) -> Path:
@@ -141,15 +141,10 @@ class RunFolder:
     def note(self, event: AnyEvent) -> None:
         """Save an event; a `Result` also to its own file, as well as the partial result when a stage begins."""
         line = {"at": round(time.monotonic() - self._began, 3), **event.model_dump(mode="json")}
-        left = f"{json.dumps(line, ensure_ascii=False)}\n".encode()
-        with writing(self.path):
-            # Opened for each event: a thousand runs of one process would have a thousand open files.
-            log = os.open(self._events_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-            try:
-                while left:
-                    left = left[os.write(log, left) :]
-            finally:
-                os.close(log)
+        text = f"{json.dumps(line, ensure_ascii=False)}\n".encode()
+        # Opened for each event: a thousand runs of one process would have a thousand open files.
+        with writing(self.path), opened(self._events_file, "ab") as log:
+            log.write(text)
         if isinstance(event, Result):
             self.go_live()
             self._keep_result(event.data)

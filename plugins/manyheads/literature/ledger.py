@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from manyheads.core.events import Searched
+from manyheads.disk import opened
 from manyheads.errors import JournalError
 
 LEDGER = "searches.jsonl"
@@ -56,7 +57,7 @@ class SearchLedger:
             if self._torn_at >= 0:
                 os.truncate(path, self._torn_at)
                 self._torn_at = -1
-            with path.open("ab") as file:
+            with opened(path, "ab") as file:
                 file.write(line.encode() + b"\n")
         except OSError as error:
             message = f"{path}: cannot be written: {error.strerror or error}"
@@ -94,7 +95,8 @@ class SearchLedger:
     def _read(self, path: Path) -> None:
         """Read the entries of a file; an incomplete last line is dropped, and overwritten later."""
         try:
-            *lines, torn = path.read_bytes().split(b"\n")
+            with opened(path) as file:
+                *lines, torn = file.read().split(b"\n")
         except OSError as error:
             raise JournalError(f"{path}: cannot be read: {error.strerror or error}") from error
         if torn:

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from manyheads.core.results import MEASURE, RESULT, Part
-from manyheads.disk import FileLock, read_text, replace_text
+from manyheads.disk import FileLock, opened, read_text, replace_text
 from manyheads.escaping import plain, shortened
 from manyheads.measures import BY_FIELD
 from manyheads.models.offline import OFFLINE
@@ -276,8 +276,8 @@ def rows(runs: Iterable[Entry]) -> list[Row]:
 def is_ours(base: Path) -> bool:
     """Whether the folder has a start page by manyheads."""
     try:
-        with (base / INDEX).open(encoding="utf-8", errors="replace") as page:
-            return GENERATOR in page.read(2000)
+        with opened(base / INDEX) as page:
+            return GENERATOR.encode() in page.read(2000)
     except (OSError, ValueError):
         return False
 

@@ -16,6 +16,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
+from manyheads.disk import replace_text
 from manyheads.errors import JournalError
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.replies import Abstract, Ratings, label
@@ -223,7 +224,7 @@ def write_html(folder: Path, html: str) -> Path:
     """Write `report.html` into a folder, without paths of the user; raises `JournalError`."""
     path, html = folder / REPORT, without_places(html, folder)
     try:
-        path.write_text(html, encoding="utf-8")
+        replace_text(path, html)
     except OSError as error:
         hint = "free disk space or make the folder writable, then: manyheads resume RUN"
         raise JournalError(f"{path}: {error.strerror}", hint=hint) from error

@@ -14,6 +14,7 @@ from manyheads.config.files import read_yaml
 from manyheads.core import Tally
 from manyheads.core.events import AnyEvent, Began, Event, Said, Warned
 from manyheads.core.results import RESULT, RunResult, RunUsage, read_result
+from manyheads.disk import opened
 from manyheads.errors import JournalError
 from manyheads.models.offline import OFFLINE
 from manyheads.texts import count as count
@@ -131,7 +132,8 @@ def section(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        with opened(path) as file:
+            return file.read().decode(errors="replace")
     except OSError as error:
         hint = "give the folder of a run, such as runs/<time>-<name>"
         raise JournalError(f"{path}: {error.strerror}", hint=hint) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from manyheads.core.results import MEASURE, RESULT, Part
+from manyheads.disk import read_text
 from manyheads.measures import BY_FIELD
 
 REPORT = "report.html"
@@ -85,7 +86,7 @@ class Measured(Part):
 def read_measure(folder: Path) -> Measured | None:
     """The measures of a run; None if there are none, or the file cannot be read."""
     try:
-        return Measured.model_validate(json.loads((folder / MEASURE).read_text("utf-8")))
+        return Measured.model_validate(json.loads(read_text(folder / MEASURE)))
     except (OSError, ValueError):
         return None
 

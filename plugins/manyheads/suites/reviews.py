@@ -17,7 +17,7 @@ from shutil import rmtree
 from typing import Literal
 
 from manyheads.config import RunConfig
-from manyheads.disk import sha256_of
+from manyheads.disk import read_text, replace_text, sha256_of
 from manyheads.engine.budget import JobsBudget
 from manyheads.engine.folder import JOURNAL, new_folder, writing
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
@@ -145,8 +145,8 @@ def _jobs(config: RunConfig, texts: Sequence[Text], out: Path, folders: Path) ->
     configs = [review_of(config, text) for text in texts]
     with writing(folders.parent):
         if not folders.exists():
-            folders.write_text(json.dumps([new_folder(each, out).name for each in configs]))
-        names: list[str] = json.loads(folders.read_text())
+            replace_text(folders, json.dumps([new_folder(each, out).name for each in configs]))
+        names: list[str] = json.loads(read_text(folders))
     labels = [Path(text.source).name for text in texts]
     return {
         name: Job(name, out / name, each, label)

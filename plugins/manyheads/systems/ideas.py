@@ -9,6 +9,7 @@ from pathlib import Path
 from manyheads.bank.corpus import RawPaper, Rejects
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT, Evidence, Idea
+from manyheads.disk import opened
 from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import Revisions, system_of
 from manyheads.errors import CorpusError, EmbeddingError, SubjectError, UserError
@@ -231,8 +232,8 @@ def _read(named: str, most: int) -> Background:
 def _begins_with_a_paper(path: Path) -> bool:
     """Whether JSON Lines are papers as in corpora, not only abstracts with titles."""
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            RawPaper.model_validate_json(file.readline())
+        with opened(path) as file:
+            RawPaper.model_validate_json(file.readline().decode("utf-8-sig"))
     except (OSError, ValueError):
         return False
     return True

@@ -20,7 +20,7 @@ from manyheads.core.results import (
     result_data,
     sections,
 )
-from manyheads.disk import replace_text
+from manyheads.disk import read_text, replace_text
 from manyheads.engine.folder import CONFIG, writing
 from manyheads.engine.system import System
 from manyheads.errors import ConfigError, SubjectError, UserError
@@ -128,7 +128,7 @@ def related(folder: Path) -> Iterator[Related]:
     for file in sorted((*folder.parent.glob(f"*/{CONFIG}"), *folder.glob(f"*/{CONFIG}"))):
         with suppress(UserError, OSError, ValueError):
             # Parsing a config takes a hundred times as long, and most runs are unrelated.
-            if file.parent == folder or folder.name not in file.read_text("utf-8"):
+            if file.parent == folder or folder.name not in read_text(file):
                 continue
             if folder.resolve() in subjects(file.parent):
                 run = load(file.parent, unfinished=False)

@@ -34,7 +34,6 @@ PROBLEMS = {
     ),
     405: ("There is no such page", "Use the buttons and links of the pages."),
     413: ("This is too large", "Choose a smaller file, or a shorter text."),
-    429: ("Too many wrong addresses", "Wait a minute, then open the right address."),
     500: (
         "Something broke in manyheads",
         "The terminal of the server shows the details. Other pages still work.",
@@ -87,7 +86,7 @@ def home(request: Request) -> Response:
 
 def enter(request: Request) -> Response:
     """Spend a one-time token, and open the owner's session."""
-    visitor = request.app.state.access.enter(request, request.query_params.get("token", ""))
+    visitor = request.app.state.access.enter(request.query_params.get("token", ""))
     return keep(render(request, "entered.html.j2", target="/runs"), request, visitor)
 
 
@@ -100,10 +99,8 @@ def address(request: Request, form: object) -> Response:
 def problem(request: Request, error: Exception) -> Response:
     """The page of an HTTP error."""
     assert isinstance(error, HTTPException)
-    title, hint = PROBLEMS.get(error.status_code, ("This did not work", ""))
     usual = HTTPException(error.status_code).detail
-    hint = hint if error.detail == usual else error.detail
-    response = render(request, "problem.html.j2", error.status_code, title=title, message="", hint=hint)
+    response = _problem(request, error.status_code, hint="" if error.detail == usual else error.detail)
     response.headers.update(error.headers or {})
     return response
 
@@ -123,7 +120,11 @@ def mistake(request: Request, error: Exception) -> Response:
 
 def crash(request: Request, error: Exception) -> Response:
     """The page of a bug; the server's terminal shows the traceback."""
-    title, hint = PROBLEMS[500]
-    response = render(request, "problem.html.j2", 500, title=title, message="", hint=hint)
+    response = _problem(request, 500)
     response.headers.update(HEADERS)  # no middleware runs after this
     return response
+
+
+def _problem(request: Request, code: int, hint: str = "") -> Response:
+    title, usual = PROBLEMS.get(code, ("This did not work", ""))
+    return render(request, "problem.html.j2", code, title=title, message="", hint=hint or usual)

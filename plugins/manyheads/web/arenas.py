@@ -29,6 +29,7 @@ from manyheads.arena.items import Rater, Row
 from manyheads.arena.rating import DATA, TABLE, questions_of, rate, write_result
 from manyheads.arena.status import status_of
 from manyheads.arena.store import DAYS, FILE, Arena
+from manyheads.disk import inside, read_text
 from manyheads.engine.folder import REPORT
 from manyheads.errors import ArenaError, RatingError, need_extra
 from manyheads.escaping import plain
@@ -192,7 +193,7 @@ def invite(request: Request, form: FormData) -> Response:
     days = str(form.get("days") or DAYS)
     if not names or len(names) > MOST_INVITED:
         return _page(request, problem=f"Give 1 to {MOST_INVITED} names, each on a line of its own.")
-    if not (days.isascii() and days.isdecimal() and 1 <= int(days[:9]) <= 3650):
+    if not (days.isascii() and days.isdecimal() and len(days) < 9 and 1 <= int(days) <= 3650):
         return _page(request, problem="An invitation lasts 1 to 3650 days.")
     try:
         invitations = [arena.invite(each, days=int(days)) for each in names]
@@ -218,6 +219,10 @@ def rate_makers(request: Request, form: FormData) -> Response:
     """Rate the makers, as `manyheads arena rate` does, and keep the result in the arena's folder."""
     need_extra("statistics", "rating makers")
     arena = _arena(request)
+    if (arena.folder / RATINGS).is_symlink():
+        raise HTTPException(
+            409, f"The folder {RATINGS} of this arena is a link that leads elsewhere. Remove it."
+        )
     poor = "tie" if form.get("poor") == "tie" else "out"
     votes = arena.votes()
     with cast(Arenas, request.app.state.arenas).rating:  # one at a time: it takes all processors
@@ -229,8 +234,8 @@ def rate_makers(request: Request, form: FormData) -> Response:
 def ratings_file(request: Request) -> Response:
     """The page or a table of the last ratings."""
     arena, file = _arena(request), request.path_params["file"]
-    path = arena.folder / RATINGS / file
-    if file not in (REPORT, DATA, TABLE) or path.is_symlink() or not path.is_file():
+    path = inside(arena.folder, f"{RATINGS}/{file}")
+    if file not in (REPORT, DATA, TABLE) or path is None:
         raise HTTPException(404)
     if file == REPORT:
         return FileResponse(path, media_type="text/html", headers=REPORT_HEADERS)
@@ -315,7 +320,7 @@ def _rated(arena: Arena) -> dict[str, Any] | None:
     """The sentences of the last ratings, and when they were made."""
     path = arena.folder / RATINGS / DATA
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_text(path))
         return {
             "sentences": [str(each) for each in data["sentences"]],
             "when": _day(path.stat().st_mtime, "minutes"),

@@ -144,7 +144,8 @@ class Children:
         code: int | None = None
         try:
             child.process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "manyheads", *child.command, "--control",
+                # with -P, no file of the working folder is imported
+                sys.executable, "-P", "-m", "manyheads", *child.command, "--control",
                 stdin=pipe, stdout=pipe, stderr=pipe, limit=LONGEST_LINE, env={**os.environ, "PYTHONUTF8": "1"},
                 start_new_session=True,  # Ctrl-C in the server's terminal is for the server
             )  # fmt: skip

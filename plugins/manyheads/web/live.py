@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -12,16 +13,8 @@ from zlib import crc32
 
 from pydantic import ValidationError
 
-from manyheads.core.events import (
-    AnyEvent,
-    Began,
-    Result,
-    Said,
-    Searched,
-    Waiting,
-    Warned,
-    words,
-)
+from manyheads.core.events import AnyEvent, Began, Result, Said, Searched, Waiting, Warned, words
+from manyheads.disk import opened
 from manyheads.engine.folder import EVENTS
 from manyheads.engine.standing import Standing
 from manyheads.report.record import EVENT
@@ -94,11 +87,12 @@ class Log:
                     if name != "_lock":
                         setattr(self, name, value)
             if stat.st_size > self._size:
-                self._read()
+                with suppress(OSError):  # no file, or gone meanwhile
+                    self._read()
         return self
 
     def _read(self) -> None:
-        with self.path.open("rb") as file:
+        with opened(self.path) as file:
             file.seek(self._size)
             for line in iter(lambda: file.readline(LONGEST_LINE), b""):
                 if not line.endswith(b"\n"):

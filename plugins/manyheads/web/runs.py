@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute
 
 from manyheads.core import money
 from manyheads.core.results import RESULT
+from manyheads.disk import inside, opened
 from manyheads.engine.folder import CONFIG, EVENTS, REPORT
 from manyheads.errors import UserError
 from manyheads.report.index import Entry, entries
@@ -82,15 +83,13 @@ class Runs:
             path = (self.folder / name).resolve()
             if name[:1] not in ("", ".") and path.parent == self.folder and not path.is_file():
                 return path
-        except (OSError, ValueError):
+        except (OSError, ValueError, RuntimeError):  # no possible name, a loop of links
             pass
         raise HTTPException(404)
 
     def file(self, name: str, file: str) -> Path:
         """A file of a run, inside its folder; raises `HTTPException` if it is not there."""
-        folder = self.path(name)
-        path = (folder / file).resolve()
-        if path.parent != folder or not path.is_file():
+        if (path := inside(self.path(name), file)) is None:
             raise HTTPException(404)
         return path
 
@@ -106,7 +105,7 @@ class Runs:
     def seconds(self, name: str) -> float | None:
         """Time of a run's last event, from its beginning; None if it is not near the end of the file."""
         try:
-            with self.file(name, EVENTS).open("rb") as file:
+            with opened(self.file(name, EVENTS)) as file:
                 size = file.seek(0, os.SEEK_END)
                 if self._seconds.get(name, (-1,))[0] != size:
                     file.seek(max(0, size - CHUNK))
@@ -270,7 +269,7 @@ def _file(path: Path, kind: str, headers: dict[str, str]) -> Response:
 
     def content() -> Iterator[bytes]:
         left = size
-        with path.open("rb") as file:
+        with opened(path) as file:
             while left and (part := file.read(min(CHUNK, left))):
                 left -= len(part)
                 yield part

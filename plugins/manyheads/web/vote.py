@@ -7,7 +7,6 @@ same open item until it is answered or skipped, so each page can be reloaded, le
 import math
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from string import ascii_uppercase
 from urllib.parse import quote
 
@@ -56,10 +55,8 @@ def routes() -> Iterator[BaseRoute]:
 def join(request: Request) -> Response:
     """Let a rater in; the token moves from the address to a cookie."""
     access: Access = request.app.state.access
-    access.need_patience(request)
     token = request.query_params.get("token", "")
     if (voter := access.raters(token)) is None:
-        access.count_wrong(request)
         raise HTTPException(401, "This invitation is wrong, revoked or expired. Ask for a new link.")
     visitor = Visitor("rater", token, voter)
     request.state.visitor = visitor
@@ -111,7 +108,7 @@ def vote(request: Request, form: FormData) -> Response:
 
 def paper(request: Request) -> Response:
     """The paper of an item: a PDF in the browser's viewer, other files as downloads."""
-    path = _paper(request, _item(request))
+    path = _voter(request).arena.paper(_item(request).case)
     if path is None:
         raise HTTPException(404)
     if path.suffix == ".pdf":
@@ -142,11 +139,6 @@ def _item(request: Request) -> Item:
     return item
 
 
-def _paper(request: Request, item: Item) -> Path | None:
-    path = _voter(request).arena.paper(item.case)
-    return path if path and path.is_file() else None
-
-
 def _page(request: Request, template: str, status: int = 200, **variables: object) -> Response:
     """A page with what all pages of raters have."""
     voter = _voter(request)
@@ -161,14 +153,10 @@ def _page(request: Request, template: str, status: int = 200, **variables: objec
 
 
 def _show(
-    request: Request,
-    item: Item,
-    answers: Mapping[str, str],
-    comment: str,
-    problem: ArenaError | None = None,
+    request: Request, item: Item, answers: Mapping[str, str], comment: str, problem: ArenaError | None = None
 ) -> Response:
     voter = _voter(request)
-    form, file = voter.arena.form, _paper(request, item)
+    form, file = voter.arena.form, voter.arena.paper(item.case)
     with unharmed():
         past = voter.arena.past(voter.rater)
     at = past.index(item.id) if item.id in past else len(past)

@@ -34,6 +34,14 @@ def test_reads_alike_and_goes_on_after_errors(tmp_path: Path) -> None:
         assert reader.read(path).title == "Read Elsewhere"
 
 
+def test_no_module_of_the_working_folder_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("open('imported', 'w')")
+    with Reader() as reader:
+        assert reader.read(paper(tmp_path / "paper.pdf")).title == "Read Elsewhere"
+    assert not (tmp_path / "imported").exists()
+
+
 @pytest.mark.slow
 def test_many_who_read_at_once_share_as_many_processes_as_there_are_processors(tmp_path: Path) -> None:
     paths = [paper(tmp_path / f"{number}.pdf") for number in range(6)]

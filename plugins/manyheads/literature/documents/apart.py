@@ -22,8 +22,9 @@ from manyheads.pool import Pool
 
 GRACE = 10.0
 """Seconds after its limit at which a process is stopped."""
-MEMORY = 3 * 1024**3
-"""Maximum memory of the process in bytes, if the system can enforce it."""
+MEMORY = 768 * 1024**2
+"""Maximum memory of the process in bytes, if the system can enforce it: a paper of 200 pages takes half of it, a file of
+2 kB can take any."""
 
 
 class Reader:
@@ -73,7 +74,7 @@ class Reader:
                 what = (
                     f"took more than {self._limits.seconds + GRACE:g} s"
                     if late.is_set()
-                    else "crashed PDFium"
+                    else f"takes more than {MEMORY // 2**20} MB of memory, or crashed PDFium"
                 )
                 raise DocumentError(
                     f"{path} cannot be read: it {what}",
@@ -94,7 +95,8 @@ class Reader:
         if self._process is None or self._process.poll() is not None:
             self._end()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __spec__.name if __spec__ else __name__],
+                # with -P, no file of the working folder is imported
+                [sys.executable, "-P", "-m", __spec__.name if __spec__ else __name__],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -3,15 +3,7 @@
 from dataclasses import dataclass, field
 
 from manyheads.literature.documents.bibliography import Citations
-from manyheads.literature.documents.document import (
-    Document,
-    Figure,
-    Hidden,
-    Note,
-    Reference,
-    Section,
-    Table,
-)
+from manyheads.literature.documents.document import Document, Figure, Hidden, Note, Reference, Section, Table
 from manyheads.literature.documents.sections import Division, set_kinds
 from manyheads.literature.documents.speech import heard, seen
 

@@ -4,6 +4,7 @@ import math
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from manyheads.disk import inside
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.document import Figure
 from manyheads.literature.documents.pdfium import drawn, png
@@ -56,12 +57,8 @@ def beside(folder: Path, name: str) -> str | None:
         return None
     names = [pure, *(pure.with_name(pure.name + ending) for ending in ENDINGS)]
     for one in names:
-        try:
-            file = (folder / one).resolve()
-            if one.suffix.lower() in ENDINGS and file.is_file() and file.is_relative_to(folder.resolve()):
-                return str(one)
-        except (OSError, ValueError):
-            continue
+        if one.suffix.lower() in ENDINGS and inside(folder, str(one)):
+            return str(one)
     return None
 
 

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from manyheads.disk import opened
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.document import Document, Limits
 from manyheads.literature.documents.latex import read_latex
@@ -35,12 +36,11 @@ def read_document(path: Path, limits: Limits = LIMITS) -> Document:
     """
     try:
         size = path.stat().st_size
-        with path.open("rb") as file:
+        with opened(path) as file:
             head = file.read(4096)
     except OSError as error:
         raise DocumentError(
-            f"{path} cannot be read: {error.strerror or error}",
-            hint=f"give {KINDS}",
+            f"{path} cannot be read: {error.strerror or error}", hint=f"give {KINDS}"
         ) from error
     if size > limits.bytes:
         raise DocumentError(

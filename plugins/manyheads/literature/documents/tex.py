@@ -6,8 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from manyheads.disk import inside
+
 if TYPE_CHECKING:
     from pylatexenc.latex2text import LatexNodes2Text
+
 
 MOST_INPUTS = 300
 """Maximum files that a source may include."""
@@ -31,13 +34,10 @@ def macros_of(text: str) -> Iterator[tuple[str, tuple[int, str]]]:
 
 def beside_text(folder: Path, name: str) -> str | None:
     """A text in the paper's folder; None if missing or too large."""
-    try:
-        file = (folder / name).resolve()
-        if not file.is_relative_to(folder.resolve()) or not file.is_file() or file.stat().st_size > LARGEST:
-            return None
-        return file.read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError):
+    file = inside(folder, name)
+    if file is None or file.stat().st_size > LARGEST:
         return None
+    return file.read_text(encoding="utf-8", errors="replace")
 
 
 def group_at(text: str, place: int) -> tuple[str, int] | None:

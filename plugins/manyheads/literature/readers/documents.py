@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from manyheads.bank.corpus import RawPaper, Reader, Record, Rejects, shards
+from manyheads.disk import opened
 from manyheads.errors import DocumentError
 from manyheads.literature.documents import Document, Kind, Reference, read_document
 from manyheads.literature.documents import Reader as Process
@@ -80,7 +81,7 @@ def _documents(files: Iterable[Path]) -> Iterator[tuple[Path, Document | Documen
     def read(file: Path) -> Document | DocumentError:
         process = processes.get()
         try:
-            with file.open("rb") as start:
+            with opened(file) as start:
                 apart = b"%PDF-" in start.read(1024)
             return process.read(file) if apart else read_document(file)
         except DocumentError as wrong:

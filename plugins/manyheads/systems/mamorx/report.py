@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from manyheads.core.results import Figure
-from manyheads.disk import sha256_of
+from manyheads.disk import inside, sha256_of
 from manyheads.errors import DocumentError
 from manyheads.literature.documents import places
 from manyheads.literature.documents.pdfium import drawn, page_size
@@ -305,11 +305,9 @@ class ReviewPage(Page):
         """The figures' pictures by their names."""
         from PIL import Image
 
-        home = self.record.folder.resolve()
         pictures = dict[str, Picture]()
         for note in self.result.figures:
-            path = (home / note.image).resolve() if note.image else None
-            if path and path.is_relative_to(home) and path.is_file():
+            if note.image and (path := inside(self.record.folder, note.image)):
                 with suppress(OSError):
                     pictures[note.name] = _picture(Image.open(path), "PNG")
         return pictures

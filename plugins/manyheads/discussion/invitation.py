@@ -2,7 +2,7 @@
 
 If the speaker's model supports tool calls, it finds and asks guests by tool calls; if not, by a field of its reply. In
 open discussions the guest's answer joins this turn's replies; in blind stages only the asker sees it, and then answers
-again, so that no other prompt changes.
+again, so that no other prompt changes. A guest without a valid answer is left out, and whoever asked is told.
 """
 
 from dataclasses import dataclass, field, replace
@@ -40,16 +40,20 @@ async def speak(
 async def ask_with_advice(
     run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: str = ""
 ) -> Reply[R]:
-    """Ask a speaker in a blind stage; if the reply's field invites a guest, the speaker hears the guest and answers again."""
+    """Ask a speaker in a blind stage; if the reply's field invites a guest, the speaker hears the guest and answers again.
+
+    The first answer stands if the guest gives none, or the speaker no second one.
+    """
     asking = _Asking(run, team, question, context)
     reply = await asking.first(like)
-    if not asking.heard or asking.by_tool:
+    if asking.by_tool or not asking.heard or asking.heard[0].advice == asking.silence:
         return reply
     guest = asking.heard[0]
     words = {"guest": guest.name, "question": guest.question, "advice": guest.advice}
     advice = Message(run.roles.prompts.render("partials/advice.md.j2", words))
     after = (*question.after, Message(reply.text, sender="assistant"), advice)
-    return await run.ask(replace(question, after=after, recall=None), like)
+    again = replace(question, after=after, recall=None, spare=True)
+    return await run.spare(question.stage, run.ask(again, like)) or reply
 
 
 @dataclass
@@ -67,6 +71,11 @@ class _Asking:
     @property
     def by_tool(self) -> bool:
         return self.run.calls_tools(self.question.speaker)
+
+    @property
+    def silence(self) -> str:
+        """What is said in place of a guest's answer where there is none."""
+        return str(refused("silent", self.run.roles.prompts))
 
     async def first(self, like: type[R]) -> Reply[R]:
         """Ask the question, then announce its guests."""
@@ -121,18 +130,20 @@ class _Asking:
         return await self._hear(name, words, nested=True)
 
     async def _hear(self, name: str, words: str, remark: str = "", *, nested: bool = False) -> str:
-        """Create the guest with their own profile and ask once (App. D.2.1, Fig. 28).
+        """Create the guest with their own profile and ask once (App. D.2.1, Fig. 28); the answer, or `silence`.
 
         `remark` is the inviting reply, empty for an invitation by tool call, which comes before the reply.
         """
         stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name
         self.run.emit(Invited(stage=stage, turn=turn, guest=name, by=by, question=words))
         guest = self.run.scientist("scientist", self.run.literature.scientist(name))
-        variables = {"asker": by, "question": words, "context": self.context, "remark": remark}
+        shown = {"team": self.team.profiles(), "stage": stage, "context": self.context, "remark": remark}
+        variables = {"asker": by, "question": words, **shown}
         question = Question(
-            stage, turn, guest, "scientist", "advise", variables, "guest", asker=by, nested=nested
+            stage, turn, guest, "scientist", "advise", variables, "guest", asker=by, nested=nested, spare=True
         )
-        return (await self.run.ask(question, Advice)).value.advice
+        reply = await self.run.spare(stage, self.run.ask(question, Advice))
+        return reply.value.advice if reply else self.silence
 
     def _refusal(self, name: str) -> str | None:
         """Why a name cannot be invited, see `tools.refused`; None if it can."""
@@ -145,4 +156,5 @@ class _Asking:
     def _note(self, guest: str, words: str, advice: str) -> None:
         stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name
         self.heard.append(Guest(name=guest, by=by, stage=stage, turn=turn, question=words, advice=advice))
-        self.run.guests.append(self.heard[-1])
+        if advice != self.silence:
+            self.run.guests.append(self.heard[-1])

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, cast
@@ -14,6 +14,7 @@ from manyheads.config import HUMAN, PERSON, RunConfig, Section, Strict
 from manyheads.core import Host, Image, Message, Ordinals, Reply, Speaker, Tally, Tool, Turn, Usage, safe_name
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Stage, Warned
 from manyheads.core.results import EvidenceList, Part, PersonWord, Retrieval
+from manyheads.errors import ModelError, ReplyError
 from manyheads.literature.library import Library
 from manyheads.papers import Hit, Literature, Scientist
 from manyheads.replies import ReplyModel
@@ -74,6 +75,7 @@ class DiscussionSettings(Section):
 OWN_WORKS = 3
 """Number of own papers listed in a scientist's system prompt."""
 R = TypeVar("R", bound=ReplyModel)
+T = TypeVar("T")
 C = TypeVar("C", bound=Section, covariant=True, default=Any)
 M = TypeVar("M", covariant=True, default=Any)
 Result = TypeVar("Result", bound=BaseModel, default=Any)
@@ -232,6 +234,14 @@ class Run(Generic[Result, C, M]):
         self._account(question, reply)
         return reply
 
+    async def spare(self, stage: str, reply: Awaitable[T]) -> T | None:
+        """The reply to a question that is `spare`: None, with a warning, if no attempt gave a valid one."""
+        try:
+            return await reply
+        except ReplyError as error:
+            self.warn(stage, f"{error.message}; the run goes on without it")
+            return None
+
     @property
     def invites(self) -> bool:
         """Whether members may ask outside scientists."""
@@ -367,6 +377,15 @@ class Run(Generic[Result, C, M]):
     @property
     def usage(self) -> Usage:
         return self.spent.total
+
+
+def need_one(voices: Sized, what: str) -> None:
+    """Raises `ModelError` if all spare replies of a kind are missing, so that nothing is left to go on with."""
+    if not voices:
+        raise ModelError(
+            f"{what}: none was valid, see the warnings",
+            hint="resume the run: they are asked for again; or give the role another model: --set roles.<role>.model=<alias>",
+        )
 
 
 def _action(question: Question, value: ReplyModel) -> str:

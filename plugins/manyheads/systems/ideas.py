@@ -12,6 +12,8 @@ from manyheads.core.results import RESULT, Evidence, Idea
 from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import Revisions, system_of
 from manyheads.errors import CorpusError, EmbeddingError, SubjectError, UserError
+from manyheads.prompts import Prompts
+from manyheads.replies import Condensed
 from manyheads.systems.loading import reopen
 from manyheads.systems.results import load, own
 from manyheads.texts import (
@@ -56,6 +58,15 @@ class Entry:
     settled: bool | None = None
     indicator: str = ""
     area: str = ""
+
+
+def condensing_fault(reply: Condensed, prompts: Prompts) -> str | None:
+    """The fault of a form that leaves nothing to judge, or that a judge would recognise by its missing fields."""
+    if reply.contents().keys() <= {"title"}:
+        return prompts.render("judge/invalid.md.j2", {"fault": "nothing"}).strip()
+    if half := reply.contradictions():
+        return prompts.render("judge/invalid.md.j2", {"fault": "contradiction", "fields": half}).strip()
+    return None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,17 @@ from pydantic import Field, field_validator
 
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
-from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Text, Verdict
+from manyheads.replies import (
+    Abstract,
+    Condensed,
+    FirstIdea,
+    Proposal,
+    ReplyModel,
+    Rethought,
+    Review,
+    Text,
+    Verdict,
+)
 from manyheads.roles import Roles
 from manyheads.texts import FileOrText, Trait, file_or_text
 
@@ -66,7 +76,7 @@ STEERS = {
     "writing": "accept or edit the abstract, or send it back",
 }
 """What a person may do after a stage, a revision or a review."""
-PROPOSER, REVIEWER, AREA_CHAIR = "proposer", "reviewer", "area_chair"
+PROPOSER, REVIEWER, AREA_CHAIR, JUDGE = "proposer", "reviewer", "area_chair", "judge"
 
 
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
@@ -79,6 +89,7 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
         (PROPOSER, "reflect", Rethought, settings.method == "self-reflection"),
         (REVIEWER, "review", Review, together and settings.reviewer),
         (AREA_CHAIR, "compare", Verdict, together and settings.area_chair),
+        (JUDGE, "condense", Condensed, together and settings.area_chair),
         (PROPOSER, "abstract", Abstract, settings.abstract),
     ]
     return {(role, task): kind for role, task, kind, needed in tasks if needed}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from manyheads import replies
@@ -12,9 +13,9 @@ from manyheads.core.results import Abstract, Draft, Person, Retrieval
 from manyheads.discussion.run import Question
 from manyheads.discussion.steering import steer
 from manyheads.errors import ConfigError
-from manyheads.replies import FirstIdea, Proposal, ReplyModel, Rethought, review_on
-from manyheads.systems.ideas import Background
-from manyheads.systems.rebuttal.config import AREA_CHAIR, PROPOSER, REVIEWER, traits_of
+from manyheads.replies import Condensed, FirstIdea, Proposal, ReplyModel, Rethought, review_on
+from manyheads.systems.ideas import Background, condensing_fault
+from manyheads.systems.rebuttal.config import AREA_CHAIR, JUDGE, PROPOSER, REVIEWER, traits_of
 from manyheads.systems.rebuttal.result import Background as Kept
 from manyheads.systems.rebuttal.result import Course, RebuttalRun, Review, Round, Verdict, Version
 from manyheads.texts import Subject
@@ -225,7 +226,10 @@ class Panel:
         self.course.improvements = sum(judged) if judged else None
 
     async def review(self, one: Round) -> None:
-        """The review of a version, if there is a reviewer, who sees the earlier requests (Fig. 10)."""
+        """The review of a version, if there is a reviewer, who sees the earlier requests (Fig. 10).
+
+        Without a valid one the next revision is made without a review.
+        """
         if REVIEWER in self.people:
             stage, turn = (REBUTTAL, one.round) if one.round else (INITIAL, 1)
             reviews = [each.review for each in self.rounds[: one.round] if each.review]
@@ -233,7 +237,10 @@ class Panel:
             asked = [prompts.render("reviewer/asked.md.j2", each.model_dump()) for each in reviews]
             kind = review_on(self.run.reply_type(REVIEWER, "review", replies.Review), len(self.course.points))
             shown = {"idea": self.run.wording(one.idea), "asked": asked}
-            reply = await self._ask(stage, turn, REVIEWER, "review", kind, **shown)
+            question = self._ask(stage, turn, REVIEWER, "review", kind, spare=True, **shown)
+            reply = await self.run.spare(stage, question)
+            if reply is None:
+                return
             person = await steer(
                 self.run, stage, turn, self.run.wording(reply), edit=reply, back=False, name="review"
             )
@@ -244,15 +251,31 @@ class Panel:
 
         The paper names the later one and asks for Yes or No (Fig. 11). Here the two are A and B, the later one as it is
         `shown`, and the reasoning comes first: models that are told which one was revised seldom say that it is no better.
+        For the same reason a first idea, which is a paragraph, is shown in the six fields of the later ones.
         """
         if AREA_CHAIR in self.people:
-            later, earlier = self.run.wording(one.idea), self.run.wording(before.idea)
+            later = self.run.wording(one.idea)
+            earlier = (
+                self.run.wording(before.idea) if before.idea.formed else await self._in_form(before.idea)
+            )
             texts = (later, earlier) if shown == "A" else (earlier, later)
             versions = dict(zip(("version_a", "version_b"), texts, strict=True))
             reply = await self._ask(REBUTTAL, one.round, AREA_CHAIR, "compare", replies.Verdict, **versions)
             one.verdict = Verdict.of(reply, shown)
             one.improved = one.verdict.improved
             self._count()
+
+    async def _in_form(self, idea: Version) -> str:
+        """An idea in the form of a proposal, as in rankings (Fig. 13); as it is if no form of it is valid."""
+        run, shown = self.run, {"title": idea.title, "text": idea.idea}
+        judge = run.speaker(JUDGE, "Condenser", area=self.course.area)
+        check = partial(condensing_fault, prompts=run.roles.prompts)
+        question = Question(REBUTTAL, 1, judge, JUDGE, "condense", shown, check=check, spare=True)
+        reply = await run.spare(REBUTTAL, run.ask(question, Condensed))
+        if reply is None:
+            return run.wording(idea)
+        self.asked += 1
+        return run.roles.prompts.render("spoken/Proposal.md.j2", {"one": reply.value.contents()}).strip()
 
     def judge(self, turn: int, subject: str, outcome: str, reasoning: str = "") -> None:
         """Emit a decision."""
@@ -288,7 +311,10 @@ class Panel:
             if not person.back:
                 return
 
-    async def _ask(self, stage: str, turn: int, role: str, task: str, like: type[R], **variables: Any) -> R:
-        reply = await self.run.ask(Question(stage, turn, self.people[role], role, task, variables), like)
+    async def _ask(
+        self, stage: str, turn: int, role: str, task: str, like: type[R], *, spare: bool = False, **shown: Any
+    ) -> R:
+        question = Question(stage, turn, self.people[role], role, task, shown, spare=spare)
+        reply = await self.run.ask(question, like)
         self.asked += 1
         return reply.value

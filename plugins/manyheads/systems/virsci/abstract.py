@@ -106,7 +106,10 @@ async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Ope
                 "turns": turns,
             }
             recall = manuscript.idea.title
-            question = Question(STAGE, turn, speaker.speaker, "scientist", "revise", variables, recall=recall)
+            question = Question(
+                STAGE, turn, speaker.speaker, "scientist", "revise", variables, recall=recall, spare=True
+            )
             context = run.wording(manuscript.current)
-            revision = (await ask_with_advice(run, team, question, Revision, context=context)).value
-            manuscript.add(revision, speaker.name, turn)
+            reply = await run.spare(STAGE, ask_with_advice(run, team, question, Revision, context=context))
+            if reply:
+                manuscript.add(reply.value, speaker.name, turn)

@@ -152,11 +152,14 @@ async def propose_ideas(
         }
         recall = archive.summaries[-1] if archive.summaries else topic
         question = Question(
-            STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall
+            STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall, spare=True
         )
         kind, number = run.reply_type("scientist", "idea", Idea), numbered + len(archive.ideas) + 1
         kind = idea_after(kind, number - 1) if previous else kind
-        reply, guests = await speak(run, team, question, kind, context=archive.text())
+        answer = await run.spare(STAGE, speak(run, team, question, kind, context=archive.text()))
+        if answer is None:
+            continue
+        reply, guests = answer
         idea = scored(
             reply.value,
             number,

@@ -122,9 +122,14 @@ async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> 
 
     variables = {"abstract": abstract, "references": hits}
     leader = team.leader.speaker
-    question = Question(STAGE, number, leader, "leader", "self_review", variables, "leader", check=each_once)
+    question = Question(
+        STAGE, number, leader, "leader", "self_review", variables, "leader", check=each_once, spare=True
+    )
     kind = review_of(run.reply_type("leader", "self_review", SelfReview), len(hits))
-    overlaps = sorted((await run.ask(question, kind)).value.overlaps, key=lambda each: each.paper)
+    reply = await run.spare(STAGE, run.ask(question, kind))
+    if reply is None:
+        return Comparison(number, abstract, (), config.threshold)
+    overlaps = sorted(reply.value.overlaps, key=lambda each: each.paper)
     likenesses = (
         Likeness(hit, each.similarity, each.reason) for hit, each in zip(hits, overlaps, strict=True)
     )

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Literal, cast
 
@@ -234,8 +234,13 @@ class Run(Generic[Result, C, M]):
         self._account(question, reply)
         return reply
 
+    async def hear(self, question: Question, like: type[R]) -> R | None:
+        """The reply of one whom the run can do without; None, with a warning, if no attempt gives a valid one."""
+        reply = await self.spare(question.stage, self.ask(replace(question, spare=True), like))
+        return reply and reply.value
+
     async def spare(self, stage: str, reply: Awaitable[T]) -> T | None:
-        """The reply to a question that is `spare`: None, with a warning, if no attempt gave a valid one."""
+        """What comes of a question that is `spare`, see `hear`."""
         try:
             return await reply
         except ReplyError as error:

@@ -134,11 +134,9 @@ async def another_turns(
             continue
         variables = {"stage": stage, "turn": held, "cap": cap, "progress": progress()}
         leader = team.leader.speaker
-        question = Question(stage, turn, leader, "leader", "progress", variables, part="leader", spare=True)
-        reply = await run.spare(stage, run.ask(question, Progress))
-        if reply is None:
+        question = Question(stage, turn, leader, "leader", "progress", variables, part="leader")
+        if (decision := await run.hear(question, Progress)) is None:
             continue
-        decision = reply.value
         outcome = "another turn" if decision.another_turn else "the stage is done"
         run.emit(
             Judged(stage=stage, turn=turn, subject="turns", outcome=outcome, reasoning=decision.reasoning)
@@ -161,11 +159,9 @@ async def speakers(
         if thread.turn > before:
             need_one(thread.replies, f"{stage}: the replies of turn {thread.turn}")
             leader, variables = team.leader.speaker, {"stage": stage, "replies": thread.replies}
-            question = Question(
-                stage, thread.turn, leader, "leader", "summary", variables, part="leader", spare=True
-            )
-            reply = await run.spare(stage, run.ask(question, Summary))
-            thread.summaries.append(reply.value.summary if reply else "\n\n".join(thread.said))
+            question = Question(stage, thread.turn, leader, "leader", "summary", variables, part="leader")
+            reply = await run.hear(question, Summary)
+            thread.summaries.append(reply.summary if reply else "\n\n".join(thread.said))
             thread.replies = []
             run.expect(thread.summaries[-1], recall=True)
         thread.turn = turn

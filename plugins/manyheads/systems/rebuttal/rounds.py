@@ -237,10 +237,10 @@ class Panel:
             asked = [prompts.render("reviewer/asked.md.j2", each.model_dump()) for each in reviews]
             kind = review_on(self.run.reply_type(REVIEWER, "review", replies.Review), len(self.course.points))
             shown = {"idea": self.run.wording(one.idea), "asked": asked}
-            question = self._ask(stage, turn, REVIEWER, "review", kind, spare=True, **shown)
-            reply = await self.run.spare(stage, question)
-            if reply is None:
+            question = Question(stage, turn, self.people[REVIEWER], REVIEWER, "review", shown)
+            if (reply := await self.run.hear(question, kind)) is None:
                 return
+            self.asked += 1
             person = await steer(
                 self.run, stage, turn, self.run.wording(reply), edit=reply, back=False, name="review"
             )
@@ -270,12 +270,11 @@ class Panel:
         run, shown = self.run, {"title": idea.title, "text": idea.idea}
         judge = run.speaker(JUDGE, "Condenser", area=self.course.area)
         check = partial(condensing_fault, prompts=run.roles.prompts)
-        question = Question(REBUTTAL, 1, judge, JUDGE, "condense", shown, check=check, spare=True)
-        reply = await run.spare(REBUTTAL, run.ask(question, Condensed))
-        if reply is None:
+        question = Question(REBUTTAL, 1, judge, JUDGE, "condense", shown, check=check)
+        if (reply := await run.hear(question, Condensed)) is None:
             return run.wording(idea)
         self.asked += 1
-        return run.roles.prompts.render("spoken/Proposal.md.j2", {"one": reply.value.contents()}).strip()
+        return run.roles.prompts.render("spoken/Proposal.md.j2", {"one": reply.contents()}).strip()
 
     def judge(self, turn: int, subject: str, outcome: str, reasoning: str = "") -> None:
         """Emit a decision."""
@@ -311,10 +310,7 @@ class Panel:
             if not person.back:
                 return
 
-    async def _ask(
-        self, stage: str, turn: int, role: str, task: str, like: type[R], *, spare: bool = False, **shown: Any
-    ) -> R:
-        question = Question(stage, turn, self.people[role], role, task, shown, spare=spare)
-        reply = await self.run.ask(question, like)
+    async def _ask(self, stage: str, turn: int, role: str, task: str, like: type[R], **variables: Any) -> R:
+        reply = await self.run.ask(Question(stage, turn, self.people[role], role, task, variables), like)
         self.asked += 1
         return reply.value

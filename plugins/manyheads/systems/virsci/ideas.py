@@ -152,23 +152,15 @@ async def propose_ideas(
         }
         recall = archive.summaries[-1] if archive.summaries else topic
         question = Question(
-            STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall, spare=True
+            STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall
         )
         kind, number = run.reply_type("scientist", "idea", Idea), numbered + len(archive.ideas) + 1
         kind = idea_after(kind, number - 1) if previous else kind
-        answer = await run.spare(STAGE, speak(run, team, question, kind, context=archive.text()))
-        if answer is None:
+        reply, guests = await speak(run, team, question, kind, context=archive.text())
+        if reply is None:
             continue
-        reply, guests = answer
-        idea = scored(
-            reply.value,
-            number,
-            member.name,
-            archive.turn,
-            references,
-            config.novelty_weight,
-            round=len(discarded) + 1,
-        )
+        weight, round_ = config.novelty_weight, len(discarded) + 1
+        idea = scored(reply, number, member.name, archive.turn, references, weight, round=round_)
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
         run.expect(

@@ -82,11 +82,9 @@ async def _invite(run: VirSciRun, team: Team, name: str) -> None:
     scientist, leader = run.literature.scientist(name), team.leader.scientist
     speaker = run.scientist("scientist", scientist)
     variables = {"leader": leader, "team": team.profiles()}
-    question = Question(STAGE, 1, speaker, "scientist", "join", variables, part="candidate", spare=True)
-    reply = await run.spare(STAGE, run.ask(question, Decision))
-    if reply is None:  # the next candidate is invited
+    question = Question(STAGE, 1, speaker, "scientist", "join", variables, part="candidate")
+    if (decision := await run.hear(question, Decision)) is None:  # the next candidate is invited
         return
-    decision = reply.value
     if decision.accept:
         _join(run, team, Member(scientist, speaker, decision.reasoning))
     else:

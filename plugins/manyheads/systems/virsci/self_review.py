@@ -122,17 +122,11 @@ async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> 
 
     variables = {"abstract": abstract, "references": hits}
     leader = team.leader.speaker
-    question = Question(
-        STAGE, number, leader, "leader", "self_review", variables, "leader", check=each_once, spare=True
-    )
+    question = Question(STAGE, number, leader, "leader", "self_review", variables, "leader", check=each_once)
     kind = review_of(run.reply_type("leader", "self_review", SelfReview), len(hits))
-    reply = await run.spare(STAGE, run.ask(question, kind))
-    if reply is None:
-        return Comparison(number, abstract, (), config.threshold)
-    overlaps = sorted(reply.value.overlaps, key=lambda each: each.paper)
-    likenesses = (
-        Likeness(hit, each.similarity, each.reason) for hit, each in zip(hits, overlaps, strict=True)
-    )
+    reply = await run.hear(question, kind)
+    overlaps = sorted(reply.overlaps, key=lambda each: each.paper) if reply else ()
+    likenesses = (Likeness(hits[each.paper - 1], each.similarity, each.reason) for each in overlaps)
     return Comparison(number, abstract, tuple(likenesses), config.threshold)
 
 

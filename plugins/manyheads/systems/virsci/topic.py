@@ -92,12 +92,11 @@ async def _discuss(run: VirSciRun, team: Team, before: int, views: Sequence[View
         }
         recall = thread.summaries[-1] if thread.summaries else team.interests()
         question = Question(
-            STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall, spare=True
+            STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall
         )
-        answer = await run.spare(STAGE, speak(run, team, question, Remark, context=thread.text()))
-        if answer:
-            reply, guests = answer
-            thread.add(member, run.wording(reply.value), guests)
+        reply, guests = await speak(run, team, question, Remark, context=thread.text())
+        if reply:
+            thread.add(member, run.wording(reply), guests)
     return thread
 
 
@@ -105,11 +104,9 @@ async def _views(run: VirSciRun, team: Team, thread: Thread) -> list[View]:
     """For each member, whether the team shares a direction; members without a valid reply are not counted."""
 
     async def ask(member: Member) -> View | None:
-        question = Question(
-            STAGE, thread.turn, member.speaker, "scientist", "consensus", _history(thread), spare=True
-        )
-        reply = await run.spare(STAGE, run.ask(question, Consensus))
-        return reply and View(member.name, reply.value.agree, reply.value.reasoning)
+        question = Question(STAGE, thread.turn, member.speaker, "scientist", "consensus", _history(thread))
+        view = await run.hear(question, Consensus)
+        return view and View(member.name, view.agree, view.reasoning)
 
     views = [view for view in await together(*(ask(member) for member in team.members)) if view]
     outcome = f"{sum(view.agree for view in views)} of {len(views)} agree"
@@ -121,10 +118,8 @@ async def _who_stays(run: VirSciRun, team: Team, topic: Topic, turn: int) -> Non
     """Members who are not interested leave; the leader and the rest go on, with those who give no valid reply."""
 
     async def ask(member: Member) -> Interest | None:
-        variables = {"topic": topic.topic}
-        question = Question(STAGE, turn, member.speaker, "scientist", "interest", variables, spare=True)
-        reply = await run.spare(STAGE, run.ask(question, Interest))
-        return reply and reply.value
+        question = Question(STAGE, turn, member.speaker, "scientist", "interest", {"topic": topic.topic})
+        return await run.hear(question, Interest)
 
     others = team.members[1:]
     for member, answer in zip(others, await together(*(ask(member) for member in others)), strict=True):

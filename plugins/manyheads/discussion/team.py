@@ -114,12 +114,7 @@ def speaking_order(
 
 
 async def another_turns(
-    run: Run[Any, DiscussionSettings],
-    team: Team,
-    stage: str,
-    progress: Callable[[], str],
-    *,
-    before: int = 0,
+    run: Run[Any, DiscussionSettings], team: Team, stage: str, progress: Callable[[], str], *, before: int = 0
 ) -> AsyncIterator[int]:
     """Number the turns of a stage up to its maximum; a repeated stage continues after the turns `before`.
 

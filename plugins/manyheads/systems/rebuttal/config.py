@@ -8,7 +8,15 @@ from pydantic import Field, field_validator
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
 from manyheads.replies import (
-    Abstract, Condensed, FirstIdea, Proposal, ReplyModel, Rethought, Review, Text, Verdict,
+    Abstract,
+    Condensed,
+    FirstIdea,
+    Proposal,
+    ReplyModel,
+    Rethought,
+    Review,
+    Text,
+    Verdict,
 )  # fmt: skip
 from manyheads.roles import Roles
 from manyheads.texts import FileOrText, Trait, file_or_text

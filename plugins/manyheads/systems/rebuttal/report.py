@@ -52,10 +52,7 @@ def lineage(rounds: Sequence[Round], course: Course, hues: Mapping[str, int]) ->
         verdicts = [each.met for each in one.review.verdicts] if one.review else []
         met = verdicts.count("yes")
         better = {True: "better than the one before", False: "not better than the one before", None: ""}
-        words = (
-            "final" if one.round == course.final else "",
-            better[one.improved],
-        )
+        words = ("final" if one.round == course.final else "", better[one.improved])
         row = Row(
             str(one.round),
             one.idea.title or "The initial idea",

@@ -284,7 +284,7 @@ async def test_without_a_reviewer_the_proposer_has_no_review(run: Play) -> None:
         "FirstIdea", "RevisedProposal", "Condensed", "Verdict", "RevisedProposal", "Verdict",
     ]  # fmt: skip
     assert not any("<review>" in request.asking for request in played.requests)
-    assert not any("review" in request.system for request in played.requests)
+    assert not any("review" in request.system for request in played.requests if request.title != "Condensed")
     assert all(one["review"] is None for one in played.result["rounds"])
 
 

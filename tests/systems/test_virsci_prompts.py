@@ -311,11 +311,15 @@ class TestAbstract:
     def test_a_revision_rates_on_eight_criteria(self, played: Played):
         for request in played.asked("Improving the abstract"):
             task = task_of(request)
-            [criteria] = [line for line in task.splitlines() if line.startswith("2. ")]
+            [criteria] = [line for line in task.splitlines() if line.startswith("1. ")]
             for name in ("clarity", "relevance", "structure", "conciseness", "technical accuracy", "engagement",
                          "originality", "overall"):  # fmt: skip
                 assert re.search(rf"\b{name}\b", criteria), name
             assert "from 1 to 10" in criteria
+            fields = list((request.schema or {})["properties"])
+            assert fields[:3] == ["evaluation", "changes", "title"], (
+                "it rates, then says what to change, then rewrites"
+            )
         for draft in played.result["drafts"][1:]:
             assert len(draft["evaluation"]) == 8
             assert draft["changes"] is not None

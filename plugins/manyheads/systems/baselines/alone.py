@@ -110,7 +110,7 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> Scor
     closest = await run.references(NOVELTY, 1, queries, config.references)
     ideas, papers = candidates_of([run.wording(idea) for idea in kept], closest)
     names = [idea.title for idea in kept]
-    shown = {"ideas": ideas, "papers": papers}
+    shown = {"ideas": ideas, "references": papers}
     question = Question(NOVELTY, 1, author, RESEARCHER, "pick", shown, names=names)
     kind = vote_among(run.reply_type(RESEARCHER, "pick", Vote), len(kept))
     vote = (await desk.ask(question, kind)).value

@@ -67,7 +67,7 @@ async def most_novel(
         """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue. None without a valid reply."""
         member, order = team.members[seat], orders[seat]
         shown = [candidates[place] for place in order]
-        variables, names = {"ideas": shown, "papers": papers}, [titles[place] for place in order]
+        variables, names = {"ideas": shown, "references": papers}, [titles[place] for place in order]
         question = Question(
             STAGE,
             turn,

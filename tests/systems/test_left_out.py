@@ -16,6 +16,8 @@ from support.requests import Request
 
 Play = Callable[..., Any]
 GUEST, VOTE = "A team asks for your advice", "Which idea is the most novel?"
+ADVISED = "Before you settled your answer"
+"""Begins the question to one who has heard a guest."""
 PROSE = "I would rather chat."
 INVITING = ("topic=T", "team.leader=Scientist1", "invitation.enabled=true")
 
@@ -29,12 +31,16 @@ def run(llm: LLM, tmp_path: Path) -> Play:
     return runner
 
 
+def anything(request: Request) -> str | None:
+    """No reply of its own: the form is filled in."""
+
+
 def mute(llm: LLM, heading: str, *numbers: int) -> None:
     """Has questions under a heading answered in prose, all or by their number, each time that they are asked."""
     seen: dict[str, int] = {}
 
     def reply(request: Request) -> str | None:
-        if not request.asking.startswith(f"# {heading}"):
+        if not request.asking.startswith(heading if heading == ADVISED else f"# {heading}"):
             return None
         number = seen.setdefault(request.system + request.asking, len(seen) + 1)
         return PROSE if not numbers or number in numbers else None
@@ -90,7 +96,7 @@ async def test_a_ballot_that_cannot_be_had_is_not_counted(llm: LLM, run: Play):
 
 async def test_a_second_answer_that_cannot_be_had_leaves_the_first(llm: LLM, run: Play):
     """The voter hears the guest and then answers in prose: the vote that it cast before stands."""
-    llm.reply = lambda request: PROSE if request.asking.startswith("Before you settled") else None
+    mute(llm, ADVISED)
     played = await run(*INVITING, invite=asks_in(VOTE), question="Why?")
     assert len(played.result["votes"]) == len(played.result["guests"]) == 3
     assert len(left_out(played)) == 3
@@ -101,7 +107,7 @@ async def test_without_any_ballot_the_run_stops_and_all_are_asked_again(llm: LLM
     with pytest.raises(ModelError, match="novelty"):
         await run("topic=T")
     asked = llm.calls
-    llm.reply = lambda request: None
+    llm.reply = anything
     played = await run("topic=T")
     assert [request.asking.startswith(f"# {VOTE}") for request in llm.requests[asked:][:3]] == [True] * 3
     assert len(played.result["votes"]) == 3
@@ -164,7 +170,7 @@ async def test_a_run_resumed_after_a_bad_ballot_gives_the_same(run: Play, llm: L
     mute(llm, VOTE, 1)
     with pytest.raises(BudgetError):
         await run("topic=T", "attempts=1", f"budget.calls={calls}")
-    llm.reply = lambda request: None
+    llm.reply = anything
     resumed = await run("topic=T", "attempts=1")
     assert [len(each.result["votes"]) for each in (whole, resumed)] == [2, 2]
     assert resumed.result["warnings"] == whole.result["warnings"]
@@ -201,3 +207,23 @@ async def test_a_discussion_of_fixed_roles_goes_on_without_a_critic(llm: LLM, ru
     played = await run("system=discussion", "topic=T", "discussion.turns=2")
     assert len(left_out(played)) == 2
     assert len(played.result["ideas"]) == 2
+
+
+@pytest.mark.slow
+async def test_a_guest_who_is_silent_again_after_a_restart_is_left_out_each_time(llm: LLM, run: Play):
+    mute(llm, GUEST)
+    sets = ("turns=1", "team.leader=Scientist1", "invitation.enabled=true")
+    played = await run(*sets, agree=False, invite=asks_in("Finding a research topic"), question="Why?")
+    assert [(event.turn, event.stage) for event in played.of(Invited)] == [(1, "topic")] * 3 + [
+        (2, "topic")
+    ] * 3
+    assert len(left_out(played)) == 6
+    again = await run(*sets, agree=False)
+    assert again.result["warnings"] == played.result["warnings"]
+
+
+@pytest.mark.slow
+async def test_a_team_of_one_cannot_do_without_its_vote(llm: LLM, run: Play):
+    mute(llm, VOTE)
+    with pytest.raises(ModelError, match="none was valid"):
+        await run("topic=T", "team.size=1")

@@ -28,7 +28,7 @@ def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
     after = [count(n, word) for n, word in ((revised, "revision"), (discarded, "discarded idea")) if n]
     how = f", after {' and '.join(after)}" if after else ""
     if closest is None:
-        yield "Review", f"not done: no published paper was found to compare it with{how}"
+        yield "Review", f"not done, see the warnings{how}"
     elif review.passed:
         yield "Review", f"passed: similarity to published papers at most {closest} of 100{how}"
     else:

@@ -22,7 +22,7 @@ from manyheads.tools import (
     literature_tools,
     refused,
     scientist_named,
-)
+)  # fmt: skip
 
 R = TypeVar("R", bound=ReplyModel)
 NOBODY = frozenset(("", "null", "none", "nobody", "noone"))

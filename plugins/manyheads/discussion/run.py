@@ -217,18 +217,9 @@ class Run(Generic[Result, C, M]):
         # The hook shows possible guests; without invitations there are none.
         recall, nested = question.recall if self.invites else None, question.nested
         turn = Turn(
-            place,
-            speaker,
-            thread,
-            reply_type,
-            question.tools,
-            recall,
-            question.check,
-            self.roles.forms,
-            nested=nested,
-            task=f"{question.role}.{question.task}",
-            spare=question.spare,
-        )
+            place, speaker, thread, reply_type, question.tools, recall, question.check, self.roles.forms,
+            nested=nested, task=f"{question.role}.{question.task}", spare=question.spare,
+        )  # fmt: skip
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
         reply = await self.host.ask(turn)
         self._account(question, reply)
@@ -258,41 +249,20 @@ class Run(Generic[Result, C, M]):
             self.warn(question.stage, message)
         for call in reply.tool_calls:
             if call.failed:
-                self.warn(
-                    question.stage,
-                    f"{question.speaker.name} called {call.name} without success: {call.result}",
-                )
+                why = f"{question.speaker.name} called {call.name} without success: {call.result}"
+                self.warn(question.stage, why)
         self.writers.add(reply.model)
         self.spent.pay(question.stage, reply.usage)
-        text = self.wording(reply.value, names=question.names)
+        value, text = reply.value, self.wording(reply.value, names=question.names)
+        at: dict[str, Any] = {"stage": question.stage, "turn": question.turn, "task": question.task}
+        at["speaker"] = question.speaker.name
         if reply.model.startswith(f"{HUMAN}/") or question.part == PERSON:
-            self.people.append(
-                PersonWord(
-                    stage=question.stage,
-                    turn=question.turn,
-                    speaker=question.speaker.name,
-                    task=question.task,
-                    action=_action(question, reply.value),
-                    text=text,
-                    by=reply.model,
-                )
-            )
-        self.emit(
-            Said(
-                stage=question.stage,
-                turn=question.turn,
-                speaker=question.speaker.name,
-                task=question.task,
-                verb=reply.value.verb,
-                part=question.part,
-                text=text,
-                data=reply.value.model_dump(mode="json"),
-                model=reply.model,
-                usage=reply.usage,
-                seconds=reply.seconds,
-                tool_calls=reply.tool_calls,
-            )
-        )
+            self.people.append(PersonWord(**at, action=_action(question, value), text=text, by=reply.model))
+        said = Said(
+            **at, verb=value.verb, part=question.part, text=text, data=value.model_dump(mode="json"),
+            model=reply.model, usage=reply.usage, seconds=reply.seconds, tool_calls=reply.tool_calls,
+        )  # fmt: skip
+        self.emit(said)
 
     def wording(self, value: object, *, names: Sequence[str] = ()) -> str:
         """A reply, or a part of a result, as shown to other speakers; see `Prompts.wording`."""
@@ -333,11 +303,8 @@ class Run(Generic[Result, C, M]):
         paper, corpus = hit.paper, self.config.literature.references != "services"
         retrieval = Retrieval(
             source=self.config.corpus if corpus else paper.id.partition(":")[0],
-            query=query.split("\n", 1)[0],
-            score=round(hit.score, 4),
-            stage=stage,
-            turn=turn,
-        )
+            query=query.split("\n", 1)[0], score=round(hit.score, 4), stage=stage, turn=turn,
+        )  # fmt: skip
         ways = [
             retrieval.model_copy(update={"channel": channel, "reason": reason})
             for channel, reason in hit.channels

@@ -67,6 +67,7 @@ class Thread:
 
     @property
     def said(self) -> list[str]:
+        """The replies of the current turn, each with its name."""
         return [f"{reply.name}: {reply.text}" for reply in self.replies]
 
     def add(self, member: Member, text: str, guests: Sequence[Guest], idea: int | None = None) -> None:

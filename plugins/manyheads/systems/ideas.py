@@ -62,11 +62,9 @@ class Entry:
 
 def condensing_fault(reply: Condensed, prompts: Prompts) -> str | None:
     """The fault of a form that leaves nothing to judge, or that a judge would recognise by its missing fields."""
-    if reply.contents().keys() <= {"title"}:
-        return prompts.render("judge/invalid.md.j2", {"fault": "nothing"}).strip()
-    if half := reply.contradictions():
-        return prompts.render("judge/invalid.md.j2", {"fault": "contradiction", "fields": half}).strip()
-    return None
+    half, empty = reply.contradictions(), reply.contents().keys() <= {"title"}
+    fault = {"fault": "nothing" if empty else "contradiction", "fields": half}
+    return prompts.render("judge/invalid.md.j2", fault).strip() if empty or half else None
 
 
 @dataclass(frozen=True)

@@ -49,14 +49,10 @@ async def self_reflection(run: BaselineRun) -> None:
             break
         references = await desk.references(turn, desk.ideas[-1].query(run.settings.ideas.whole))
         variables = {
-            "topic": desk.topic,
-            "current": desk.ideas[-1],
+            "topic": desk.topic, "current": desk.ideas[-1],
             "earlier": [{"round": idea.turn - 1, "text": idea.reflection} for idea in desk.ideas[1:]],
-            "references": references,
-            "found": look_ups,
-            "round": turn - 1,
-            "rounds": run.settings.rounds,
-        }
+            "references": references, "found": look_ups, "round": turn - 1, "rounds": run.settings.rounds,
+        }  # fmt: skip
         question = Question(IDEA, turn, author, RESEARCHER, "reflect", variables, tools=desk.tools(author))
         reply = await desk.ask(question, Reflection)
         look_ups = reply.tool_calls

@@ -254,10 +254,7 @@ class Panel:
         For the same reason a first idea, which is a paragraph, is shown in the six fields of the later ones.
         """
         if AREA_CHAIR in self.people:
-            later = self.run.wording(one.idea)
-            earlier = (
-                self.run.wording(before.idea) if before.idea.formed else await self._in_form(before.idea)
-            )
+            later, earlier = self.run.wording(one.idea), await self._in_form(before.idea)
             texts = (later, earlier) if shown == "A" else (earlier, later)
             versions = dict(zip(("version_a", "version_b"), texts, strict=True))
             reply = await self._ask(REBUTTAL, one.round, AREA_CHAIR, "compare", replies.Verdict, **versions)
@@ -266,7 +263,9 @@ class Panel:
             self._count()
 
     async def _in_form(self, idea: Version) -> str:
-        """An idea in the form of a proposal, as in rankings (Fig. 13); as it is if no form of it is valid."""
+        """An idea in six fields, brought there by a judge as in rankings (Fig. 13); as it is if no form of it is valid."""
+        if idea.formed:
+            return self.run.wording(idea)
         run, shown = self.run, {"title": idea.title, "text": idea.idea}
         judge = run.speaker(JUDGE, "Condenser", area=self.course.area)
         check = partial(condensing_fault, prompts=run.roles.prompts)

@@ -141,15 +141,10 @@ async def propose_ideas(
         # The prompt contains R_k,i-1 already; showing it twice would double its weight and cost.
         table = previous and run.wording(previous)
         variables = {
-            "topic": topic,
-            "turn": archive.turn - before,
-            "turns": turns,
-            "discarded": discarded,
-            "references": references,
-            "previous": previous,
-            "summaries": list(archive.summaries),
+            "topic": topic, "turn": archive.turn - before, "turns": turns, "discarded": discarded,
+            "references": references, "previous": previous, "summaries": list(archive.summaries),
             "replies": [reply for reply in archive.replies if reply.guest or reply.text != table],
-        }
+        }  # fmt: skip
         recall = archive.summaries[-1] if archive.summaries else topic
         question = Question(
             STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall

@@ -68,27 +68,15 @@ async def most_novel(
         member, order = team.members[seat], orders[seat]
         shown = [candidates[place] for place in order]
         variables, names = {"ideas": shown, "references": papers}, [titles[place] for place in order]
-        question = Question(
-            STAGE,
-            turn,
-            member.speaker,
-            "scientist",
-            "vote",
-            variables,
-            recall=recall,
-            names=names,
-            spare=True,
-        )
+        task = (STAGE, turn, member.speaker, "scientist", "vote")
+        question = Question(*task, variables, recall=recall, names=names, spare=True)
         kind = vote_among(run.reply_type("scientist", "vote", Vote), len(candidates))
         context = run.roles.prompts.render("partials/candidates.md.j2", variables)
         reply = await run.spare(STAGE, ask_with_advice(run, team, question, kind, context=context))
         if reply is None:
             return None
-        vote = reply.value
-        ballot = ballot_of(vote, member.name, turn, ideas, order)
-        run.emit(
-            Voted(stage=STAGE, turn=turn, voter=member.name, choice=ballot.choice, reasoning=vote.thought)
-        )
+        ballot, why = ballot_of(reply.value, member.name, turn, ideas, order), reply.value.thought
+        run.emit(Voted(stage=STAGE, turn=turn, voter=member.name, choice=ballot.choice, reasoning=why))
         return ballot
 
     async def cast(held: Sequence[int]) -> None:
@@ -98,24 +86,17 @@ async def most_novel(
             for seat, member in enumerate(team.members)
             if run.config.models[member.speaker.model].temperature == 0 and len(held) > 1
         }
-        asked = [
-            (seat, turn)
-            for turn in held
-            for seat in range(len(orders))
-            if turn == held[0] or seat not in copied
-        ]
+        seats = range(len(orders))
+        asked = [(seat, turn) for turn in held for seat in seats if turn == held[0] or seat not in copied]
         votes = dict(zip(asked, await together(*(vote(*each) for each in asked)), strict=True))
         for seat, turn in product(copied, held[1:]):
             first = votes[seat, held[0]]
             votes[seat, turn] = first and first.model_copy(update={"turn": turn, "copy_of": held[0]})
-        seats = range(len(orders))
         ballots.extend(ballot for turn in held for seat in seats if (ballot := votes[seat, turn]))
         need_one(ballots, "novelty: the votes")
         if copied:
             names = ", ".join(team.members[seat].name for seat in sorted(copied))
-            reasoning = (
-                f"at temperature 0 every turn would be the same: asked once, counted {len(held)} times"
-            )
+            reasoning = f"at temperature 0 all turns would be the same: asked once, counted {len(held)} times"
             run.emit(Judged(stage=STAGE, turn=held[-1], subject="votes", outcome=names, reasoning=reasoning))
 
     def standing() -> str:
@@ -151,12 +132,7 @@ def ballot_of(
     shown = order or range(len(ideas))
     chosen, notes = shown[vote.choice - 1], vote.notes if isinstance(vote, IdeaNotes) else ()
     return Ballot(
-        voter=voter,
-        turn=turn,
-        choice=chosen + 1,
-        reasoning=vote.thought,
-        idea=ideas[chosen].title,
+        voter=voter, turn=turn, choice=chosen + 1, reasoning=vote.thought, idea=ideas[chosen].title,
         notes=[VoteNote(idea=ideas[shown[each.idea - 1]].title, note=each.note) for each in notes],
-        shown=[place + 1 for place in shown],
-        round=ideas[chosen].round,
-    )
+        shown=[place + 1 for place in shown], round=ideas[chosen].round,
+    )  # fmt: skip

@@ -67,15 +67,9 @@ def note_joint_papers(run: VirSciRun) -> None:
 def _join(run: VirSciRun, team: Team, member: Member) -> None:
     team.members.append(member)
     run.insiders.add(member.name)
-    run.result.team.append(
-        Person(
-            name=member.name,
-            role="leader" if member is team.leader else "member",
-            interests=list(member.scientist.interests),
-            affiliations=list(member.scientist.affiliations),
-            reasoning=member.reasoning,
-        )
-    )
+    role, profile = "leader" if member is team.leader else "member", member.scientist
+    told = {"interests": list(profile.interests), "affiliations": list(profile.affiliations)}
+    run.result.team.append(Person(name=member.name, role=role, reasoning=member.reasoning, **told))
 
 
 async def _invite(run: VirSciRun, team: Team, name: str) -> None:
@@ -85,10 +79,9 @@ async def _invite(run: VirSciRun, team: Team, name: str) -> None:
     question = Question(STAGE, 1, speaker, "scientist", "join", variables, part="candidate")
     if (decision := await run.hear(question, Decision)) is None:  # the next candidate is invited
         return
-    if decision.accept:
-        _join(run, team, Member(scientist, speaker, decision.reasoning))
+    joins, why = decision.accept, decision.reasoning
+    if joins:
+        _join(run, team, Member(scientist, speaker, why))
     else:
-        run.result.declined.append(Person(name=name, reasoning=decision.reasoning))
-    run.emit(
-        Recruited(stage=STAGE, turn=1, candidate=name, accepted=decision.accept, reasoning=decision.reasoning)
-    )
+        run.result.declined.append(Person(name=name, reasoning=why))
+    run.emit(Recruited(stage=STAGE, turn=1, candidate=name, accepted=joins, reasoning=why))

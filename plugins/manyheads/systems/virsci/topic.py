@@ -83,13 +83,9 @@ async def _discuss(run: VirSciRun, team: Team, before: int, views: Sequence[View
     thread, turns = Thread(), run.settings.turns.of(STAGE)
     async for member in speakers(run, team, thread, STAGE, before=before):
         variables = {
-            "team": team.profiles(),
-            "start": run.settings.topics.start,
-            "turn": thread.turn - before,
-            "turns": turns,
-            "views": views,
-            **_history(thread),
-        }
+            "team": team.profiles(), "start": run.settings.topics.start, "turn": thread.turn - before,
+            "turns": turns, "views": views, **_history(thread),
+        }  # fmt: skip
         recall = thread.summaries[-1] if thread.summaries else team.interests()
         question = Question(
             STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall
@@ -127,10 +123,7 @@ async def _who_stays(run: VirSciRun, team: Team, topic: Topic, turn: int) -> Non
             team.members.remove(member)
             run.result.left.append(member.name)
             run.insiders.discard(member.name)
-            run.emit(
-                Judged(
-                    stage=STAGE, turn=turn, subject=member.name, outcome="leaves", reasoning=answer.reasoning
-                )
-            )
+            why = answer.reasoning
+            run.emit(Judged(stage=STAGE, turn=turn, subject=member.name, outcome="leaves", reasoning=why))
     if others and len(team.members) == 1:
         run.warn(STAGE, "every member left; the leader goes on alone")

@@ -81,7 +81,7 @@ SAMPLES: dict[str, list[Any]] = {
     "previous": [IDEA, None], "current": [IDEA], "said": [[], SAID], "draft": [None, 2], "round": [3], "rounds": [50],
     "earlier": [[{"round": 1, "text": EVIL}], []], "asked": [[EVIL], []], "example": ["- one"],
     "found": [[], [{"name": "search_papers", "arguments": {"query": EVIL}, "result": EVIL}]], "version_a": [EVIL], "version_b": [EVIL],
-    "ideas": [[{"text": EVIL, "references": HITS}]], "abstract": [dict.fromkeys(Abstract.model_fields, EVIL)],
+    "ideas": [[{"text": EVIL, "papers": [2, 1]}]], "abstract": [dict.fromkeys(Abstract.model_fields, EVIL)],
     "asker": ["Scientist1"], "question": [EVIL, ""], "context": [EVIL, ""], "remark": [EVIL, ""], "abstracts": [[{"title": EVIL, "text": EVIL}], []], "review": [EVIL, None],
     "start": [EVIL, None], "threshold": [70], "overlaps": [OVERLAPS], "fault": [EVIL], "passages": [[EVIL], []], "points": [[EVIL, EVIL]],
     "discarded": [[{"idea": {"text": EVIL}, "overlaps": OVERLAPS}], []],

@@ -304,5 +304,5 @@ def scientist_named(name: str, scientists: Iterable[Scientist]) -> str:
 
 
 def refused(problem: str, prompts: Prompts) -> ToolRefusedError:
-    """The refusal of an invitation: `member`, `unknown` or `enough`."""
+    """The refusal of an invitation: `member`, `unknown`, `enough`, or `silent` for a guest without a valid answer."""
     return ToolRefusedError(prompts.render(f"tools/{INVITE}.md.j2", {"problem": problem}).strip())

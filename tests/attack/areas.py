@@ -9,6 +9,7 @@ AREAS: dict[str, str] = {
     "wires": "replies.wires",
     "thirds": "replies.every_third",
     "budgets": "replies.budgets",
+    "voices": "voices.voices",
     "folders": "files.run_folders",
     "corpora": "files.corpora",
     "bombs": "files.oversized",

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from manyheads.config import BudgetConfig
 from manyheads.core import Usage
 from manyheads.engine.budget import Budgeted, Ledger
-from manyheads.errors import BudgetError, ReplyError
+from manyheads.errors import BudgetError, ModelError
 from support.hosts import FilledHost
 from support.llm import LLM
 from support.play import config_for, play
@@ -90,12 +90,12 @@ async def test_a_reply_that_is_asked_for_anew_is_paid_and_counted(llm: LLM, tmp_
 
 
 async def test_what_was_paid_for_nothing_is_remembered_by_the_run(llm: LLM, tmp_path: Path) -> None:
-    llm.reply = nonsense
-    with pytest.raises(ReplyError):
-        await play(config_for(llm, "budget.calls=4"), tmp_path / "run", llm)
+    llm.reply, alone = nonsense, ("topic=T", "team.size=1")
+    with pytest.raises(ModelError):
+        await play(config_for(llm, *alone, "budget.calls=4"), tmp_path / "run", llm)
     assert llm.calls == 3
     with pytest.raises(BudgetError, match="used: 4"):
-        await play(config_for(llm, "budget.calls=4"), tmp_path / "run", llm)
+        await play(config_for(llm, *alone, "budget.calls=4"), tmp_path / "run", llm)
     assert llm.calls == 4
 
 

@@ -213,3 +213,18 @@ def test_closing_twice_is_harmless(path: Path) -> None:
     journal = Journal(path)
     journal.close()
     journal.close()
+
+
+def test_a_failed_turn_stays_left_out_only_where_something_came_after_it(path: Path) -> None:
+    """Later turns were built on its absence; one without any, or the same request elsewhere, is asked again."""
+    here, there = Place("novelty", 1, "Ada", "vote"), Place("novelty", 2, "Ada", "vote")
+    with closing(Journal(path)) as journal:
+        journal.put((Place("idea", 1, "Ada", "idea"), "hash", {}, {}))
+        journal.give_up(here, {"text": "vote", "task": "scientist.vote"}, {"message": "no valid reply"})
+    with closing(Journal(path)) as journal:
+        assert journal.given_up(here, {"text": "vote"}) is None
+        journal.put((Place("abstract", 1, "Ada", "draft"), "hash", {}, {}))
+    with closing(Journal(path)) as journal:
+        assert (journal.given_up(here, {"text": "vote"}) or {})["message"] == "no valid reply"
+        assert journal.given_up(there, {"text": "vote"}) is None
+        assert journal.given_up(here, {"text": "another"}) is None

@@ -118,8 +118,8 @@ def test_a_finished_run_is_measured_as_before(home: Path) -> None:
     found = json.loads(done.out)
     measures = {key: found[key] for key in ("hd", "cd", "ci", "on", "rnd")}
     assert measures == pytest.approx(
-        {"hd": 0.932772, "cd": 0.961243, "ci": 1.04603, "on": 1.015047, "rnd": 0.4}, abs=1e-6
+        {"hd": 0.941763, "cd": 0.956201, "ci": 0.783967, "on": 0.772129, "rnd": 0.2}, abs=1e-6
     )
     assert [paper["id"] for paper in found["past"]] == [
-        f"sample:{n}" for n in ("068", "008", "070", "033", "005")
+        f"sample:{n}" for n in ("033", "070", "008", "040", "052")
     ]

@@ -1,6 +1,7 @@
 """Freshness and diversity of teams, worked by hand."""
 
 import random
+from collections import Counter
 from collections.abc import Mapping
 
 import pytest
@@ -146,3 +147,15 @@ def test_the_nearest_share_of_an_odd_team_will_do() -> None:
 def test_teams_differ_from_seed_to_seed() -> None:
     teams = {frozenset(one.name for one in team_drawn(seed, 4, {"freshness": 0.5})) for seed in range(10)}
     assert len(teams) > 5
+
+
+def test_an_aim_that_every_team_meets_leaves_the_draw_to_the_joint_papers() -> None:
+    """P_ij: of those who share no interest, who has written eight papers with the leader is asked first nine times as often."""
+    everyone = [member(n, f"field {n}") for n in range(10)]
+    everyone[0] = everyone[0].model_copy(update={"collaborators": {"Scientist1": 8}})
+    first = Counter(
+        next(draw_towards(random.Random(seed), everyone, lambda: everyone[:1], 3, {"diversity": 1}))
+        for seed in range(600)
+    )
+    assert first["Scientist1"] / 600 == pytest.approx(9 / 17, abs=0.06)
+    assert len(first) == 9

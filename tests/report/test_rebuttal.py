@@ -145,7 +145,7 @@ async def test_ten_revisions_stand_in_one_page(run: Play, llm: LLM, tmp_path: Pa
 
 async def test_an_unfinished_run_shows_how_far_it_came(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers["improved"] = True
-    llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls > 6))
+    llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls > 7))
     with pytest.raises(ModelError):
         await run()
     evolution = load(tmp_path / "run").result

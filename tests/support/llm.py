@@ -215,10 +215,13 @@ class LLM:
         return given
 
     def _later(self, request: Request) -> str:
-        """Which of the two versions that an area chair is shown is the later: the other one was revised last."""
-        revised = [each for each in self.requests if each.title == "RevisedProposal"]
-        before = revised[-1].fenced("idea") if revised else None
-        return "B" if request.fenced("version_a") == before else "A"
+        """Which of the two versions that an area chair is shown is the later: the other one was revised last, or condensed."""
+        made = [each for each in self.requests if each.title in ("RevisedProposal", "Condensed")]
+        shown = request.fenced("version_a") or ""
+        if made and made[-1].title == "Condensed":
+            fields = fill(made[-1].schema or {}, self.seed(made[-1]), self._given(made[-1]))
+            return "B" if all(text in shown for text in fields.values()) else "A"
+        return "B" if made and shown == made[-1].fenced("idea") else "A"
 
 
 def main() -> None:

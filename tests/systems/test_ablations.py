@@ -1,5 +1,6 @@
 """Each switch of the ablations changes what reaches the model, and only that (VirSci 2025, App. D, Tables 3–9)."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -114,7 +115,9 @@ async def test_references(run: Run, off: tuple[str, ...], ideas: bool, votes: bo
 async def test_how_many_references(run: Run, references: int):
     played = await run(f"ideas.references={references}", f"novelty.references={references}")
     assert {each.asking.count("<paper>") for each in played.asked(IDEA)} == {references}
-    assert {each.asking.count("<paper>") for each in played.asked(VOTE)} == {3 * references}
+    shown = [re.findall(r"^Closest papers.*$", each.asking, re.MULTILINE) for each in played.asked(VOTE)]
+    assert {line.count("[") for lines in shown for line in lines} == {references}
+    assert {len(lines) for lines in shown} == {3}
 
 
 @pytest.mark.slow

@@ -69,6 +69,10 @@ async def test_every_reviewer_is_shown_the_text_the_form_and_an_example(review: 
         for part in ("Originality", "Quality", "Clarity", "Significance", "Questions", "Ethical concerns"):
             assert part in request.asking
         assert all(f"   - {step}: " in request.asking for step in range(1, 11))
+        assert "if you are unsure, give it bad scores and reject it" in request.system
+        assert "abstract" not in request.asking.split("## Your task")[1], (
+            "an abstract is judged as a paper is"
+        )
         assert '"overall": 5' in request.asking.split("## The submission")[0]
         assert [message.role for message in request.messages] == ["system", "user"]
     assert sorted(map(reviewer, played.requests)) == sorted(SCORES)

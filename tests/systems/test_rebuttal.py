@@ -84,10 +84,11 @@ async def test_the_loop_of_algorithm_1(run: Play) -> None:
     played = await run(improved=verdicts(True, True, False))
     asked = titles(played)
     assert asked[:2] == ["FirstIdea", "Review"]
+    asked.remove("Condensed")
     for place in (2, 5, 8):
         assert asked[place] == "RevisedProposal"
         assert sorted(asked[place + 1 : place + 3]) == ["Review", "Verdict"]
-    assert len(asked) == played.result["inference_cost"] == 11
+    assert len(asked) + 1 == played.result["inference_cost"] == 12
     told = played.result["rebuttal"]
     assert (told["iterations"], told["improvements"], told["stopped_by"]) == (3, 2, "converged")
     assert told["converged"] is True
@@ -128,8 +129,34 @@ async def test_who_sees_what(run: Play) -> None:
 async def test_the_chair_compares_each_version_with_the_one_just_before(run: Play) -> None:
     played = await run("rebuttal.max_iters=4", improved=True)
     versions = ideas(played)
-    for number, asked in enumerate(played.asked("Which version is better?"), 1):
+    for number, asked in enumerate(played.asked("Which version is better?")[1:], 2):
         assert [n for n, text in enumerate(versions) if text in asked.asking] == [number - 1, number]
+
+
+@pytest.mark.parametrize("given", [False, pytest.param(True, marks=pytest.mark.slow)])
+async def test_the_form_of_a_version_does_not_tell_the_chair_which_is_the_first(
+    run: Play, given: bool
+) -> None:
+    """A first idea is a paragraph, as is one that is given: both versions are shown in six fields."""
+    played = await run(*(["inputs.idea=Owls that plan, in one paragraph."] * given), improved=False)
+    [request], first = played.asked("Which version is better?"), ideas(played)[0]
+    shown = [request.fenced(f"version_{each}") or "" for each in "ab"]
+    names = [re.findall(r"^[A-Z][a-z ]+(?=: )", text, re.MULTILINE) for text in shown]
+    assert names[0] == names[1]
+    assert len(names[0]) == len(FIELDS)
+    assert first not in request.asking
+    [condensed] = played.asked("The idea in brief")
+    assert first in condensed.asking
+    [said] = played.said("condense")
+    assert sum(said.data["method"] in text for text in shown) == 1
+
+
+async def test_a_first_idea_that_nobody_can_condense_is_compared_as_it_is(run: Play, llm: LLM) -> None:
+    llm.faults.append(Fault("missing", times=None, key="method", when=lambda each: each.title == "Condensed"))
+    played = await run(improved=False)
+    [request] = played.asked("Which version is better?")
+    assert ideas(played)[0] in request.asking
+    assert any("goes on without" in warning for warning in played.result["warnings"])
 
 
 async def test_the_chair_is_shown_a_and_b_in_an_order_that_the_seed_draws(run: Play) -> None:
@@ -220,6 +247,7 @@ async def test_revisions_have_six_fields_and_a_first_idea_is_a_paragraph(run: Pl
         (("rebuttal.final=improved",), (True, False), 2, 1),
         (("rebuttal.final=improved",), (False,), 1, 0),
         (("rebuttal.final=improved", "rebuttal.patience=2"), (True, False, False), 3, 1),
+        (("rebuttal.final=improved",), (True, True, False), 3, 2),
     ],
 )
 async def test_when_it_stops_and_which_idea_is_final(
@@ -252,9 +280,11 @@ async def test_without_an_area_chair_the_rounds_are_fixed(run: Play) -> None:
 
 async def test_without_a_reviewer_the_proposer_has_no_review(run: Play) -> None:
     played = await run("rebuttal.reviewer=false", improved=verdicts(True, False))
-    assert titles(played) == ["FirstIdea", "RevisedProposal", "Verdict", "RevisedProposal", "Verdict"]
+    assert titles(played) == [
+        "FirstIdea", "RevisedProposal", "Condensed", "Verdict", "RevisedProposal", "Verdict",
+    ]  # fmt: skip
     assert not any("<review>" in request.asking for request in played.requests)
-    assert not any("review" in request.system for request in played.requests)
+    assert not any("review" in request.system for request in played.requests if request.title != "Condensed")
     assert all(one["review"] is None for one in played.result["rounds"])
 
 
@@ -295,7 +325,8 @@ async def test_an_indicator_of_ones_own_by_its_traits(run: Play) -> None:
     played = await run(
         "rebuttal.indicator=elegance", "rebuttal.traits=[few parts, no exceptions]", improved=False
     )
-    assert all("elegance:\n\n- few parts\n- no exceptions\n" in each.system for each in played.requests)
+    panel = [each for each in played.requests if each.title != "Condensed"]
+    assert all("elegance:\n\n- few parts\n- no exceptions\n" in each.system for each in panel)
 
 
 async def test_an_indicator_of_ones_own_by_a_file(run: Play, tmp_path: Path) -> None:
@@ -303,7 +334,8 @@ async def test_an_indicator_of_ones_own_by_a_file(run: Play, tmp_path: Path) -> 
     folder.mkdir(parents=True)
     (folder / "elegance.md.j2").write_text("- few parts\n", encoding="utf-8")
     played = await run("rebuttal.indicator=elegance", f"paths=[{tmp_path / 'mine'}]", improved=False)
-    assert all("elegance:\n\n- few parts\n" in each.system for each in played.requests)
+    panel = [each for each in played.requests if each.title != "Condensed"]
+    assert all("elegance:\n\n- few parts\n" in each.system for each in panel)
 
 
 @pytest.mark.parametrize("role", ["proposer", "reviewer", "area_chair"])
@@ -547,7 +579,7 @@ async def test_a_verdict_that_stays_invalid_is_no_verdict(run: Play, llm: LLM) -
 async def test_what_is_said_is_told_by_those_who_said_it(run: Play) -> None:
     played = await run(improved=False)
     assert {said.speaker: said.task for said in played.of(Said) if said.turn and said.stage == "rebuttal"} == {
-        "Proposer": "revise", "Reviewer": "review", "AreaChair": "compare",
+        "Proposer": "revise", "Reviewer": "review", "Condenser": "condense", "AreaChair": "compare",
     }  # fmt: skip
     [verdict] = played.said("compare")
     assert verdict.data["difference"] == "small"

@@ -112,7 +112,7 @@ async def test_too_close_the_first_time_is_revised_and_reviewed_again(run: Run):
         assert overlap["reason"] in request.asking
         assert f"similarity {overlap['similarity']} of 100" in request.asking
     assert request.asking.count(": too close") == 1
-    assert "1 to 10 on each criterion" in request.asking
+    assert "from 1 to 10, on each criterion" in request.asking
     assert "Stay with the team's idea" in request.asking
     assert [message.role for message in request.messages] == ["system", "user"]
     leader = played.result["team"][0]["name"]

@@ -91,7 +91,8 @@ def test_references_come_from_the_service(looked_up: tuple[Played, Sequence[Aske
     queries = {asked.params["query"] for asked in requests}
     assert {TOPIC, TITLE} <= queries
     votes = played.asked("Which idea is the most novel?")[0].asking
-    assert votes.count(PAPERS[0]["title"]) == 3
+    assert votes.count(PAPERS[0]["title"]) == 1
+    assert votes.count("Closest papers, the closest first: [") == 3
 
 
 def test_papers_that_nothing_can_be_compared_with_are_not_shown(looked_up: tuple[Played, Sequence[Asked]]):

@@ -40,9 +40,14 @@ def asked_to_vote(played: Played) -> list[Request]:
 
 
 def parts(request: Request) -> list[str]:
-    """The ideas of a ballot with their papers, as they were shown."""
-    ideas = request.asking.split("## Your task")[0].split("## Idea ")[1:]
+    """The ideas of a ballot with the numbers of their papers, as they were shown."""
+    ideas = request.asking.split("## Published papers")[0].split("## Idea ")[1:]
     return [idea.split("\n", 1)[1] for idea in ideas]
+
+
+def papers_of(request: Request) -> dict[str, str]:
+    """The titles of the papers of a ballot, by number."""
+    return dict(re.findall(r"^\[(\d+)\]\n<paper>\nTitle: (.*)$", request.asking, re.MULTILINE))
 
 
 def kept_ideas(played: Played) -> list[dict[str, Any]]:
@@ -240,9 +245,20 @@ class TestNovelty:
         assert len(looked_up) == 3
         for request in asked_to_vote(played):
             assert len(parts(request)) == 3
+            papers = papers_of(request)
             for event in looked_up:
                 [part] = [part for part in parts(request) if event.query in part]
-                assert all(hit["title"] in part for hit in event.hits)
+                numbers = re.findall(r"\[(\d+)\]", part.split("</idea>")[1])
+                assert [papers[number] for number in numbers] == [hit["title"] for hit in event.hits]
+
+    def test_each_paper_is_shown_once_and_has_the_same_number_for_every_voter(self, played: Played):
+        looked_up = [event for event in played.of(Retrieved) if event.stage == "novelty"]
+        distinct = {hit["title"] for event in looked_up for hit in event.hits}
+        [shown] = {tuple(papers_of(request).items()) for request in asked_to_vote(played)}
+        assert [number for number, _ in shown] == [str(n) for n in range(1, len(distinct) + 1)]
+        assert [title for _, title in shown] == sorted(distinct), "the order says nothing about the ideas"
+        for request in asked_to_vote(played):
+            assert request.asking.count("<paper>") == len(distinct)
 
     def test_no_history_reaches_it(self, played: Played):
         for request in played.asked("Which idea is the most novel?"):
@@ -295,11 +311,15 @@ class TestAbstract:
     def test_a_revision_rates_on_eight_criteria(self, played: Played):
         for request in played.asked("Improving the abstract"):
             task = task_of(request)
-            [criteria] = [line for line in task.splitlines() if line.startswith("2. ")]
+            [criteria] = [line for line in task.splitlines() if line.startswith("1. ")]
             for name in ("clarity", "relevance", "structure", "conciseness", "technical accuracy", "engagement",
                          "originality", "overall"):  # fmt: skip
                 assert re.search(rf"\b{name}\b", criteria), name
             assert "from 1 to 10" in criteria
+            fields = list((request.schema or {})["properties"])
+            assert fields[:3] == ["evaluation", "changes", "title"], (
+                "it rates, then says what to change, then rewrites"
+            )
         for draft in played.result["drafts"][1:]:
             assert len(draft["evaluation"]) == 8
             assert draft["changes"] is not None

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -616,6 +617,54 @@ async def test_guests_come_by_tool_calls_where_the_model_can_make_them(llm: LLM,
         message for request in played.requests for message in request.messages if message.role == "tool"
     ]
     assert {guest["advice"] for guest in played.result["guests"]} <= {message.text for message in answered}
+
+
+@pytest.mark.parametrize("tools", [True, pytest.param(False, marks=pytest.mark.slow)])
+async def test_of_two_guests_that_a_reply_asks_for_one_is_heard(llm: LLM, run: Play, tools: bool):
+    names = ("Scientist9", "Scientist4")
+    if tools:
+        llm.tool_calls = [("invite_scientist", {"name": name, "question": "Why?"}) for name in names]
+    sets = ("topic=T", "team.leader=Scientist1", "invitation.enabled=true", f"models.default.tools={tools}")
+    played = await run(*map(str.lower, sets[2:]), *sets[:2], invite=" and ".join(names), question="Why?")
+    asked = Counter((event.by, event.stage, event.turn) for event in played.of(Invited))
+    assert asked
+    assert set(asked.values()) == {1}
+    assert len(played.result["guests"]) == len(asked)
+    if tools:
+        told = [m.text for each in played.requests for m in each.messages if m.role == "tool"]
+        assert sum("No more guests" in text for text in told) >= len(asked)
+
+
+@pytest.mark.parametrize("tools", [True, pytest.param(False, marks=pytest.mark.slow)])
+async def test_a_guest_knows_the_team_and_its_task(llm: LLM, run: Play, tools: bool):
+    """Also the guest of the first speaker, when nothing has been said yet, and a guest of the vote knows the papers."""
+    if tools:
+        llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "Why?"})]
+    played = await run(
+        *("team.leader=Scientist1", "invitation.enabled=true", f"models.default.tools={tools}".lower()),
+        invite="Scientist9",
+        question="Why?",
+    )
+    questions = played.asked("A team asks for your advice")
+    stages = {
+        "topic": "one precise research topic", "idea": "a small set of testable ideas",
+        "novelty": "a clear majority", "abstract": "an abstract that is clear",
+    }  # fmt: skip
+    for aim in stages.values():
+        assert any(aim in request.asking for request in questions)
+    for request in questions:
+        [team] = re.findall(r"<team>\n(.*?)\n</team>", request.asking, re.DOTALL)
+        assert "Scientist1 (leads the team)" in team
+        if stages["novelty"] in request.asking:
+            [context] = re.findall(r"<context>\n(.*?)\n</context>", request.asking, re.DOTALL)
+            papers = {
+                hit["title"]
+                for event in played.of(Retrieved)
+                if event.stage == "novelty"
+                for hit in event.hits
+            }
+            assert papers
+            assert all(title in context for title in papers)
 
 
 @pytest.mark.parametrize("tools", [False, pytest.param(True, marks=pytest.mark.slow)])

@@ -2,13 +2,13 @@
 
 If the speaker's model supports tool calls, it finds and asks guests by tool calls; if not, by a field of its reply. In
 open discussions the guest's answer joins this turn's replies; in blind stages only the asker sees it, and then answers
-again, so that no other prompt changes.
+again, so that no other prompt changes. A guest without a valid answer is left out, and whoever asked is told.
 """
 
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from manyheads.core import Message, Reply
+from manyheads.core import Message, Reply, Tool
 from manyheads.core.events import Invited
 from manyheads.discussion.run import DiscussionSettings, Guest, Question, Run
 from manyheads.discussion.team import Team
@@ -22,7 +22,7 @@ from manyheads.tools import (
     literature_tools,
     refused,
     scientist_named,
-)
+)  # fmt: skip
 
 R = TypeVar("R", bound=ReplyModel)
 NOBODY = frozenset(("", "null", "none", "nobody", "noone"))
@@ -31,25 +31,30 @@ NOBODY = frozenset(("", "null", "none", "nobody", "noone"))
 
 async def speak(
     run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: str = ""
-) -> tuple[Reply[R], list[Guest]]:
-    """Ask a speaker in an open discussion; returns the reply and the guests' answers."""
-    asking = _Asking(run, team, question, context)
-    return await asking.first(like), asking.heard
+) -> tuple[R | None, list[Guest]]:
+    """Ask a speaker in an open discussion; returns the reply, None without a valid one, and the guests' answers."""
+    asking = _Asking(run, team, replace(question, spare=True), context)
+    reply = await run.spare(question.stage, asking.first(like))
+    return reply and reply.value, asking.heard
 
 
 async def ask_with_advice(
     run: Run[Any, DiscussionSettings], team: Team, question: Question, like: type[R], *, context: str = ""
 ) -> Reply[R]:
-    """Ask a speaker in a blind stage; if the reply's field invites a guest, the speaker hears the guest and answers again."""
+    """Ask a speaker in a blind stage; if the reply's field invites a guest, the speaker hears the guest and answers again.
+
+    The first answer stands if the guest gives none, or the speaker no second one.
+    """
     asking = _Asking(run, team, question, context)
     reply = await asking.first(like)
-    if not asking.heard or asking.by_tool:
+    if asking.by_tool or not asking.heard or asking.heard[0].advice == asking.silence:
         return reply
     guest = asking.heard[0]
     words = {"guest": guest.name, "question": guest.question, "advice": guest.advice}
     advice = Message(run.roles.prompts.render("partials/advice.md.j2", words))
     after = (*question.after, Message(reply.text, sender="assistant"), advice)
-    return await run.ask(replace(question, after=after, recall=None), like)
+    again = replace(question, after=after, recall=None, spare=True)
+    return await run.spare(question.stage, run.ask(again, like)) or reply
 
 
 @dataclass
@@ -68,36 +73,42 @@ class _Asking:
     def by_tool(self) -> bool:
         return self.run.calls_tools(self.question.speaker)
 
+    @property
+    def silence(self) -> str:
+        """What is said in place of a guest's answer where there is none."""
+        return str(refused("silent", self.run.roles.prompts))
+
     async def first(self, like: type[R]) -> Reply[R]:
         """Ask the question, then announce its guests."""
-        run, speaker, invites = self.run, self.question.speaker, self.run.settings.invitation.enabled
+        run, question, invites = self.run, self.question, self.run.settings.invitation.enabled
+        kind = run.reply_type(question.role, question.task, like)
+        if self.by_tool:
+            question = replace(question, tools=self._tools(invites))
+        elif invites:
+            kind = seeking(kind)
+        reply = await run.ask(question, kind)
         if not self.by_tool:
-            if not invites:
-                return await run.ask(self.question, like)
-            kind = run.reply_type(self.question.role, self.question.task, like)
-            reply = await run.ask(self.question, seeking(kind))
             await self._grant(reply.value)
-            return reply
-        listed, prompts = run.roles.card(speaker.role).tools, run.roles.prompts
-        # In the shipped cards, no team role has look-up tools: a team is shown its papers.
-        options = run.config.literature.retrieval
-        tools = (
-            *literature_tools(run.library, listed, prompts),
-            *inspirations_tools(run.literature, listed, prompts, options),
-        )
-        if invites:
-            find = find_scientists_tool(run.literature, {speaker.name, *self.team.names}, prompts)
-            invite = invite_scientist_tool(self._by_call, prompts)
-            tools = (*(tool for tool in (find, invite) if tool.name in listed), *tools)
-        reply = await run.ask(replace(self.question, tools=tools), like)
         for call in reply.tool_calls:
-            if call.name == INVITE and not call.failed and invites:
+            if call.name == INVITE and not call.failed:
                 name = scientist_named(str(call.arguments["name"]), run.literature.scientists)
                 words = str(call.arguments["question"])
                 if not self.calls:  # a reply from the journal ran no tools
                     await self._hear(name, words)
                 self._note(name, words, call.result)
         return reply
+
+    def _tools(self, invites: bool) -> tuple[Tool, ...]:
+        """The speaker's tools. In the shipped cards, no team role has look-up tools: a team is shown its papers."""
+        run, me = self.run, self.question.speaker
+        listed, prompts = run.roles.card(me.role).tools, run.roles.prompts
+        find = find_scientists_tool(run.literature, {me.name, *self.team.names}, prompts)
+        invite = invite_scientist_tool(self._by_call, prompts)
+        return (
+            *(tool for tool in (find, invite) if invites and tool.name in listed),
+            *literature_tools(run.library, listed, prompts),
+            *inspirations_tools(run.literature, listed, prompts, run.config.literature.retrieval),
+        )
 
     async def _grant(self, reply: ReplyModel) -> None:
         """Ask the scientist named in a reply's field, if they can be invited."""
@@ -115,24 +126,24 @@ class _Asking:
         name = scientist_named(name, self.run.literature.scientists)
         if refusal := self._refusal(name):
             raise refused(refusal, self.run.roles.prompts)
-        if self.calls >= self.run.settings.invitation.per_turn:
-            raise refused("enough", self.run.roles.prompts)
         self.calls += 1
         return await self._hear(name, words, nested=True)
 
     async def _hear(self, name: str, words: str, remark: str = "", *, nested: bool = False) -> str:
-        """Create the guest with their own profile and ask once (App. D.2.1, Fig. 28).
+        """Create the guest with their own profile and ask once (App. D.2.1, Fig. 28); the answer, or `silence`.
 
         `remark` is the inviting reply, empty for an invitation by tool call, which comes before the reply.
         """
         stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name
         self.run.emit(Invited(stage=stage, turn=turn, guest=name, by=by, question=words))
         guest = self.run.scientist("scientist", self.run.literature.scientist(name))
-        variables = {"asker": by, "question": words, "context": self.context, "remark": remark}
+        shown = {"team": self.team.profiles(), "stage": stage, "context": self.context, "remark": remark}
+        variables = {"asker": by, "question": words, **shown}
         question = Question(
             stage, turn, guest, "scientist", "advise", variables, "guest", asker=by, nested=nested
         )
-        return (await self.run.ask(question, Advice)).value.advice
+        reply = await self.run.hear(question, Advice)
+        return reply.advice if reply else self.silence
 
     def _refusal(self, name: str) -> str | None:
         """Why a name cannot be invited, see `tools.refused`; None if it can."""
@@ -140,9 +151,10 @@ class _Asking:
             return "member"
         if name not in {scientist.name for scientist in self.run.literature.scientists}:
             return "unknown"
-        return None
+        return "enough" if self.calls >= self.run.settings.invitation.per_turn else None
 
     def _note(self, guest: str, words: str, advice: str) -> None:
         stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name
         self.heard.append(Guest(name=guest, by=by, stage=stage, turn=turn, question=words, advice=advice))
-        self.run.guests.append(self.heard[-1])
+        if advice != self.silence:
+            self.run.guests.append(self.heard[-1])

@@ -2,8 +2,8 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Literal, cast
 
@@ -14,6 +14,7 @@ from manyheads.config import HUMAN, PERSON, RunConfig, Section, Strict
 from manyheads.core import Host, Image, Message, Ordinals, Reply, Speaker, Tally, Tool, Turn, Usage, safe_name
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Stage, Warned
 from manyheads.core.results import EvidenceList, Part, PersonWord, Retrieval
+from manyheads.errors import ModelError, ReplyError
 from manyheads.literature.library import Library
 from manyheads.papers import Hit, Literature, Scientist
 from manyheads.replies import ReplyModel
@@ -74,6 +75,7 @@ class DiscussionSettings(Section):
 OWN_WORKS = 3
 """Number of own papers listed in a scientist's system prompt."""
 R = TypeVar("R", bound=ReplyModel)
+T = TypeVar("T")
 C = TypeVar("C", bound=Section, covariant=True, default=Any)
 M = TypeVar("M", covariant=True, default=Any)
 Result = TypeVar("Result", bound=BaseModel, default=Any)
@@ -215,22 +217,26 @@ class Run(Generic[Result, C, M]):
         # The hook shows possible guests; without invitations there are none.
         recall, nested = question.recall if self.invites else None, question.nested
         turn = Turn(
-            place,
-            speaker,
-            thread,
-            reply_type,
-            question.tools,
-            recall,
-            question.check,
-            self.roles.forms,
-            nested=nested,
-            task=f"{question.role}.{question.task}",
-            spare=question.spare,
-        )
+            place, speaker, thread, reply_type, question.tools, recall, question.check, self.roles.forms,
+            nested=nested, task=f"{question.role}.{question.task}", spare=question.spare,
+        )  # fmt: skip
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
         reply = await self.host.ask(turn)
         self._account(question, reply)
         return reply
+
+    async def hear(self, question: Question, like: type[R]) -> R | None:
+        """The reply of one whom the run can do without; None, with a warning, if no attempt gives a valid one."""
+        reply = await self.spare(question.stage, self.ask(replace(question, spare=True), like))
+        return reply and reply.value
+
+    async def spare(self, stage: str, reply: Awaitable[T]) -> T | None:
+        """What comes of a question that is `spare`, see `hear`."""
+        try:
+            return await reply
+        except ReplyError as error:
+            self.warn(stage, f"{error.message}; the run goes on without it")
+            return None
 
     @property
     def invites(self) -> bool:
@@ -243,41 +249,20 @@ class Run(Generic[Result, C, M]):
             self.warn(question.stage, message)
         for call in reply.tool_calls:
             if call.failed:
-                self.warn(
-                    question.stage,
-                    f"{question.speaker.name} called {call.name} without success: {call.result}",
-                )
+                why = f"{question.speaker.name} called {call.name} without success: {call.result}"
+                self.warn(question.stage, why)
         self.writers.add(reply.model)
         self.spent.pay(question.stage, reply.usage)
-        text = self.wording(reply.value, names=question.names)
+        value, text = reply.value, self.wording(reply.value, names=question.names)
+        at: dict[str, Any] = {"stage": question.stage, "turn": question.turn, "task": question.task}
+        at["speaker"] = question.speaker.name
         if reply.model.startswith(f"{HUMAN}/") or question.part == PERSON:
-            self.people.append(
-                PersonWord(
-                    stage=question.stage,
-                    turn=question.turn,
-                    speaker=question.speaker.name,
-                    task=question.task,
-                    action=_action(question, reply.value),
-                    text=text,
-                    by=reply.model,
-                )
-            )
-        self.emit(
-            Said(
-                stage=question.stage,
-                turn=question.turn,
-                speaker=question.speaker.name,
-                task=question.task,
-                verb=reply.value.verb,
-                part=question.part,
-                text=text,
-                data=reply.value.model_dump(mode="json"),
-                model=reply.model,
-                usage=reply.usage,
-                seconds=reply.seconds,
-                tool_calls=reply.tool_calls,
-            )
-        )
+            self.people.append(PersonWord(**at, action=_action(question, value), text=text, by=reply.model))
+        said = Said(
+            **at, verb=value.verb, part=question.part, text=text, data=value.model_dump(mode="json"),
+            model=reply.model, usage=reply.usage, seconds=reply.seconds, tool_calls=reply.tool_calls,
+        )  # fmt: skip
+        self.emit(said)
 
     def wording(self, value: object, *, names: Sequence[str] = ()) -> str:
         """A reply, or a part of a result, as shown to other speakers; see `Prompts.wording`."""
@@ -318,11 +303,8 @@ class Run(Generic[Result, C, M]):
         paper, corpus = hit.paper, self.config.literature.references != "services"
         retrieval = Retrieval(
             source=self.config.corpus if corpus else paper.id.partition(":")[0],
-            query=query.split("\n", 1)[0],
-            score=round(hit.score, 4),
-            stage=stage,
-            turn=turn,
-        )
+            query=query.split("\n", 1)[0], score=round(hit.score, 4), stage=stage, turn=turn,
+        )  # fmt: skip
         ways = [
             retrieval.model_copy(update={"channel": channel, "reason": reason})
             for channel, reason in hit.channels
@@ -367,6 +349,15 @@ class Run(Generic[Result, C, M]):
     @property
     def usage(self) -> Usage:
         return self.spent.total
+
+
+def need_one(voices: Sized, what: str) -> None:
+    """Raises `ModelError` if all spare replies of a kind are missing, so that nothing is left to go on with."""
+    if not voices:
+        raise ModelError(
+            f"{what}: none was valid, see the warnings",
+            hint="resume the run: they are asked for again; or give the role another model: --set roles.<role>.model=<alias>",
+        )
 
 
 def _action(question: Question, value: ReplyModel) -> str:

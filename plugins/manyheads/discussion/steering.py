@@ -71,24 +71,18 @@ async def steer(
         return Steer()
     left = run.config.send_backs - run.sent_back[stage] if back else 0
     offers: dict[Action, bool] = {
-        "accept": True,
-        "edit": edit is not None,
-        "pick": bool(most and items),
-        "add": add is not None,
+        "accept": True, "edit": edit is not None, "pick": bool(most and items), "add": add is not None,
         "back": left > 0,
-    }
+    }  # fmt: skip
     actions: list[Action] = [action for action, offered in offers.items() if offered]
     most = min(most, len(items))
     kind = steering_among(actions, len(items), most)
     speaker = run.speaker(PERSON, PERSON)
     outcome = {"shown": shown, "items": items}
     variables = {
-        **outcome,
-        "actions": actions,
-        "most": most,
-        "left": left if back else None,
+        **outcome, "actions": actions, "most": most, "left": left if back else None,
         "limit": run.config.send_backs,
-    }
+    }  # fmt: skip
     question = Question(stage, turn, speaker, PERSON, "steer", variables, part=PERSON, check=_fault)
     said = (await run.ask(question, kind)).value
     if said.remark and said.action != "back":

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from manyheads.core import Speaker
 from manyheads.core.events import Judged
-from manyheads.discussion.run import DiscussionSettings, Guest, Question, Remark, Run, TeamConfig
+from manyheads.discussion.run import DiscussionSettings, Guest, Question, Remark, Run, TeamConfig, need_one
 from manyheads.errors import CorpusError
 from manyheads.papers import Literature, Scientist
 from manyheads.replies import Progress, Summary
@@ -63,7 +63,12 @@ class Thread:
 
     def text(self) -> str:
         """The part of the discussion shown to a guest."""
-        return "\n\n".join([*self.summaries, *(f"{reply.name}: {reply.text}" for reply in self.replies)])
+        return "\n\n".join([*self.summaries, *self.said])
+
+    @property
+    def said(self) -> list[str]:
+        """The replies of the current turn, each with its name."""
+        return [f"{reply.name}: {reply.text}" for reply in self.replies]
 
     def add(self, member: Member, text: str, guests: Sequence[Guest], idea: int | None = None) -> None:
         """Add a member's reply, such as a numbered idea, and the answers of the member's guests."""
@@ -110,16 +115,12 @@ def speaking_order(
 
 
 async def another_turns(
-    run: Run[Any, DiscussionSettings],
-    team: Team,
-    stage: str,
-    progress: Callable[[], str],
-    *,
-    before: int = 0,
+    run: Run[Any, DiscussionSettings], team: Team, stage: str, progress: Callable[[], str], *, before: int = 0
 ) -> AsyncIterator[int]:
     """Number the turns of a stage up to its maximum; a repeated stage continues after the turns `before`.
 
-    With `turns.adaptive`, the leader decides after each turn whether one more is worth it (App. D.3.2).
+    With `turns.adaptive`, the leader decides after each turn whether one more is worth it (App. D.3.2); without a valid
+    decision it is held.
     """
     cap = run.settings.turns.of(stage)
     for held in range(1, cap + 1):
@@ -128,8 +129,10 @@ async def another_turns(
         if not run.settings.turns.adaptive or held == cap:
             continue
         variables = {"stage": stage, "turn": held, "cap": cap, "progress": progress()}
-        question = Question(stage, turn, team.leader.speaker, "leader", "progress", variables, part="leader")
-        decision = (await run.ask(question, Progress)).value
+        leader = team.leader.speaker
+        question = Question(stage, turn, leader, "leader", "progress", variables, part="leader")
+        if (decision := await run.hear(question, Progress)) is None:
+            continue
         outcome = "another turn" if decision.another_turn else "the stage is done"
         run.emit(
             Judged(stage=stage, turn=turn, subject="turns", outcome=outcome, reasoning=decision.reasoning)
@@ -141,15 +144,24 @@ async def another_turns(
 async def speakers(
     run: Run[Any, DiscussionSettings], team: Team, thread: Thread, stage: str, *, before: int = 0
 ) -> AsyncIterator[Member]:
-    """The speakers of a discussion, turn by turn; the leader summarises a turn (D̄_t) when the next begins."""
+    """The speakers of a discussion, turn by turn; the leader summarises a turn (D̄_t) when the next begins.
+
+    Without a valid summary the turn's replies stand in its place, word for word.
+
+    Raises:
+        ModelError: a turn without any valid reply.
+    """
     async for turn in another_turns(run, team, stage, thread.text, before=before):
-        if thread.replies:
+        if thread.turn > before:
+            need_one(thread.replies, f"{stage}: the replies of turn {thread.turn}")
             leader, variables = team.leader.speaker, {"stage": stage, "replies": thread.replies}
             question = Question(stage, thread.turn, leader, "leader", "summary", variables, part="leader")
-            thread.summaries.append((await run.ask(question, Summary)).value.summary)
+            reply = await run.hear(question, Summary)
+            thread.summaries.append(reply.summary if reply else "\n\n".join(thread.said))
             thread.replies = []
             run.expect(thread.summaries[-1], recall=True)
         thread.turn = turn
         for member in speaking_order(team.members, run.settings.topology, run.rng, thread.speaker):
             yield member
             thread.speaker = member
+    need_one(thread.replies, f"{stage}: the replies of turn {thread.turn}")

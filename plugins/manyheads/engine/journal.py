@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS turn (
     hash TEXT NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP,
     PRIMARY KEY (stage, turn, speaker, task, ordinal))"""
 GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TEXT NOT NULL)"
-"""Turns without a valid reply; a resumed run asks them again, unless they are spare."""
+"""Turns without a valid reply; a resumed run asks them again, unless they are spare and other turns came after them."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 Fact = Literal["course", "models", "lost", "versions"]
 DAMAGES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
@@ -60,13 +60,14 @@ class Journal:
         self._queue: deque[tuple[_Turn, Future[None]]] = deque()
         self._writing = Lock()
         self._lost: Usage | None = None
-        self._given_up: dict[str, dict[str, Any]] | None = None
+        self._given_up: dict[tuple[tuple[Any, ...], str], dict[str, Any]] | None = None
         try:
             self._db = Database(path, TABLE, GIVEN_UP, FACTS, safety="each write", alone=True, wait=1)
         except sqlite3.Error as error:
             raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
         # A new journal contains only new turns: nothing to look up while another turn is being written.
-        self._kept: set[Place] | None = None if self.turns else set()
+        self._before = self.turns
+        self._kept: set[Place] | None = None if self._before else set()
 
     def get(self, place: Place) -> tuple[str, Any] | None:
         """The recorded hash of a place, and its reply as JSON; None if nothing is recorded."""
@@ -100,13 +101,16 @@ class Journal:
         if self._kept is not None:
             self._kept.update(place for place, *_ in turns)
 
-    def give_up(self, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Record a turn without a valid reply."""
+    def give_up(self, place: Place, request: dict[str, Any], reply: dict[str, Any]) -> None:
+        """Record a turn without a valid reply, and how many turns were recorded before it."""
+        request, reply = {**request, "place": _key(place)}, {**reply, "before": self.turns}
         with self._speaking("a failed turn could not be written"):
             self._db.change("INSERT INTO given_up VALUES (?, ?)", _dump(request), _dump(reply))
 
-    def given_up(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """The last reply to a request that never got a valid one in earlier starts; None if there is no such record."""
+    def given_up(self, place: Place, request: dict[str, Any]) -> dict[str, Any] | None:
+        """The last reply at a place to a request that never got a valid one in earlier starts; None if there is no such
+        record, or if no turn was recorded after it: then nothing was built on its absence yet.
+        """
         if self._kept is not None:  # a new journal
             return None
         if self._given_up is None:
@@ -116,10 +120,14 @@ class Journal:
                     for each, reply in self._db.rows("SELECT * FROM given_up")
                 ]
             self._given_up = {
-                digest_of({name: each[name] for name in each if name != "task"}): reply
+                (
+                    tuple(each.pop("place", ())),
+                    digest_of({name: each[name] for name in each if name != "task"}),
+                ): reply
                 for each, reply in rows
+                if reply.get("before", 0) < self._before
             }
-        return self._given_up.get(digest_of(request))
+        return self._given_up.get((_key(place), digest_of(request)))
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
         """Record a finished turn without blocking other runs; written even if the caller is cancelled meanwhile.

@@ -70,9 +70,13 @@ class Recorded:
                 return reply
             if recorded and not (self._accept_changes or turn.nested):
                 raise self._journal.changed(turn.place, self._turned())
-            if turn.spare and not self._accept_changes and (given_up := self._journal.given_up(request)):
+            if (
+                turn.spare
+                and not self._accept_changes
+                and (given_up := self._journal.given_up(turn.place, request))
+            ):
                 raise ReplyError(
-                    f"{turn.place}: no valid reply; the run continued without it",
+                    str(given_up.get("message")),
                     raw=str(given_up.get("text")),
                     hint="ask it again: manyheads resume RUN --accept-changes",
                 )
@@ -81,7 +85,8 @@ class Recorded:
             try:
                 reply = await self._host.ask(turn)
             except ReplyError as error:
-                self._journal.give_up(asked, {"text": error.raw, "unusable": error.unusable})
+                said = {"text": error.raw, "unusable": error.unusable, "message": error.message}
+                self._journal.give_up(turn.place, asked, said)
                 raise
             # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
             self.useful += reply.usage

@@ -146,12 +146,12 @@ class Ratings(ReplyModel):
 class Judgement(ReplyModel):
     """A member's opinion of an abstract before rewriting it (Q_judgment)."""
 
-    changes: list[Text]
     evaluation: Ratings
+    changes: list[Text]
 
 
 class Revision(Abstract, Judgement):
-    """Rating of the previous abstract, the proposed changes, and the new abstract (Eq. 4)."""
+    """Rating of the previous abstract, then the proposed changes, then the new abstract (§3.2; Eq. 4)."""
 
     verb = "rewrites"
 

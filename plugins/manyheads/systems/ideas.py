@@ -13,6 +13,8 @@ from manyheads.disk import opened
 from manyheads.engine.folder import CONFIG
 from manyheads.engine.system import Revisions, system_of
 from manyheads.errors import CorpusError, EmbeddingError, SubjectError, UserError
+from manyheads.prompts import Prompts
+from manyheads.replies import Condensed
 from manyheads.systems.loading import reopen
 from manyheads.systems.results import load, own
 from manyheads.texts import (
@@ -57,6 +59,13 @@ class Entry:
     settled: bool | None = None
     indicator: str = ""
     area: str = ""
+
+
+def condensing_fault(reply: Condensed, prompts: Prompts) -> str | None:
+    """The fault of a form that leaves nothing to judge, or that a judge would recognise by its missing fields."""
+    half, empty = reply.contradictions(), reply.contents().keys() <= {"title"}
+    fault = {"fault": "nothing" if empty else "contradiction", "fields": half}
+    return prompts.render("judge/invalid.md.j2", fault).strip() if empty or half else None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, with_passage
-from manyheads.errors import ModelError, UserError
+from manyheads.errors import ReplyError, UserError
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel, to_native
 from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
@@ -105,7 +105,7 @@ class AgentFrameworkHost(ClientHost[Client]):
         """One run of an `Agent`.
 
         Raises:
-            ModelError: the model only calls tools and does not answer.
+            ReplyError: the model only calls tools and does not answer.
         """
         speaker, model = turn.speaker, self.model(turn.speaker.model)
         ledger = Ledger(model=model.config.name, warn=warn)
@@ -120,8 +120,9 @@ class AgentFrameworkHost(ClientHost[Client]):
         )
         response = await agent.run([to_native(message) for message in thread])
         if client.wants_tools:
-            raise ModelError(
+            raise ReplyError(
                 f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
+                raw="",
                 hint="try another model, or resume the run",
             )
         return Raw(client.text, ledger.model, ledger.usage, calls_in(response.messages), ledger.truncated)

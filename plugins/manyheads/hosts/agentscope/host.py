@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
-from manyheads.errors import ModelError, UserError
+from manyheads.errors import ReplyError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
 from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
@@ -234,7 +234,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         """One reply of the speaker's agent, which knows only the thread.
 
         Raises:
-            ModelError: the model only calls tools and does not answer.
+            ReplyError: the model only calls tools and does not answer.
         """
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
@@ -252,8 +252,9 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
             raise asyncio.CancelledError
         finished = (ReplyFinishedReason.COMPLETED, ReplyFinishedReason.EXCEED_MAX_ITERS)
         if reply.finished_reason not in finished or model.wants_tools:
-            raise ModelError(
+            raise ReplyError(
                 f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
+                raw="",
                 hint="try another model, or resume the run",
             )
         calls = calls_in(agent.state.context, agent.state.reply_id)

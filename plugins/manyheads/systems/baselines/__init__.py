@@ -33,23 +33,12 @@ def _baseline(
     component: tuple[str, ...] = (),
 ) -> System[BaselineConfig, BaselineInputs, BaselineResult]:
     return System(
-        name=name,
-        title=title,
-        about=about,
-        config=BaselineConfig,
-        inputs=BaselineInputs,
-        result=BaselineResult,
-        run=run,
-        essence=essence,
-        report=partial(report, alone=True),
-        work=work,
-        needs=lambda config: needs,
-        corpus=_corpus,
-        searches=lambda config, roles: config.literature.references == "services",
-        prepare=prepare,
-        component=component,
-        aliases={"baseline": name},
-    )
+        name=name, title=title, about=about, config=BaselineConfig, inputs=BaselineInputs,
+        result=BaselineResult, run=run, essence=essence, report=partial(report, alone=True), work=work,
+        needs=lambda config: needs, corpus=_corpus,
+        searches=lambda config, roles: config.literature.references == "services", prepare=prepare,
+        component=component, aliases={"baseline": name},
+    )  # fmt: skip
 
 
 SELF_REFLECTION = _baseline(

@@ -12,7 +12,7 @@ from manyheads.replies import Abstract, Idea, Reflection, ReplyModel, Vote, vote
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, NOVELTY, RESEARCHER, Desk
 from manyheads.systems.baselines.result import BaselineRun
 from manyheads.systems.virsci.ideas import most_confident
-from manyheads.systems.virsci.novelty import Candidate, ballot_of
+from manyheads.systems.virsci.novelty import ballot_of, candidates_of
 
 REFLECTION_NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     (RESEARCHER, "propose"): Idea,
@@ -49,14 +49,10 @@ async def self_reflection(run: BaselineRun) -> None:
             break
         references = await desk.references(turn, desk.ideas[-1].query(run.settings.ideas.whole))
         variables = {
-            "topic": desk.topic,
-            "current": desk.ideas[-1],
+            "topic": desk.topic, "current": desk.ideas[-1],
             "earlier": [{"round": idea.turn - 1, "text": idea.reflection} for idea in desk.ideas[1:]],
-            "references": references,
-            "found": look_ups,
-            "round": turn - 1,
-            "rounds": run.settings.rounds,
-        }
+            "references": references, "found": look_ups, "round": turn - 1, "rounds": run.settings.rounds,
+        }  # fmt: skip
         question = Question(IDEA, turn, author, RESEARCHER, "reflect", variables, tools=desk.tools(author))
         reply = await desk.ask(question, Reflection)
         look_ups = reply.tool_calls
@@ -107,10 +103,11 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> Scor
         run.warn(NOVELTY, "too few tokens are left to compare the ideas; the most confident one is taken")
         return kept[0]
     queries = [idea.query(run.settings.ideas.whole) for idea in kept]
-    papers = await run.references(NOVELTY, 1, queries, config.references)
-    ideas = [Candidate(run.wording(idea), hits) for idea, hits in zip(kept, papers, strict=True)]
+    closest = await run.references(NOVELTY, 1, queries, config.references)
+    ideas, papers = candidates_of([run.wording(idea) for idea in kept], closest)
     names = [idea.title for idea in kept]
-    question = Question(NOVELTY, 1, author, RESEARCHER, "pick", {"ideas": ideas}, names=names)
+    shown = {"ideas": ideas, "references": papers}
+    question = Question(NOVELTY, 1, author, RESEARCHER, "pick", shown, names=names)
     kind = vote_among(run.reply_type(RESEARCHER, "pick", Vote), len(kept))
     vote = (await desk.ask(question, kind)).value
     run.emit(Voted(stage=NOVELTY, turn=1, voter=author.name, choice=vote.choice, reasoning=vote.thought))

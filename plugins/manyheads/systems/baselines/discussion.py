@@ -54,7 +54,7 @@ async def discussion(run: BaselineRun) -> None:
 
 
 async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) -> bool:
-    """Everybody speaks once; False if tokens run short. The first idea is always awaited."""
+    """Everybody speaks once; False if tokens run short. The first idea is always awaited, and never left out."""
     for speaker in people:
         task, like = TASKS[speaker.role]
         if desk.ideas and not desk.affords(turn, task, desk.abstract_costs):
@@ -68,8 +68,13 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) 
             variables["references"] = await desk.references(
                 turn, previous.query(desk.run.settings.ideas.whole) if previous else desk.topic
             )
-        question = Question(IDEA, turn, speaker, speaker.role, task, variables, tools=tools)
-        reply = (await desk.ask(question, like)).value
+        spare = bool(desk.ideas) or speaker.role != RESEARCHER
+        question = Question(IDEA, turn, speaker, speaker.role, task, variables, tools=tools, spare=spare)
+        ask = desk.ask(question, like)
+        answer = await (desk.run.spare(IDEA, ask) if spare else ask)
+        if answer is None:
+            continue
+        reply = answer.value
         if isinstance(reply, Critique) and reply.approve:
             desk.course.done_in_turns.append(turn)
         if isinstance(reply, Idea):

@@ -48,7 +48,7 @@ class IdeaNoveltyConfig(JudgeConfig):
 
     rounds: int = Field(default=4, ge=2, le=20)
     """Number of rounds. In each the judge scores the idea by the results of its last query and names the next query. The first
-    round has no results, and the query of the last is not looked up. The paper gives no number."""
+    round has no results, and the last asks for no query. The paper gives no number."""
     results: int = Field(default=10, ge=1, le=50)
     """Papers per query that the judge sees, with their abstracts."""
 

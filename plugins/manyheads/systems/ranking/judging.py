@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from manyheads.core import together
@@ -12,7 +13,7 @@ from manyheads.discussion.run import Question, Run
 from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.measures.ranking import orders_of, relative_quality
 from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
-from manyheads.systems.ideas import Entry
+from manyheads.systems.ideas import Entry, condensing_fault
 from manyheads.systems.ranking.config import JUDGE, quality_of
 from manyheads.systems.ranking.lineup import Lineup
 from manyheads.systems.ranking.result import TARGET, RankingResult, RankingRun
@@ -85,9 +86,10 @@ class Bench:
             if not one.fields and (everything or place == TARGET)
         }
         texts = list(dict.fromkeys(bare.values()))
+        check = partial(condensing_fault, prompts=self.run.roles.prompts)
         answers = (
             self.ask(
-                CONDENSING, f"Condenser{n}", "condense", {"title": title, "text": text}, self._gaps, Condensed
+                CONDENSING, f"Condenser{n}", "condense", {"title": title, "text": text}, check, Condensed
             )
             for n, (title, text) in enumerate(texts, 1)
         )
@@ -96,17 +98,6 @@ class Bench:
             replace(one, fields=forms[bare[place]].contents()) if place in bare else one
             for place, one in enumerate(entries)
         )
-
-    def _gaps(self, reply: Condensed) -> str | None:
-        """The problem of a form that leaves nothing to judge, or that a judge would recognise by its missing fields."""
-        if reply.contents().keys() <= {"title"}:
-            return self._invalid("nothing")
-        if half := reply.contradictions():
-            return self._invalid("contradiction", fields=half)
-        return None
-
-    def _invalid(self, fault: str, **details: Sequence[str]) -> str:
-        return self.run.roles.prompts.render("judge/invalid.md.j2", {"fault": fault, **details}).strip()
 
     async def rank(self, entries: Sequence[Entry], drawn: Sequence[tuple[int, ...]]) -> list[RankedOrder]:
         """Rank the same ideas in each of the orders (Fig. 12).
@@ -149,7 +140,9 @@ class Bench:
             counts = Counter(ranking.order())
             repeated = [str(idea) for idea, times in sorted(counts.items()) if times > 1]
             left_out = [str(idea) for idea in range(1, size + 1) if idea not in counts]
-            return self._invalid("repetition", repeated=repeated, left_out=left_out) if repeated else None
+            problem = {"fault": "repetition", "repeated": repeated, "left_out": left_out}
+            prompts = self.run.roles.prompts
+            return prompts.render("judge/invalid.md.j2", problem).strip() if repeated else None
 
         kind = ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), size)
         answer = await self.ask(RANKING, name, "rank", variables, repeats, kind)

@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from manyheads import replies
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.errors import ConfigError
-from manyheads.replies import Abstract, FirstIdea, Proposal, ReplyModel, Rethought, Review, Text, Verdict
+from manyheads.replies import ReplyModel, Text
 from manyheads.roles import Roles
 from manyheads.texts import FileOrText, Trait, file_or_text
 
@@ -66,7 +67,7 @@ STEERS = {
     "writing": "accept or edit the abstract, or send it back",
 }
 """What a person may do after a stage, a revision or a review."""
-PROPOSER, REVIEWER, AREA_CHAIR = "proposer", "reviewer", "area_chair"
+PROPOSER, REVIEWER, AREA_CHAIR, JUDGE = "proposer", "reviewer", "area_chair", "judge"
 
 
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
@@ -74,12 +75,13 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
     settings: RebuttalConfig = config.settings
     together = settings.method == "rebuttal"
     tasks: list[tuple[str, str, type[ReplyModel], bool]] = [
-        (PROPOSER, "propose", FirstIdea, config.inputs.idea is None),
-        (PROPOSER, "revise", Proposal, together),
-        (PROPOSER, "reflect", Rethought, settings.method == "self-reflection"),
-        (REVIEWER, "review", Review, together and settings.reviewer),
-        (AREA_CHAIR, "compare", Verdict, together and settings.area_chair),
-        (PROPOSER, "abstract", Abstract, settings.abstract),
+        (PROPOSER, "propose", replies.FirstIdea, config.inputs.idea is None),
+        (PROPOSER, "revise", replies.Proposal, together),
+        (PROPOSER, "reflect", replies.Rethought, settings.method == "self-reflection"),
+        (REVIEWER, "review", replies.Review, together and settings.reviewer),
+        (AREA_CHAIR, "compare", replies.Verdict, together and settings.area_chair),
+        (JUDGE, "condense", replies.Condensed, together and settings.area_chair),
+        (PROPOSER, "abstract", replies.Abstract, settings.abstract),
     ]
     return {(role, task): kind for role, task, kind, needed in tasks if needed}
 

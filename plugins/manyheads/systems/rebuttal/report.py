@@ -52,22 +52,14 @@ def lineage(rounds: Sequence[Round], course: Course, hues: Mapping[str, int]) ->
         verdicts = [each.met for each in one.review.verdicts] if one.review else []
         met = verdicts.count("yes")
         better = {True: "better than the one before", False: "not better than the one before", None: ""}
-        words = (
-            "final" if one.round == course.final else "",
-            better[one.improved],
-        )
+        words = ("final" if one.round == course.final else "", better[one.improved])
         row = Row(
-            str(one.round),
-            one.idea.title or "The initial idea",
-            mark=str(one.round),
-            parents=(str(before.round),) if before else (),
-            scores=tuple(MET[each] for each in verdicts),
-            figure=f"{met}/{len(verdicts)}" if verdicts else "",
-            weight=one.round,
+            str(one.round), one.idea.title or "The initial idea", mark=str(one.round),
+            parents=(str(before.round),) if before else (), scores=tuple(MET[each] for each in verdicts),
+            figure=f"{met}/{len(verdicts)}" if verdicts else "", weight=one.round,
             outcome="won" if one.round == course.final else "kept" if one.improved else "",
-            note=", ".join(filter(None, words)),
-            hue=hues.get(one.idea.by, 190),
-        )
+            note=", ".join(filter(None, words)), hue=hues.get(one.idea.by, 190),
+        )  # fmt: skip
         rows.append(row)
     return Lineage(rows) if len(rows) > 1 else None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from manyheads import replies
@@ -12,9 +13,9 @@ from manyheads.core.results import Abstract, Draft, Person, Retrieval
 from manyheads.discussion.run import Question
 from manyheads.discussion.steering import steer
 from manyheads.errors import ConfigError
-from manyheads.replies import FirstIdea, Proposal, ReplyModel, Rethought, review_on
-from manyheads.systems.ideas import Background
-from manyheads.systems.rebuttal.config import AREA_CHAIR, PROPOSER, REVIEWER, traits_of
+from manyheads.replies import Condensed, FirstIdea, Proposal, ReplyModel, Rethought, review_on
+from manyheads.systems.ideas import Background, condensing_fault
+from manyheads.systems.rebuttal.config import AREA_CHAIR, JUDGE, PROPOSER, REVIEWER, traits_of
 from manyheads.systems.rebuttal.result import Background as Kept
 from manyheads.systems.rebuttal.result import Course, RebuttalRun, Review, Round, Verdict, Version
 from manyheads.texts import Subject
@@ -225,7 +226,10 @@ class Panel:
         self.course.improvements = sum(judged) if judged else None
 
     async def review(self, one: Round) -> None:
-        """The review of a version, if there is a reviewer, who sees the earlier requests (Fig. 10)."""
+        """The review of a version, if there is a reviewer, who sees the earlier requests (Fig. 10).
+
+        Without a valid one the next revision is made without a review.
+        """
         if REVIEWER in self.people:
             stage, turn = (REBUTTAL, one.round) if one.round else (INITIAL, 1)
             reviews = [each.review for each in self.rounds[: one.round] if each.review]
@@ -233,7 +237,10 @@ class Panel:
             asked = [prompts.render("reviewer/asked.md.j2", each.model_dump()) for each in reviews]
             kind = review_on(self.run.reply_type(REVIEWER, "review", replies.Review), len(self.course.points))
             shown = {"idea": self.run.wording(one.idea), "asked": asked}
-            reply = await self._ask(stage, turn, REVIEWER, "review", kind, **shown)
+            question = Question(stage, turn, self.people[REVIEWER], REVIEWER, "review", shown)
+            if (reply := await self.run.hear(question, kind)) is None:
+                return
+            self.asked += 1
             person = await steer(
                 self.run, stage, turn, self.run.wording(reply), edit=reply, back=False, name="review"
             )
@@ -244,15 +251,29 @@ class Panel:
 
         The paper names the later one and asks for Yes or No (Fig. 11). Here the two are A and B, the later one as it is
         `shown`, and the reasoning comes first: models that are told which one was revised seldom say that it is no better.
+        For the same reason a first idea, which is a paragraph, is shown in the six fields of the later ones.
         """
         if AREA_CHAIR in self.people:
-            later, earlier = self.run.wording(one.idea), self.run.wording(before.idea)
+            later, earlier = self.run.wording(one.idea), await self._in_form(before.idea)
             texts = (later, earlier) if shown == "A" else (earlier, later)
             versions = dict(zip(("version_a", "version_b"), texts, strict=True))
             reply = await self._ask(REBUTTAL, one.round, AREA_CHAIR, "compare", replies.Verdict, **versions)
             one.verdict = Verdict.of(reply, shown)
             one.improved = one.verdict.improved
             self._count()
+
+    async def _in_form(self, idea: Version) -> str:
+        """An idea in six fields, brought there by a judge as in rankings (Fig. 13); as it is if no form of it is valid."""
+        if idea.formed:
+            return self.run.wording(idea)
+        run, shown = self.run, {"title": idea.title, "text": idea.idea}
+        judge = run.speaker(JUDGE, "Condenser", area=self.course.area)
+        check = partial(condensing_fault, prompts=run.roles.prompts)
+        question = Question(REBUTTAL, 1, judge, JUDGE, "condense", shown, check=check)
+        if (reply := await run.hear(question, Condensed)) is None:
+            return run.wording(idea)
+        self.asked += 1
+        return run.roles.prompts.render("spoken/Proposal.md.j2", {"one": reply.contents()}).strip()
 
     def judge(self, turn: int, subject: str, outcome: str, reasoning: str = "") -> None:
         """Emit a decision."""

@@ -25,6 +25,7 @@ class Manuscript:
     result: VirSciResult
     topic: str
     idea: ScoredIdea
+    turns: int
     drafts: list[Draft] = field(default_factory=list[Draft])
     written: int = 0
     """The turn in which the team first finished it; later turns are revisions after self-review."""
@@ -35,6 +36,11 @@ class Manuscript:
 
     def text(self) -> str:
         return self.current.spoken() if self.drafts else ""
+
+    def shown(self, turn: int) -> dict[str, object]:
+        """Q_abstract holds the topic and the chosen idea, which the abstract must match; `turn` counts from 1."""
+        known = {"topic": self.topic, "contribution": self.idea, "abstract": self.current}
+        return {**known, "turn": turn, "turns": self.turns}
 
     def add(self, abstract: Abstract, by: str, turn: int) -> None:
         self.drafts.append(Draft.of(abstract, by, turn, self.idea.round))
@@ -48,8 +54,9 @@ async def write_abstract(
 
     Turn numbers continue from `before`.
     """
-    run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
-    manuscript, leader = Manuscript(run.result, topic, idea), team.leader.speaker
+    turns, leader = run.settings.turns.of(STAGE), team.leader.speaker
+    run.begin(STAGE, stages(run.config), turns=turns)
+    manuscript = Manuscript(run.result, topic, idea, turns)
 
     async def draft(turn: int) -> Abstract:
         """Q_1,0 = ⟨Q_abstract, R_idea⟩."""
@@ -58,14 +65,7 @@ async def write_abstract(
         return (await ask_with_advice(run, team, question, Abstract, context=run.wording(idea))).value
 
     async def rewrite(turn: int) -> Abstract:
-        variables = {
-            "topic": topic,
-            "contribution": idea,
-            "abstract": manuscript.current,
-            "turn": 1,
-            "turns": run.settings.turns.of(STAGE),
-        }
-        question = Question(STAGE, turn, leader, "scientist", "revise", variables, "leader")
+        question = Question(STAGE, turn, leader, "scientist", "revise", manuscript.shown(1), "leader")
         return (await run.ask(question, Revision)).value
 
     await write(run, team, manuscript, draft, before)
@@ -86,10 +86,9 @@ async def write_abstract(
 async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Opening, before: int) -> None:
     """A round of writing: the leader's opening, then revisions.
 
-    Eq. 4: Q_k,i = ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history; Q_abstract holds the topic and the chosen idea,
-    which the abstract must match.
+    Eq. 4: Q_k,i = ⟨Q_abstract, Q_judgment, R_k,i-1⟩, without history. Without a valid revision the abstract stays.
     """
-    speaker, turns = team.leader, run.settings.turns.of(STAGE)
+    speaker = team.leader
     async for turn in another_turns(run, team, STAGE, manuscript.text, before=before):
         order = speaking_order(team.members, run.settings.topology, run.rng, speaker)
         if turn == before + 1:
@@ -98,15 +97,11 @@ async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Ope
             # is drawn to follow the leader, and its last speaker is dropped.
             order = order[1:] if order[0] is team.leader else order[:-1]
         for speaker in order:
-            variables = {
-                "topic": manuscript.topic,
-                "contribution": manuscript.idea,
-                "abstract": manuscript.current,
-                "turn": turn - before,
-                "turns": turns,
-            }
-            recall = manuscript.idea.title
-            question = Question(STAGE, turn, speaker.speaker, "scientist", "revise", variables, recall=recall)
+            variables, recall = manuscript.shown(turn - before), manuscript.idea.title
+            question = Question(
+                STAGE, turn, speaker.speaker, "scientist", "revise", variables, recall=recall, spare=True
+            )
             context = run.wording(manuscript.current)
-            revision = (await ask_with_advice(run, team, question, Revision, context=context)).value
-            manuscript.add(revision, speaker.name, turn)
+            reply = await run.spare(STAGE, ask_with_advice(run, team, question, Revision, context=context))
+            if reply:
+                manuscript.add(reply.value, speaker.name, turn)

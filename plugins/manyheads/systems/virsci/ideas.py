@@ -141,15 +141,10 @@ async def propose_ideas(
         # The prompt contains R_k,i-1 already; showing it twice would double its weight and cost.
         table = previous and run.wording(previous)
         variables = {
-            "topic": topic,
-            "turn": archive.turn - before,
-            "turns": turns,
-            "discarded": discarded,
-            "references": references,
-            "previous": previous,
-            "summaries": list(archive.summaries),
+            "topic": topic, "turn": archive.turn - before, "turns": turns, "discarded": discarded,
+            "references": references, "previous": previous, "summaries": list(archive.summaries),
             "replies": [reply for reply in archive.replies if reply.guest or reply.text != table],
-        }
+        }  # fmt: skip
         recall = archive.summaries[-1] if archive.summaries else topic
         question = Question(
             STAGE, archive.turn, member.speaker, "scientist", "idea", variables, recall=recall
@@ -157,15 +152,10 @@ async def propose_ideas(
         kind, number = run.reply_type("scientist", "idea", Idea), numbered + len(archive.ideas) + 1
         kind = idea_after(kind, number - 1) if previous else kind
         reply, guests = await speak(run, team, question, kind, context=archive.text())
-        idea = scored(
-            reply.value,
-            number,
-            member.name,
-            archive.turn,
-            references,
-            config.novelty_weight,
-            round=len(discarded) + 1,
-        )
+        if reply is None:
+            continue
+        weight, round_ = config.novelty_weight, len(discarded) + 1
+        idea = scored(reply, number, member.name, archive.turn, references, weight, round=round_)
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
         run.expect(

@@ -11,9 +11,8 @@ from manyheads.core.events import Judged, Voted
 from manyheads.core.results import ScoredIdea, VoteNote
 from manyheads.core.results import Vote as Ballot
 from manyheads.discussion.invitation import ask_with_advice
-from manyheads.discussion.run import Question
+from manyheads.discussion.run import Cited, Question, need_one
 from manyheads.discussion.team import Team, another_turns
-from manyheads.papers import Hit
 from manyheads.replies import IdeaNotes, Vote, vote_among
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciRun
@@ -23,45 +22,61 @@ STAGE = VOTE = "novelty"
 
 @dataclass(frozen=True)
 class Candidate:
-    """An idea as shown to judges: its text, without its author's ratings, and the closest papers of B_past."""
+    """An idea as shown to judges: its text, without its author's ratings, and the numbers of its closest papers of B_past."""
 
     text: str
-    references: Sequence[Hit]
+    papers: Sequence[int]
+
+
+def candidates_of(
+    texts: Sequence[str], closest: Sequence[Sequence[Cited]]
+) -> tuple[list[Candidate], list[Cited]]:
+    """Ideas for judges, and their papers, each once, in an order that tells nothing about the ideas: by title."""
+    distinct = {hit.evidence: hit for hits in closest for hit in hits}
+    papers = sorted(distinct.values(), key=lambda hit: (hit.paper.title, hit.evidence))
+    numbers = {hit.evidence: number for number, hit in enumerate(papers, 1)}
+    candidates = [
+        Candidate(text, [numbers[hit.evidence] for hit in hits])
+        for text, hits in zip(texts, closest, strict=True)
+    ]
+    return candidates, papers
 
 
 async def most_novel(
     run: VirSciRun, team: Team, ideas: Sequence[ScoredIdea], *, before: int = 0
 ) -> tuple[ScoredIdea, list[Ballot], str | None]:
-    """The idea with the most votes (R_idea), all ballots, and the rule that broke a tie, if one did.
+    """The idea with the most votes (R_idea), all valid ballots, and the rule that broke a tie, if one did.
 
     `ideas` are in order of confidence; among ideas with equal votes the one of highest confidence wins.
     Turn numbers continue from `before`. Votes are blind: with fixed turns all are cast at once. Each voter sees the ideas
     in a different order, against position bias.
+
+    Raises:
+        ModelError: no ballot is valid.
     """
     run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
     titles, turns = [idea.title for idea in ideas], run.settings.turns
     recall = " / ".join(titles)
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
     whole, k = run.settings.ideas.whole, run.settings.novelty.references
-    papers = await run.references(STAGE, before + 1, [idea.query(whole) for idea in ideas], k)
-    candidates = [Candidate(run.wording(idea), hits) for idea, hits in zip(ideas, papers, strict=True)]
+    closest = await run.references(STAGE, before + 1, [idea.query(whole) for idea in ideas], k)
+    candidates, papers = candidates_of([run.wording(idea) for idea in ideas], closest)
     orders, ballots = orders_of(run.rng, len(team.members), len(ideas)), list[Ballot]()
 
-    async def vote(seat: int, turn: int) -> Ballot:
-        """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue."""
+    async def vote(seat: int, turn: int) -> Ballot | None:
+        """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue. None without a valid reply."""
         member, order = team.members[seat], orders[seat]
         shown = [candidates[place] for place in order]
-        variables, names = {"ideas": shown}, [titles[place] for place in order]
-        question = Question(
-            STAGE, turn, member.speaker, "scientist", "vote", variables, recall=recall, names=names
-        )
+        variables, names = {"ideas": shown, "references": papers}, [titles[place] for place in order]
+        task = (STAGE, turn, member.speaker, "scientist", "vote")
+        question = Question(*task, variables, recall=recall, names=names, spare=True)
         kind = vote_among(run.reply_type("scientist", "vote", Vote), len(candidates))
         context = run.roles.prompts.render("partials/candidates.md.j2", variables)
-        vote = (await ask_with_advice(run, team, question, kind, context=context)).value
-        ballot = ballot_of(vote, member.name, turn, ideas, order)
-        run.emit(
-            Voted(stage=STAGE, turn=turn, voter=member.name, choice=ballot.choice, reasoning=vote.thought)
-        )
+        reply = await run.spare(STAGE, ask_with_advice(run, team, question, kind, context=context))
+        if reply is None:
+            return None
+        ballot, why = ballot_of(reply.value, member.name, turn, ideas, order), reply.value.thought
+        run.emit(Voted(stage=STAGE, turn=turn, voter=member.name, choice=ballot.choice, reasoning=why))
         return ballot
 
     async def cast(held: Sequence[int]) -> None:
@@ -71,21 +86,17 @@ async def most_novel(
             for seat, member in enumerate(team.members)
             if run.config.models[member.speaker.model].temperature == 0 and len(held) > 1
         }
-        asked = [
-            (seat, turn)
-            for turn in held
-            for seat in range(len(orders))
-            if turn == held[0] or seat not in copied
-        ]
+        seats = range(len(orders))
+        asked = [(seat, turn) for turn in held for seat in seats if turn == held[0] or seat not in copied]
         votes = dict(zip(asked, await together(*(vote(*each) for each in asked)), strict=True))
         for seat, turn in product(copied, held[1:]):
-            votes[seat, turn] = votes[seat, held[0]].model_copy(update={"turn": turn, "copy_of": held[0]})
-        ballots.extend(votes[seat, turn] for turn in held for seat in range(len(orders)))
+            first = votes[seat, held[0]]
+            votes[seat, turn] = first and first.model_copy(update={"turn": turn, "copy_of": held[0]})
+        ballots.extend(ballot for turn in held for seat in seats if (ballot := votes[seat, turn]))
+        need_one(ballots, "novelty: the votes")
         if copied:
             names = ", ".join(team.members[seat].name for seat in sorted(copied))
-            reasoning = (
-                f"at temperature 0 every turn would be the same: asked once, counted {len(held)} times"
-            )
+            reasoning = f"at temperature 0 all turns would be the same: asked once, counted {len(held)} times"
             run.emit(Judged(stage=STAGE, turn=held[-1], subject="votes", outcome=names, reasoning=reasoning))
 
     def standing() -> str:
@@ -121,12 +132,7 @@ def ballot_of(
     shown = order or range(len(ideas))
     chosen, notes = shown[vote.choice - 1], vote.notes if isinstance(vote, IdeaNotes) else ()
     return Ballot(
-        voter=voter,
-        turn=turn,
-        choice=chosen + 1,
-        reasoning=vote.thought,
-        idea=ideas[chosen].title,
+        voter=voter, turn=turn, choice=chosen + 1, reasoning=vote.thought, idea=ideas[chosen].title,
         notes=[VoteNote(idea=ideas[shown[each.idea - 1]].title, note=each.note) for each in notes],
-        shown=[place + 1 for place in shown],
-        round=ideas[chosen].round,
-    )
+        shown=[place + 1 for place in shown], round=ideas[chosen].round,
+    )  # fmt: skip

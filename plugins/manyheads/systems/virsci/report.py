@@ -28,7 +28,7 @@ def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
     after = [count(n, word) for n, word in ((revised, "revision"), (discarded, "discarded idea")) if n]
     how = f", after {' and '.join(after)}" if after else ""
     if closest is None:
-        yield "Review", f"not done: no published paper was found to compare it with{how}"
+        yield "Review", f"not done, see the warnings{how}"
     elif review.passed:
         yield "Review", f"passed: similarity to published papers at most {closest} of 100{how}"
     else:
@@ -127,18 +127,13 @@ class TeamPage(Page):
         ballots = "" if votes is None else count(votes, "vote")
         rounds = f"Round {idea.round}, " if self.rounds > 1 else ""
         return Row(
-            str(idea.number),
-            f"{idea.number}. {idea.title}",
-            f"{rounds}turn {idea.turn}".capitalize(),
-            monogram(idea.by),
-            (str(idea.builds_on),) if idea.builds_on else (),
+            str(idea.number), f"{idea.number}. {idea.title}", f"{rounds}turn {idea.turn}".capitalize(),
+            monogram(idea.by), (str(idea.builds_on),) if idea.builds_on else (),
             tuple(score / 10 for score in (idea.clarity, idea.feasibility, idea.novelty)),
-            f"{idea.confidence:.3g}",
-            idea.confidence / most,
+            f"{idea.confidence:.3g}", idea.confidence / most,
             "won" if won else "out" if out else "kept" if idea.kept else "",
-            ", ".join(filter(None, (idea.by, ballots, words))),
-            self.hues.get(idea.by, 190),
-        )
+            ", ".join(filter(None, (idea.by, ballots, words))), self.hues.get(idea.by, 190),
+        )  # fmt: skip
 
     @cached_property
     def tallies(self) -> list[tuple[int, list[tuple[str, int]]]]:

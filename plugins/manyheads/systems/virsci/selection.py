@@ -3,7 +3,7 @@
 from manyheads.bank.scientists import draw
 from manyheads.core.events import Recruited
 from manyheads.core.results import Person
-from manyheads.discussion.run import Question
+from manyheads.discussion.run import Question, need_one
 from manyheads.discussion.team import Member, Team, need_members
 from manyheads.measures.team import MEASURES, draw_towards, gap, joint_papers, shares
 from manyheads.replies import Decision
@@ -18,6 +18,7 @@ async def select_team(run: VirSciRun) -> Team:
 
     Raises:
         CorpusError: the team would be larger than the number of scientists.
+        ModelError: as many candidates as the team has members, and none of them gave a valid answer.
     """
     run.begin(STAGE, stages(run.config))
     config, literature = run.settings.team, run.literature
@@ -38,6 +39,8 @@ async def select_team(run: VirSciRun) -> Team:
         for candidate in candidates:
             invited += 1
             await _invite(run, team, candidate)
+            if invited == config.size:
+                need_one([*team.members[1:], *run.result.declined], "selection: the candidates' answers")
             if len(team.members) == config.size or invited == config.max_invitations:
                 break
     if len(team.members) < config.size:
@@ -64,15 +67,9 @@ def note_joint_papers(run: VirSciRun) -> None:
 def _join(run: VirSciRun, team: Team, member: Member) -> None:
     team.members.append(member)
     run.insiders.add(member.name)
-    run.result.team.append(
-        Person(
-            name=member.name,
-            role="leader" if member is team.leader else "member",
-            interests=list(member.scientist.interests),
-            affiliations=list(member.scientist.affiliations),
-            reasoning=member.reasoning,
-        )
-    )
+    role, profile = "leader" if member is team.leader else "member", member.scientist
+    told = {"interests": list(profile.interests), "affiliations": list(profile.affiliations)}
+    run.result.team.append(Person(name=member.name, role=role, reasoning=member.reasoning, **told))
 
 
 async def _invite(run: VirSciRun, team: Team, name: str) -> None:
@@ -80,11 +77,11 @@ async def _invite(run: VirSciRun, team: Team, name: str) -> None:
     speaker = run.scientist("scientist", scientist)
     variables = {"leader": leader, "team": team.profiles()}
     question = Question(STAGE, 1, speaker, "scientist", "join", variables, part="candidate")
-    decision = (await run.ask(question, Decision)).value
-    if decision.accept:
-        _join(run, team, Member(scientist, speaker, decision.reasoning))
+    if (decision := await run.hear(question, Decision)) is None:  # the next candidate is invited
+        return
+    joins, why = decision.accept, decision.reasoning
+    if joins:
+        _join(run, team, Member(scientist, speaker, why))
     else:
-        run.result.declined.append(Person(name=name, reasoning=decision.reasoning))
-    run.emit(
-        Recruited(stage=STAGE, turn=1, candidate=name, accepted=decision.accept, reasoning=decision.reasoning)
-    )
+        run.result.declined.append(Person(name=name, reasoning=why))
+    run.emit(Recruited(stage=STAGE, turn=1, candidate=name, accepted=joins, reasoning=why))

@@ -69,12 +69,9 @@ async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Co
     async def rework(turn: int) -> Abstract:
         """Q_1,0 = ⟨Q_abstract, Q_judgement, R_review, B_past(R_abstract), R_abstract⟩."""
         variables = {
-            "topic": manuscript.topic,
-            "contribution": manuscript.idea,
-            "abstract": current,
-            "overlaps": review.overlaps,
-            "threshold": review.threshold,
-        }
+            "topic": manuscript.topic, "contribution": manuscript.idea, "abstract": current,
+            "overlaps": review.overlaps, "threshold": review.threshold,
+        }  # fmt: skip
         question = Question(ABSTRACT, turn, leader, "leader", "rework", variables, "leader", recall=recall)
         return (await ask_with_advice(run, team, question, Revision, context=run.wording(current))).value
 
@@ -85,19 +82,15 @@ async def _review(run: VirSciRun, team: Team, manuscript: Manuscript, reviews: S
     """The next review, recorded in the result."""
     run.begin(STAGE, stages(run.config))
     review = await _compare(run, team, manuscript.current, len(reviews.reviews) + 1)
-    reviews.reviews.append(
-        result.SelfReview(
-            number=review.number,
-            round=review.abstract.round or 1,
-            title=review.abstract.title,
-            closest=review.closest,
-            too_close=bool(review.too_close),
-            overlaps=[
-                result.Overlap(evidence=each.hit.evidence, similarity=each.similarity, reason=each.reason)
-                for each in review.overlaps
-            ],
-        )
-    )
+    overlaps = [
+        result.Overlap(evidence=each.hit.evidence, similarity=each.similarity, reason=each.reason)
+        for each in review.overlaps
+    ]
+    record = result.SelfReview(
+        number=review.number, round=review.abstract.round or 1, title=review.abstract.title,
+        closest=review.closest, too_close=bool(review.too_close), overlaps=overlaps,
+    )  # fmt: skip
+    reviews.reviews.append(record)
     if review.overlaps and not review.too_close:
         judge(run, review, "passed", reviews)
     return review
@@ -124,10 +117,9 @@ async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> 
     leader = team.leader.speaker
     question = Question(STAGE, number, leader, "leader", "self_review", variables, "leader", check=each_once)
     kind = review_of(run.reply_type("leader", "self_review", SelfReview), len(hits))
-    overlaps = sorted((await run.ask(question, kind)).value.overlaps, key=lambda each: each.paper)
-    likenesses = (
-        Likeness(hit, each.similarity, each.reason) for hit, each in zip(hits, overlaps, strict=True)
-    )
+    reply = await run.hear(question, kind)
+    overlaps = sorted(reply.overlaps, key=lambda each: each.paper) if reply else ()
+    likenesses = (Likeness(hits[each.paper - 1], each.similarity, each.reason) for each in overlaps)
     return Comparison(number, abstract, tuple(likenesses), config.threshold)
 
 

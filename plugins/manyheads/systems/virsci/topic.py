@@ -83,53 +83,47 @@ async def _discuss(run: VirSciRun, team: Team, before: int, views: Sequence[View
     thread, turns = Thread(), run.settings.turns.of(STAGE)
     async for member in speakers(run, team, thread, STAGE, before=before):
         variables = {
-            "team": team.profiles(),
-            "start": run.settings.topics.start,
-            "turn": thread.turn - before,
-            "turns": turns,
-            "views": views,
-            **_history(thread),
-        }
+            "team": team.profiles(), "start": run.settings.topics.start, "turn": thread.turn - before,
+            "turns": turns, "views": views, **_history(thread),
+        }  # fmt: skip
         recall = thread.summaries[-1] if thread.summaries else team.interests()
         question = Question(
             STAGE, thread.turn, member.speaker, "scientist", "topic", variables, recall=recall
         )
         reply, guests = await speak(run, team, question, Remark, context=thread.text())
-        thread.add(member, run.wording(reply.value), guests)
+        if reply:
+            thread.add(member, run.wording(reply), guests)
     return thread
 
 
 async def _views(run: VirSciRun, team: Team, thread: Thread) -> list[View]:
-    """For each member, whether the team shares a direction."""
+    """For each member, whether the team shares a direction; members without a valid reply are not counted."""
 
-    async def ask(member: Member) -> View:
+    async def ask(member: Member) -> View | None:
         question = Question(STAGE, thread.turn, member.speaker, "scientist", "consensus", _history(thread))
-        view = (await run.ask(question, Consensus)).value
-        return View(member.name, view.agree, view.reasoning)
+        view = await run.hear(question, Consensus)
+        return view and View(member.name, view.agree, view.reasoning)
 
-    views = await together(*(ask(member) for member in team.members))
+    views = [view for view in await together(*(ask(member) for member in team.members)) if view]
     outcome = f"{sum(view.agree for view in views)} of {len(views)} agree"
     run.emit(Judged(stage=STAGE, turn=thread.turn, subject="consensus", outcome=outcome))
     return views
 
 
 async def _who_stays(run: VirSciRun, team: Team, topic: Topic, turn: int) -> None:
-    """Members who are not interested leave; the leader and the rest go on."""
+    """Members who are not interested leave; the leader and the rest go on, with those who give no valid reply."""
 
-    async def ask(member: Member) -> Interest:
+    async def ask(member: Member) -> Interest | None:
         question = Question(STAGE, turn, member.speaker, "scientist", "interest", {"topic": topic.topic})
-        return (await run.ask(question, Interest)).value
+        return await run.hear(question, Interest)
 
     others = team.members[1:]
     for member, answer in zip(others, await together(*(ask(member) for member in others)), strict=True):
-        if not answer.stay:
+        if answer and not answer.stay:
             team.members.remove(member)
             run.result.left.append(member.name)
             run.insiders.discard(member.name)
-            run.emit(
-                Judged(
-                    stage=STAGE, turn=turn, subject=member.name, outcome="leaves", reasoning=answer.reasoning
-                )
-            )
+            why = answer.reasoning
+            run.emit(Judged(stage=STAGE, turn=turn, subject=member.name, outcome="leaves", reasoning=why))
     if others and len(team.members) == 1:
         run.warn(STAGE, "every member left; the leader goes on alone")

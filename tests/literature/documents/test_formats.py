@@ -210,7 +210,7 @@ def test_the_same_paper(name: str, text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.json"])
 def test_an_abstract_alone(name: str, tmp_path: Path) -> None:
-    abstract = "We study groups of readers. They agree more often than one would think."
+    abstract = "We study groups of readers. They agree more often than one would think, and they do so without a word."
     text = (
         json.dumps({"title": "On Readers", "abstract": abstract})
         if name == "a.json"
@@ -243,7 +243,7 @@ def test_unarxive(tmp_path: Path) -> None:
             "abstract": "  We study\nreaders.\n",
             "authors_parsed": [["Berg", "Ada", ""]],
         },
-        "abstract": {"text": "We study readers."},
+        "abstract": {"text": "We study readers, and what they read when nobody asks them to."},
         "body_text": [
             {
                 "section": "Introduction",
@@ -273,7 +273,7 @@ def test_unarxive(tmp_path: Path) -> None:
     }
     path.write_text(json.dumps(row), encoding="utf-8")
     document = read_document(path)
-    assert document.abstract == "We study readers."
+    assert document.abstract.startswith("We study readers, and")
     assert [(one.text, one.cites) for one in document.sections] == [("Known [1].\nSee Fig. Figure 1.", (0,))]
     assert [(one.number, one.doi) for one in document.references] == [("1", "10.1000/x")]
     assert [one.caption for one in document.figures] == ["Readers."]
@@ -286,7 +286,8 @@ def test_pictures_stay_in_the_folder(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "p.tex").write_text(
         r"\begin{document}\title{On Readers}\section{Introduction} Text. \input{../outside}"
-        r"\begin{figure}\includegraphics{../outside}\caption{One.}\end{figure}\end{document}",
+        + "Words. " * 20
+        + r"\begin{figure}\includegraphics{../outside}\caption{One.}\end{figure}\end{document}",
         encoding="utf-8",
     )
     document = read_document(folder / "p.tex")
@@ -332,9 +333,13 @@ def test_refused(name: str, content: bytes, word: str, tmp_path: Path) -> None:
 )
 def test_hostile_texts_end(name: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    document = read_document(path)
-    assert "deep" not in text or "deep" in document.text() + document.abstract + document.title
+    path.write_text(text.replace("deep", "deep " * 20), encoding="utf-8")
+    if "deep" in text:
+        document = read_document(path)
+        assert "deep" in document.text() + document.abstract + document.title
+    else:
+        with pytest.raises(DocumentError, match="no text"):
+            read_document(path)
 
 
 @pytest.mark.parametrize(

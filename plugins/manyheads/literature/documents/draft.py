@@ -11,9 +11,15 @@ from manyheads.literature.documents.document import (
     Reference,
     Section,
     Table,
+    letter_count,
 )
 from manyheads.literature.documents.sections import Division, set_kinds
 from manyheads.literature.documents.speech import heard, seen
+
+WHOLE = 0.8
+"""Minimum share of a reader's letters that are in the document."""
+LONGEST = 500
+"""Maximum words of an abstract of several paragraphs."""
 
 
 @dataclass
@@ -22,7 +28,8 @@ class Draft:
 
     title: str = ""
     abstract: str = ""
-    abstract_page: int = 0
+    abstract_starts: tuple[tuple[int, int], ...] = ()
+    """As in a section."""
     authors: tuple[str, ...] = ()
     year: int | None = None
     numbers: tuple[str, ...] = ()
@@ -33,10 +40,13 @@ class Draft:
     notes: list[Note] = field(default_factory=list[Note])
     hidden: list[Hidden] = field(default_factory=list[Hidden])
     pages: int = 0
+    letters: int = 0
+    """Letters and digits that the reader saw; 0 if unknown."""
     faults: list[str] = field(default_factory=list[str])
 
     def document(self, *, kinds: bool = True) -> Document:
         """The document; with `kinds`, the sections' kinds are inferred from titles and positions."""
+        self._shorten_abstract()
         spelled = self._cleared()
         if kinds:
             set_kinds(self.divisions)
@@ -56,6 +66,7 @@ class Draft:
         )
         faults = [
             *self.faults,
+            *["no title found"] * (not self.title),
             *["no abstract found"] * (not self.abstract),
             *["no reference list found"] * (not self.references),
             *["only an abstract: no sections found"] * (bool(self.abstract) and not sections),
@@ -63,7 +74,7 @@ class Draft:
         document = Document(
             title=self.title,
             abstract=self.abstract,
-            abstract_page=self.abstract_page,
+            abstract_page=next((page for page, _ in self.abstract_starts), 0),
             authors=self.authors,
             year=self.year,
             numbers=self.numbers,
@@ -76,7 +87,27 @@ class Draft:
             pages=self.pages,
             faults=tuple(faults),
         )
-        return document.model_copy(update={"speech": heard(document)})
+        read = sum(letter_count(text) for text in (*self.authors, *(one.text for one in document.units())))
+        if read < WHOLE * self.letters:
+            faults.append(
+                f"only {read / self.letters:.0%} of its letters were read: parts of its text are missing"
+            )
+        return document.model_copy(update={"speech": heard(document), "faults": tuple(faults)})
+
+    def _shorten_abstract(self) -> None:
+        """End a too long abstract at its first paragraph: what follows is the text, whose heading was not found."""
+        abstract, _, rest = self.abstract.partition("\n")
+        if not rest or len(self.abstract.split()) <= LONGEST:
+            return
+        cut = len(abstract) + 1
+        begun = [(page, start - cut) for page, start in self.abstract_starts if start > cut]
+        before = [(page, 0) for page, start in self.abstract_starts if start <= cut]
+        starts = (*before[-1:], *begun)
+        self.abstract = abstract
+        self.divisions.insert(
+            0, Division("", text=rest, starts=starts, pages=tuple(page for page, _ in starts))
+        )
+        self.faults.append(f"the abstract was longer than {LONGEST} words: it was ended at its first paragraph")
 
     def _cleared(self) -> list[str]:
         """Remove invisible letters, and return the text that they spell."""

@@ -1,6 +1,7 @@
 """Papers as LaTeX: the source with the files that it includes; white and commented-out text is separated."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from manyheads.errors import DocumentError
@@ -22,28 +23,22 @@ from manyheads.literature.documents.tex import (
     macros_of,
     options,
     printed,
+    read_source,
     without,
 )
 
 INPUT = re.compile(r"\\(?:input|include|subfile)\s*\{\s*([^{}]+?)\s*\}")
-COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%(.*)(?:\n[ \t]*)?")
-LEVELS = {
-    "part": 1,
-    "chapter": 1,
-    "section": 1,
-    "subsection": 2,
-    "subsubsection": 3,
-    "paragraph": 4,
-    "subparagraph": 4,
-}
+LEVELS = {"part": 1, "chapter": 1, "section": 1, "subsection": 2, "subsubsection": 3}
+"""Of headings; a smaller one is part of its paragraph."""
 FIGURES = ("figure", "wrapfigure", "SCfigure", "sidewaysfigure", "teaserfigure")
 TABLES = ("table", "wraptable", "sidewaystable", "longtable")
-ASIDE = ("comment", "tikzpicture", "CCSXML", "filecontents")
+ASIDE = ("tikzpicture", "CCSXML", "filecontents", "thebibliography")
 PIECE = re.compile(
     r"\\(?P<heading>(?:sub){0,2}section|part|chapter|(?:sub)?paragraph)(?P<star>\*?)\s*(?:\[[^\]]*\]\s*)?(?=\{)"
     r"|\\begin\s*\{(?P<environment>[A-Za-z]+)\*?\}|\\(?P<appendix>appendix|appendices)\b"
     r"|\\bibliography\s*\{(?P<bibliography>[^{}]*)\}|\\printbibliography|\\(?P<abstract>abstract)\s*(?=\{)"
 )
+HEADING = re.compile(r"\\(?:sub){0,2}section\*?\s*[{[]|\\chapter\*?\s*[{[]|\\begin\s*\{thebibliography\}")
 LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 CITE = re.compile(r"\\(?:[A-Za-z]*[cC]ite[a-zA-Z]*|citeauthor)\*?\s*((?:\[[^\]]*\]\s*){0,2})\{([^{}]*)\}")
 REF = re.compile(r"\\(?:eq|auto|c|C|page|v|name)?ref\*?\s*\{([^{}]*)\}")
@@ -56,17 +51,7 @@ MATH = re.compile(
     r"(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]",
     re.S,
 )
-DISPLAYS = (
-    "equation",
-    "align",
-    "gather",
-    "eqnarray",
-    "multline",
-    "displaymath",
-    "math",
-    "flalign",
-    "alignat",
-)
+DISPLAYS = ("equation", "align", "gather", "eqnarray", "multline", "displaymath", "math", "flalign", "alignat")
 
 
 def read_latex(path: Path, text: str) -> Document:
@@ -117,6 +102,7 @@ class _Source:
                         self._blocks.append(Block("authors", people))
         for name in ("title", "author", "date", "thanks", "affil", "email"):
             self._body = without(self._body, name)
+        self._labels = Counter(LABEL.findall(self._body))
         self._number(self._body)
         self._walk(self._body)
         if self._entries:
@@ -132,17 +118,13 @@ class _Source:
 
     def _whole(self, text: str, depth: int) -> str:
         """The source with included files, without comments."""
-        self.hidden += [
-            Hidden(text=" ".join(comment.split()), page=0, why="comment")
-            for _, comment in COMMENT.findall(text)
-            if speech(comment)
-        ]
-        text = COMMENT.sub(r"\1", text)
+        text, comments = read_source(text)
         for pattern in (r"\\iffalse\b(.*?)\\fi\b", r"\\begin\s*\{comment\}(.*?)\\end\s*\{comment\}"):
-            for passage in re.findall(pattern, text, re.S):
-                if speech(passage):
-                    self.hidden.append(Hidden(text=" ".join(passage.split()), page=0, why="comment"))
+            comments += re.findall(pattern, text, re.S)
             text = re.sub(pattern, "", text, flags=re.S)
+        self.hidden += [
+            Hidden(text=" ".join(one.split()), page=0, why="comment") for one in comments if speech(one)
+        ]
 
         def put(match: re.Match[str]) -> str:
             name = match[1] if match[1].endswith((".tex", ".bbl")) else f"{match[1]}.tex"
@@ -213,7 +195,7 @@ class _Source:
         for match in pattern.finditer(text):
             if match["heading"]:
                 if not match["star"]:
-                    current = _counted(counts, LEVELS[match["heading"]], lettered) or current
+                    current = _counted(counts, LEVELS.get(match["heading"], 4), lettered) or current
             elif match["appendix"]:
                 counts, lettered = [0, 0, 0], True
             elif match["environment"]:
@@ -250,7 +232,7 @@ class _Source:
                 if group is None:
                     continue
                 place = group[1]
-                level = LEVELS[match["heading"]]
+                level = LEVELS.get(match["heading"], 4)
                 number = "" if match["star"] else _counted(self._counts, level, self._lettered)
                 title = self._plain(group[0])
                 if level < 4:
@@ -265,7 +247,7 @@ class _Source:
                     self._blocks.append(Block("abstract", self._plain(group[0])))
                     place = group[1]
             elif name := match["environment"]:
-                end = end_of(text, name, place)
+                end = self._end(text, name, place)
                 inner = text[place : end[0]]
                 if name == "abstract":
                     self._blocks.append(Block("abstract", self._plain(inner)))
@@ -273,18 +255,30 @@ class _Source:
                     self._float(inner, "figure" if name in FIGURES else "table")
                 elif name in DISPLAYS:
                     self._paragraphs(f"$${LABEL.sub('', inner)}$$")
-                elif name not in ASIDE and name != "thebibliography":
+                elif name not in ASIDE:
                     self._walk(re.sub(r"^\s*(?:\[[^\]]*\])?", "", inner))
                 place = end[1]
         self._paragraphs(text[place:])
 
+    def _end(self, text: str, name: str, place: int) -> tuple[int, int]:
+        """The end of an environment; without one, or with a heading before that of a float, the heading."""
+        end = end_of(text, name, place)
+        if end and name not in (*FIGURES, *TABLES, "abstract"):
+            return end
+        heading = HEADING.search(text, place, end[0] if end else len(text))
+        if end and not heading:
+            return end
+        self.faults.append(
+            f"the environment `{name}` is not closed" + (": it was ended at the next heading" * bool(heading))
+        )
+        return (heading.start(),) * 2 if heading else (len(text),) * 2
+
     def _float(self, inner: str, kind: str) -> None:
         captions = [*arguments(inner, "caption"), *arguments(inner, "captionof", skip=1)]
         caption = self._plain(captions[-1]) if captions else ""
-        # The captions of its parts come before it.
-        number = next(
-            (self._names[one] for one in reversed(LABEL.findall(inner)) if self._names.get(one)), ""
-        )
+        # The captions of its parts come before it. A label that is used twice names neither.
+        labels = (one for one in reversed(LABEL.findall(inner)) if self._labels[one] == 1)
+        number = next((self._names[one] for one in labels if self._names.get(one)), "")
         parts = [
             self._plain(one)
             for one in (
@@ -319,7 +313,8 @@ class _Source:
             if (group := group_at(inner, place)) is None:
                 break
             place = group[1]
-        body = inner[place : end_of(inner, match[1], place)[0]]
+        end = end_of(inner, match[1], place)
+        body = inner[place : end[0] if end else None]
         body = re.sub(
             r"\\(?:top|mid|bottom|h|c)(?:rule|line|midrule)\b(?:\s*\([^)]*\))?(?:\s*\[[^\]]*\])?(?:\s*\{[^{}]*\})?",
             "",

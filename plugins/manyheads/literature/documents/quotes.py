@@ -157,7 +157,7 @@ class _Index:
                 if not (_inner(text, start) or _inner(text, end)):
                     return self._passage(number, start, end, 1.0, exact=True), end
         letters = Letters(quote).text
-        if not letters:
+        if not letters or not units:
             return None
         short = len(re.findall(r"\w+|[\u3040-\u9fff]", quote)) < SHORT
         low, high = self._starts[units[0]], self._starts[units[-1] + 1] - 1

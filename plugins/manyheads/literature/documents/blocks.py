@@ -7,7 +7,7 @@ from typing import Literal
 
 from manyheads.literature.documents.bibliography import reference
 from manyheads.literature.documents.document import Figure, Note, Reference, Table
-from manyheads.literature.documents.draft import Draft
+from manyheads.literature.documents.draft import LONGEST, Draft
 from manyheads.literature.documents.sections import ABSTRACT, NUMBERED, PERSON, PLAIN, REFERENCES, Division
 
 CAPTION = re.compile(
@@ -15,9 +15,6 @@ CAPTION = re.compile(
     re.S | re.I,
 )
 ITEM = re.compile(r"^(?:[-*+•]\s+|\d{1,3}[.)]\s+(?=\S))")
-ABSTRACT_ALONE = 700
-"""Maximum words for a text without headings to be an abstract."""
-
 FRONT = 200
 """Maximum words above the abstract that are addresses and the like."""
 
@@ -181,14 +178,14 @@ def _front(draft: Draft, paragraphs: list[str]) -> None:
     for number, text in enumerate(paragraphs):
         if (match := ABSTRACT.match(text)) and not draft.abstract:
             rest = [text[match.end() :], *paragraphs[number + 1 :]]
-            if draft.divisions or sum(len(one.split()) for one in rest) <= ABSTRACT_ALONE:
+            if draft.divisions or sum(len(one.split()) for one in rest) <= LONGEST:
                 draft.abstract = "\n".join(filter(None, rest))
                 return
     words = sum(len(text.split()) for text in paragraphs)
     if draft.abstract and draft.divisions and words <= FRONT:
         return
     if not draft.abstract and (
-        words <= ABSTRACT_ALONE if not draft.divisions else words >= 40 and _introduced(draft)
+        words <= LONGEST if not draft.divisions else words >= 40 and _introduced(draft)
     ):
         draft.abstract = "\n".join(paragraphs)
     elif words:

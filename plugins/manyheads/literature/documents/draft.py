@@ -41,7 +41,7 @@ class Draft:
     hidden: list[Hidden] = field(default_factory=list[Hidden])
     pages: int = 0
     letters: int = 0
-    """Letters and digits that the reader saw; 0 if unknown."""
+    """Letters and digits that its reader saw; 0 if unknown."""
     faults: list[str] = field(default_factory=list[str])
 
     def document(self, *, kinds: bool = True) -> Document:
@@ -64,8 +64,10 @@ class Draft:
             for one in self.divisions
             if (one.title or one.text) and not one.references
         )
+        share = self.read() / self.letters if self.letters else 1.0
         faults = [
             *self.faults,
+            *[f"only {share:.0%} of its letters were read: parts of its text are missing"] * (share < WHOLE),
             *["no title found"] * (not self.title),
             *["no abstract found"] * (not self.abstract),
             *["no reference list found"] * (not self.references),
@@ -87,12 +89,20 @@ class Draft:
             pages=self.pages,
             faults=tuple(faults),
         )
-        read = sum(letter_count(text) for text in (*self.authors, *(one.text for one in document.units())))
-        if read < WHOLE * self.letters:
-            faults.append(
-                f"only {read / self.letters:.0%} of its letters were read: parts of its text are missing"
+        return document.model_copy(update={"speech": heard(document)})
+
+    def read(self) -> int:
+        """Number of letters and digits in all parts."""
+        cells = (cell for one in self.tables for row in one.rows for cell in row)
+        sections = (f"{one.number} {one.title} {one.text}" for one in self.divisions if not one.references)
+        parts = (one.text for one in (*self.references, *self.notes))
+        captions = (one.caption for one in (*self.figures, *self.tables))
+        return sum(
+            map(
+                letter_count,
+                (self.title, self.abstract, *self.authors, *sections, *parts, *captions, *cells),
             )
-        return document.model_copy(update={"speech": heard(document), "faults": tuple(faults)})
+        )
 
     def _shorten_abstract(self) -> None:
         """End a too long abstract at its first paragraph: what follows is the text, whose heading was not found."""
@@ -107,7 +117,9 @@ class Draft:
         self.divisions.insert(
             0, Division("", text=rest, starts=starts, pages=tuple(page for page, _ in starts))
         )
-        self.faults.append(f"the abstract was longer than {LONGEST} words: it was ended at its first paragraph")
+        self.faults.append(
+            f"the abstract was longer than {LONGEST} words: it was ended at its first paragraph"
+        )
 
     def _cleared(self) -> list[str]:
         """Remove invisible letters, and return the text that they spell."""

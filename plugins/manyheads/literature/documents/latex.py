@@ -6,7 +6,7 @@ from pathlib import Path
 
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.blocks import Block, draft_of
-from manyheads.literature.documents.document import Document, Hidden
+from manyheads.literature.documents.document import Document, Hidden, letter_count
 from manyheads.literature.documents.pictures import beside
 from manyheads.literature.documents.speech import speech
 from manyheads.literature.documents.tex import (
@@ -39,6 +39,11 @@ PIECE = re.compile(
     r"|\\bibliography\s*\{(?P<bibliography>[^{}]*)\}|\\printbibliography|\\(?P<abstract>abstract)\s*(?=\{)"
 )
 HEADING = re.compile(r"\\(?:sub){0,2}section\*?\s*[{[]|\\chapter\*?\s*[{[]|\\begin\s*\{thebibliography\}")
+COMMAND = re.compile(
+    r"\\(?:begin|end|label|[A-Za-z]*[cC]ite[A-Za-z]*|[A-Za-z]*ref|includegraphics|href|input|[A-Za-z]*color)\*?\s*"
+    r"(?:\[[^\]]*\]\s*){0,2}(?:\{[^{}]*\}\s*){1,3}|\\[A-Za-z]+\*?"
+)
+"""Commands with arguments that are not printed, and the names of all others."""
 LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 CITE = re.compile(r"\\(?:[A-Za-z]*[cC]ite[a-zA-Z]*|citeauthor)\*?\s*((?:\[[^\]]*\]\s*){0,2})\{([^{}]*)\}")
 REF = re.compile(r"\\(?:eq|auto|c|C|page|v|name)?ref\*?\s*\{([^{}]*)\}")
@@ -51,7 +56,17 @@ MATH = re.compile(
     r"(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]",
     re.S,
 )
-DISPLAYS = ("equation", "align", "gather", "eqnarray", "multline", "displaymath", "math", "flalign", "alignat")
+DISPLAYS = (
+    "equation",
+    "align",
+    "gather",
+    "eqnarray",
+    "multline",
+    "displaymath",
+    "math",
+    "flalign",
+    "alignat",
+)
 
 
 def read_latex(path: Path, text: str) -> Document:
@@ -68,7 +83,7 @@ class _Source:
         self._folder = path.parent
         self.hidden: list[Hidden] = []
         self.faults: list[str] = []
-        self._inputs = 0
+        self._inputs = self._letters = 0
         whole = self._whole(text, 0)
         preamble, begin, body = whole.partition("\\begin{document}")
         body = body.partition("\\end{document}")[0] if begin else whole
@@ -114,6 +129,7 @@ class _Source:
         draft = draft_of(self._blocks)
         draft.hidden += self.hidden
         draft.faults += self.faults
+        draft.letters = self._letters + sum(letter_count(one.text) for one in draft.references)
         return draft.document()
 
     def _whole(self, text: str, depth: int) -> str:
@@ -274,6 +290,7 @@ class _Source:
         return (heading.start(),) * 2 if heading else (len(text),) * 2
 
     def _float(self, inner: str, kind: str) -> None:
+        self._letters += letter_count(COMMAND.sub(" ", inner))
         captions = [*arguments(inner, "caption"), *arguments(inner, "captionof", skip=1)]
         caption = self._plain(captions[-1]) if captions else ""
         # The captions of its parts come before it. A label that is used twice names neither.
@@ -332,6 +349,7 @@ class _Source:
     def _paragraphs(self, text: str) -> None:
         if not text.strip():
             return
+        self._letters += letter_count(COMMAND.sub(" ", text))
         text = re.sub(r"\\item\b\s*(?:\[([^\]]*)\])?", r"\n\n\1 ", text)
         text = re.sub(r"\\par\b", "\n\n", text)
         for part in re.split(r"\n\s*\n", text):

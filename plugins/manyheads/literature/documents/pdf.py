@@ -56,7 +56,11 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         left_out = f"; only the first {len(pages):,} of them were read" * (len(pages) < total)
         raise DocumentError(
             f"{path} has no text: {count(len(read), 'word')} on {count(total, 'page')}, "
-            + ("so it is probably a scan" if few else "mostly signs: its fonts do not say which letters they draw"),
+            + (
+                "so it is probably a scan"
+                if few
+                else "mostly signs: its fonts do not say which letters they draw"
+            ),
             tried=f"the text of its pages, not their pictures{left_out}",
             hint="run text recognition (ocrmypdf IN.pdf OUT.pdf), and use the result",
         )

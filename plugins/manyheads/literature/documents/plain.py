@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from manyheads.literature.documents.blocks import ITEM, Block, draft_of
-from manyheads.literature.documents.document import Document, Hidden
+from manyheads.literature.documents.document import Document, Hidden, letter_count
 from manyheads.literature.documents.layout import joined
 from manyheads.literature.documents.pictures import beside
 from manyheads.literature.documents.sections import PLAIN
@@ -17,6 +17,8 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")
 NOTE = re.compile(r"^\[\^([^\]]+)\]:\s*(.*)$")
 COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.S)
 TAG = re.compile(r"</?(?:[a-z][a-z0-9]*)(?:\s[^<>]*)?/?>", re.I)
+UNREAD = re.compile(r"\]\([^()\n]{0,500}\)|<[^<>]{0,500}>")
+"""Addresses and tags."""
 FRONT = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.S)
 MARKED = re.compile(ITEM.pattern + r"|\[[\w+-]{1,12}\]\s")
 PARAGRAPH = 20_000
@@ -36,8 +38,9 @@ def read_markdown(path: Path, text: str) -> Document:
     ]
     text = COMMENT.sub("", text)
     blocks = [*_front(text)]
-    lines = FRONT.sub("", text).expandtabs(4).split("\n")
-    draft = draft_of([*blocks, *_markdown(lines, path.parent)])
+    text = FRONT.sub("", text)
+    draft = draft_of([*blocks, *_markdown(text.expandtabs(4).split("\n"), path.parent)])
+    draft.letters = letter_count(UNREAD.sub("", text))
     draft.hidden += comments
     return draft.document()
 
@@ -63,7 +66,9 @@ def read_plain(path: Path, text: str) -> Document:
                 part = part[1:]
             if part:
                 blocks += [Block("paragraph", one) for one in _items(part)]
-    return draft_of(blocks).document()
+    draft = draft_of(blocks)
+    draft.letters = letter_count(text)
+    return draft.document()
 
 
 def _follows(line: str, last: tuple[str, ...]) -> tuple[str, ...] | None:

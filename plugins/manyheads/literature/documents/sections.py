@@ -215,7 +215,9 @@ def _named(line: Line) -> bool:
     letters = sum(map(str.isalpha, title))
     # Chinese has no capitals.
     begins = title[0].isalnum() and not title[0].islower()
-    return letters >= 0.6 * len(title.replace(" ", "")) and letters >= (3 if title.isascii() else 2) and begins
+    return (
+        letters >= 0.6 * len(title.replace(" ", "")) and letters >= (3 if title.isascii() else 2) and begins
+    )
 
 
 def heading(line: Line, body: float) -> bool:

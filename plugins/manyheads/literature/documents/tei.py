@@ -8,7 +8,15 @@ from typing import Any
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import ARXIV
 from manyheads.literature.documents.dates import year_told
-from manyheads.literature.documents.document import Box, Document, Figure, Note, Reference, Table
+from manyheads.literature.documents.document import (
+    Box,
+    Document,
+    Figure,
+    Note,
+    Reference,
+    Table,
+    letter_count,
+)
 from manyheads.literature.documents.draft import Draft
 from manyheads.literature.documents.layout import STAMP
 from manyheads.literature.documents.sections import REFERENCES, Division, set_kinds
@@ -95,6 +103,9 @@ class _Tei:
                 if one.get("place") == "foot" and (text := _text(one))
             ],
             pages=len([*root.iter(f"{TEI}surface")]),
+            letters=sum(letter_count(" ".join(one.itertext())) for one in root.iter(f"{TEI}text"))
+            - sum(letter_count(" ".join(one.itertext())) for one in root.iter(f"{TEI}listBibl"))
+            + sum(letter_count(one.text) for one in self.references),
         ).document(kinds=False)
 
     def _year(self, header: Any) -> int | None:

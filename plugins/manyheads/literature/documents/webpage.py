@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from manyheads.literature.documents.blocks import Block, draft_of
-from manyheads.literature.documents.document import Document, Hidden
+from manyheads.literature.documents.document import Document, Hidden, letter_count
 from manyheads.literature.documents.pictures import beside
 
 VOID = frozenset(
@@ -21,7 +21,6 @@ SKIPPED = frozenset(
         "template",
         "nav",
         "button",
-        "form",
         "svg",
         "head",
         "select",
@@ -132,6 +131,7 @@ def read_html(path: Path, text: str) -> Document:
     draft = draft_of([*(one for one in told if one.kind not in kinds), *page.blocks])
     if not draft.title:
         draft.title = next((_inline(one) for one in tree.root.all("title")), "")
+    draft.letters = letter_count(_inline(tree.root))
     draft.hidden += page.hidden
     draft.hidden += [Hidden(text=one, page=0, why="comment") for one in tree.comments if len(one.split()) > 3]
     return draft.document()
@@ -246,7 +246,8 @@ def _walk(node: Node) -> Iterator[str]:
         elif child.tag == "math":
             yield f"${child.attributes['alttext']}$" if child.attributes.get("alttext") else _letters(child)
         elif (
-            child.tag in ("script", "style", "annotation", "annotation-xml")
+            child.tag in SKIPPED
+            or child.tag.startswith("annotation")
             or child.has("ltx_note", "ltx_tag_note")
             or _hides(child)
         ):

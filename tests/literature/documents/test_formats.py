@@ -342,6 +342,119 @@ def test_hostile_texts_end(name: str, text: str, tmp_path: Path) -> None:
             read_document(path)
 
 
+WORDS = "Words that people read in a paper about owls, and about mice under the snow. " * 6
+LATEX_OF = r"\begin{document}\section{Introduction}%s\end{document}"
+TEI_OF = (
+    '<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><div><head>One</head>%s</div></body></text></TEI>'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.html", f"<h1>T</h1><h2>One</h2><p>{WORDS}</p><figure><pre>{WORDS}</pre></figure>"),
+        ("a.json", json.dumps({"abstract": WORDS, "sections": [{"title": "One", "contents": WORDS * 2}]})),
+        ("a.xml", TEI_OF % f"<p>{WORDS}</p><quote>{WORDS}</quote>"),
+        (
+            "a.tex",
+            LATEX_OF
+            % rf"{WORDS}\begin{{figure}}\begin{{minipage}}{{3cm}}{WORDS}\end{{minipage}}\caption{{C}}\end{{figure}}",
+        ),
+        ("a.md", f"# T\n\n## Abstract\n\nOne two.\n\n{WORDS}\n\n## 1 One\n\nText."),
+    ],
+)
+def test_it_is_said_that_words_are_missing(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    document = read_document(tmp_path / name)
+    missing = name != "a.md"
+    assert any("letters were read" in fault for fault in document.faults) == missing
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tex", LATEX_OF % (r"\begin{itemize}\item a " * 1200 + r"\end{itemize}" * 1200)),
+        (
+            "a.json",
+            '{"title": "a", "sections": ' + '[{"title": "b", "sections": ' * 3000 + "[]" + "}]" * 3000 + "}",
+        ),
+        ("a.xml", TEI_OF % ("<p>a" * 5000 + "</p>" * 5000)),
+        ("a.html", "<ul><li>deep words " * 3000),
+        ("a.md", "> " * 3000 + WORDS),
+    ],
+)
+def test_nested_thousands_of_times(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    if name in ("a.html", "a.md"):
+        assert read_document(tmp_path / name).words > 50
+        return
+    with pytest.raises(DocumentError, match="nested too deep"):
+        read_document(tmp_path / name)
+
+
+def source(folder: Path, text: str) -> Document:
+    (folder / "p.tex").write_text(LATEX_OF % (WORDS + text), encoding="utf-8")
+    return read_document(folder / "p.tex")
+
+
+def test_fonts_boxes_and_quoted_letters_keep_their_words(tmp_path: Path) -> None:
+    fonts = r"\texttt{one} \textsf{two} \mbox{three} \textmd{four} \textup{five} \parbox{2cm}{six} \makebox[1em]{seven}"
+    document = source(tmp_path, rf"Sets: {fonts} \verb|a_b| \verb+50% \foo+ \texttt{{a \textbf{{b}}}} end.")
+    assert document.text().endswith(r"Sets: one two three four five six seven a_b 50% \foo a b end.")
+
+
+def test_a_listing_ends_no_paper_and_a_comment_begins_none(tmp_path: Path) -> None:
+    listing = "\\begin{%s}\n\\end{document} 5 %% of\n\\end{%s}"
+    text = listing % (("verbatim",) * 2) + r"\section{Results} Later." + listing % (("lstlisting",) * 2)
+    document = source(tmp_path, text + "\n% \\begin{verbatim}\n% secret\n% \\end{verbatim}\nLast.")
+    assert [one.title for one in document.sections] == ["Introduction", "Results"]
+    assert "5 % of" in document.sections[0].text
+    assert document.sections[1].text.endswith("Last.")
+    assert "secret" not in document.text()
+
+
+def test_a_penalty_leaves_no_number(tmp_path: Path) -> None:
+    entry = r"\bibitem{a} A. Berg. Reading. \emph{Readings}, 56\penalty0 (4):\penalty-100 1--9, 1990."
+    (one,) = source(tmp_path, rf"\begin{{thebibliography}}{{9}}{entry}\end{{thebibliography}}").references
+    assert one.text == "A. Berg. Reading. Readings, 56 (4): 1–9, 1990."
+
+
+@pytest.mark.parametrize("name", ["figure", "table", "abstract", "equation", "tikzpicture"])
+@pytest.mark.parametrize("inner", [r"\caption{A caption.}", r"\caption{An open brace."])
+def test_what_is_not_closed_ends_at_the_next_heading(name: str, inner: str, tmp_path: Path) -> None:
+    end = r"\subsection{More} Some more. \begin{table}\caption{T}\end{table}"
+    document = source(tmp_path, rf"\begin{{{name}}}{inner} \section{{Results}} The gain is 15.{end}")
+    assert [one.title for one in document.sections] == ["Introduction", "Results", "More"]
+    assert document.sections[1].text == "The gain is 15."
+    assert any(f"`{name}`" in fault for fault in document.faults)
+
+
+def test_a_label_of_two_figures_numbers_neither(tmp_path: Path) -> None:
+    floats = (
+        rf"\begin{{figure}}\caption{{{n}.}}\label{{{label}}}\end{{figure}}"
+        for n, label in enumerate("aba", 1)
+    )
+    document = source(tmp_path, "".join(floats))
+    assert [(one.number, one.caption) for one in document.figures] == [("1", "1."), ("2", "2."), ("3", "3.")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("paper.pdf", "<html><body>no</body></html>"),
+        ("a.html", "<h1>404</h1><p>Not found</p>"),
+        ("a.tex", "\\begin{document}\\end{document}"),
+        ("a.md", "# Access denied\n\nYou have no permission to see this."),
+        ("a.xml", TEI_OF % "<p>Few words.</p>"),
+    ],
+)
+def test_a_few_words_are_no_paper(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(DocumentError, match="no text of a paper") as caught:
+        read_document(tmp_path / name)
+    assert name in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("name", "piece"),
     [

@@ -8,7 +8,15 @@ from typing import Literal
 from manyheads.literature.documents.bibliography import reference
 from manyheads.literature.documents.document import Figure, Note, Reference, Table
 from manyheads.literature.documents.draft import LONGEST, Draft
-from manyheads.literature.documents.sections import ABSTRACT, NUMBERED, PERSON, PLAIN, REFERENCES, Division
+from manyheads.literature.documents.sections import (
+    ABSTRACT,
+    NUMBERED,
+    PERSON,
+    PLAIN,
+    REFERENCES,
+    Division,
+    pieces_of_names,
+)
 
 CAPTION = re.compile(
     r"^[*_]*(?:(Figure|Fig\.?|Table|Tab\.)\s*([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5}))[*_]*\s*[:.|–—][*_]*\s*(.*)$",
@@ -161,10 +169,8 @@ def _reference(one: Block) -> Reference:
 
 def _names(text: str) -> list[str]:
     """The names in a line of names; [] for any other line."""
-    pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|&)\s+|\s{2,}|\n", text)
-    names = [" ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split()) for piece in pieces]
-    names = [name for name in names if name]
-    return names if names and all(PERSON.match(name) and len(name) < 50 for name in names) else []
+    names = pieces_of_names(text)
+    return names if all(PERSON.match(name) and len(name) < 50 for name in names) else []
 
 
 def _front(draft: Draft, paragraphs: list[str]) -> None:

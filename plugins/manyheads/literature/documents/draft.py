@@ -73,22 +73,13 @@ class Draft:
             *["no reference list found"] * (not self.references),
             *["only an abstract: no sections found"] * (bool(self.abstract) and not sections),
         ]
-        document = Document(
-            title=self.title,
-            abstract=self.abstract,
-            abstract_page=next((page for page, _ in self.abstract_starts), 0),
-            authors=self.authors,
-            year=self.year,
-            numbers=self.numbers,
-            sections=sections,
-            references=tuple(self.references),
-            figures=tuple(self.figures),
-            tables=tuple(self.tables),
-            notes=tuple(self.notes),
-            hidden=(*self.hidden, *(Hidden(text=text, page=0, why="invisible") for text in spelled)),
-            pages=self.pages,
-            faults=tuple(faults),
-        )
+        parts = {name: part for name, part in vars(self).items() if name in Document.model_fields} | {
+            "abstract_page": next((page for page, _ in self.abstract_starts), 0),
+            "sections": sections,
+            "hidden": (*self.hidden, *(Hidden(text=text, page=0, why="invisible") for text in spelled)),
+            "faults": faults,
+        }
+        document = Document.model_validate(parts)
         return document.model_copy(update={"speech": heard(document)})
 
     def read(self) -> int:
@@ -99,8 +90,7 @@ class Draft:
         captions = (one.caption for one in (*self.figures, *self.tables))
         return sum(
             map(
-                letter_count,
-                (self.title, self.abstract, *self.authors, *sections, *parts, *captions, *cells),
+                letter_count, (self.title, self.abstract, *self.authors, *sections, *parts, *captions, *cells)
             )
         )
 

@@ -16,7 +16,7 @@ from manyheads.literature.documents.document import Box, Figure, Table
 from manyheads.literature.documents.layout import Line, Sheet, wordy
 from manyheads.literature.documents.letters import Word
 from manyheads.literature.documents.page import Drawing
-from manyheads.literature.documents.sections import ABSTRACT, PLAIN, bare, heading
+from manyheads.literature.documents.sections import PLAIN, bare, heading, opens_abstract
 
 NEAR = 18.0
 """Maximum points between letters and the graphics that they belong to."""
@@ -59,29 +59,12 @@ def floats(
         _place(sheet, own, body, below)
         page = sheet.page
         for one in own:
-            text = one.text(words)
+            parts: dict[str, Any] = {"number": one.number, "caption": one.text(words), "page": page.number}
+            parts |= {"box": one.box, "turn": page.turn}
             if one.kind == "figure":
-                figures.append(
-                    Figure(
-                        number=one.number,
-                        caption=text,
-                        page=page.number,
-                        box=one.box,
-                        source=one.source,
-                        turn=page.turn,
-                    )
-                )
+                figures.append(Figure(**parts, source=one.source))
             else:
-                tables.append(
-                    Table(
-                        number=one.number,
-                        caption=text,
-                        page=page.number,
-                        box=one.box,
-                        rows=_rows(one.words),
-                        turn=page.turn,
-                    )
-                )
+                tables.append(Table(**parts, rows=_rows(one.words)))
             if one.box is None:
                 faults.append(f"{one.kind} {one.number} on page {page.number}: only its caption was found")
         _take_out(sheet, own)
@@ -123,7 +106,7 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
 
 def _front(sheet: Sheet, lines: Sequence[Line]) -> list[Line]:
     """Title, authors and addresses: above the abstract or the first heading, and above all pictures."""
-    opening = next((one for one in lines if ABSTRACT.match(one.text) or PLAIN.match(bare(one)[1])), None)
+    opening = next((one for one in lines if opens_abstract(one) or PLAIN.match(bare(one)[1])), None)
     drawn = (box[1] for _, box in sheet.page.drawings if box[3] - box[1] > 4)
     low = min(opening.base if opening else 0.0, *drawn, math.inf)
     return [one for one in lines if one.bottom < low]

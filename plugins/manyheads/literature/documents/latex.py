@@ -287,7 +287,8 @@ class _Source:
         self.faults.append(
             f"the environment `{name}` is not closed" + (": it was ended at the next heading" * bool(heading))
         )
-        return (heading.start(),) * 2 if heading else (len(text),) * 2
+        stop = heading.start() if heading else len(text)
+        return stop, stop
 
     def _float(self, inner: str, kind: str) -> None:
         self._letters += letter_count(COMMAND.sub(" ", inner))

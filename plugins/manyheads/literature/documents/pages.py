@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.literature.documents.document import Limits
-from manyheads.literature.documents.letters import (
-    Place,
-    letters_of,
-)
+from manyheads.literature.documents.letters import Place, letters_of
 from manyheads.literature.documents.page import Drawing, Page, hide_text, sort_words
 from manyheads.literature.documents.pdfium import clips, opened, spare
 

@@ -7,15 +7,7 @@ from pathlib import Path
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import entries, reference
 from manyheads.literature.documents.dates import numbers_told, year_told
-from manyheads.literature.documents.document import (
-    Box,
-    Document,
-    Figure,
-    Hidden,
-    Limits,
-    Note,
-    letter_count,
-)
+from manyheads.literature.documents.document import Box, Document, Figure, Hidden, Limits, Note, letter_count
 from manyheads.literature.documents.draft import Draft
 from manyheads.literature.documents.figures import floats
 from manyheads.literature.documents.layout import Line, joined, marked, sheets, vocabulary
@@ -52,7 +44,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
     read = [word.text for page in pages for word in page.words]
     few = len(read) < min(SCANNED * len(pages), 200)
-    if few or _garbled(read):
+    if few or garbled(read):
         left_out = f"; only the first {len(pages):,} of them were read" * (len(pages) < total)
         raise DocumentError(
             f"{path} has no text: {count(len(read), 'word')} on {count(total, 'page')}, "
@@ -122,12 +114,13 @@ def read_pdf(path: Path, limits: Limits) -> Document:
     ).document(kinds=False)
 
 
-def _garbled(words: Sequence[str]) -> bool:
+def garbled(words: Sequence[str]) -> bool:
     """Whether the text is not what the pages show: its words are signs that are neither letters nor a formula."""
     legible = sum(sum(map(str.isalpha, one)) > 1 or "\u3040" <= one[:1] <= "\ud7af" for one in words)
     signs = sum(not any(map(str.isalnum, one)) and bool(SIGN.search(one)) for one in words)
     others = sum(not any(map(str.isdigit, one)) for one in words)
-    return legible < LEGIBLE * (legible + signs) or legible < LEGIBLE / 4 * others
+    many = signs > len(words) / 5 and legible < LEGIBLE * (legible + signs)
+    return many or legible < LEGIBLE / 4 * others
 
 
 def _abstract(parts: Sequence[Division]) -> Division | None:

@@ -61,8 +61,7 @@ def _read(path: Path, limits: Limits) -> Document:
             head = file.read(4096)
     except OSError as error:
         raise DocumentError(
-            f"{path} cannot be read: {error.strerror or error}",
-            hint=f"give {KINDS}",
+            f"{path} cannot be read: {error.strerror or error}", hint=f"give {KINDS}"
         ) from error
     if size > limits.bytes:
         raise DocumentError(

@@ -27,7 +27,7 @@ ABSTRACT = re.compile(r"^abstract\b[\s.:—–-]*", re.I)
 PLAIN = re.compile(
     r"^(?:abstract|introduction|related works?|background|preliminaries|methods?|methodology|approach|materials and methods|experiments?|"
     r"experimental (?:setup|results)|evaluation|results?(?: and discussion)?|discussion|conclusions?(?: and future work)?|limitations|future work|"
-    r"acknowledge?ments?|appendix|supplementary materials?|references|bibliography|broader impact|reproducibility statement|ethics statement)$",
+    r"acknowledge?ments?|appendix|supplementary materials?|references|(?:table of )?contents|bibliography|broader impact|reproducibility statement|ethics statement)$",
     re.I,
 )
 PLACES = re.compile(
@@ -133,7 +133,9 @@ def _title(head: Sequence[Line], body: float, told: str) -> tuple[int, int]:
 
 def _stands_out(line: Line) -> bool:
     """Whether a line is in bold or capitals, and is no address or number."""
-    return (line.bold or line.text.isupper()) and wordy(line) and not PLACES.search(line.text)
+    letters = sum(map(str.isalpha, line.text))
+    words = len(line.words) > 1 and letters > 0.6 * len(line.text)
+    return (line.bold or line.text.isupper()) and words and not PLACES.search(line.text)
 
 
 def _key(text: str) -> str:
@@ -169,12 +171,17 @@ def _authors(lines: Sequence[Line]) -> tuple[str, ...]:
     for line in sorted(lines, key=lambda one: (round(one.base), one.x0)):
         if PLACES.search(line.text):
             continue
-        pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|AND|&)\s+|\s{2,}", _spaced(line))
-        for piece in pieces:
-            name = " ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split())
+        for name in pieces_of_names(_spaced(line)):
             if PERSON.match(name) and len(name) < 50 and name not in names:
                 names.append(name)
     return tuple(names)
+
+
+def pieces_of_names(text: str) -> list[str]:
+    """The parts of a line of names, without marks and numbers."""
+    pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|AND|&)\s+|\s{2,}|\n", text)
+    names = (" ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split()) for piece in pieces)
+    return [name for name in names if name]
 
 
 def _spaced(line: Line) -> str:

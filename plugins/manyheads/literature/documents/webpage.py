@@ -14,19 +14,7 @@ VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
 SKIPPED = frozenset(
-    (
-        "script",
-        "style",
-        "noscript",
-        "template",
-        "nav",
-        "button",
-        "svg",
-        "head",
-        "select",
-        "iframe",
-        "footer",
-    )
+    ("script", "style", "noscript", "template", "nav", "button", "svg", "head", "select", "iframe", "footer")
 )
 APART = frozenset(
     re.findall(

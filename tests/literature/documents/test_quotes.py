@@ -105,7 +105,7 @@ def test_close(quote: str) -> None:
         "and do use any warm-up in the training of all",  # no negation
         "a learning rate of 0.003, and do use any warm-up",  # nothing else is another
         "Fine-tuning the dekoter improves accuracy further",  # two letters of a word of seven
-        "improved accurecy furthers and increased the varience acros seed",  # a letter of each word
+        "We trained the encoderly for 40 epochsly with a learningly rate of 0.003",  # endings, too many of them
         "which is significantly lower than the baseline",  # another word
         "which is insignificantly higher than the baseline",
         "Fine-tuning the decoder improves accuracy further, and decreases the variance",

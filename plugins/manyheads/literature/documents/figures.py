@@ -305,11 +305,8 @@ def _without_figures(band: Band, table: Caption, captions: Sequence[Caption]) ->
     ]
     if not solid:
         return band
-    if down:
-        bottom = min(box[1] for box in solid)
-    else:
-        top = max(box[3] for box in solid)
-    box = left, top, right, bottom
+    least, most = min(box[1] for box in solid), max(box[3] for box in solid)
+    box = (left, top, right, least) if down else (left, most, right, bottom)
     drawings = [one for one in band.drawings if _inside(one.box, box)]
     return Band(box, drawings, [one for one in band.words if _inside(_extent(one), box)])
 

@@ -56,15 +56,8 @@ def seen(text: str) -> tuple[str, tuple[str, ...]]:
     spelled = list[str]()
 
     def spell(run: re.Match[str]) -> str:
-        letters = (ord(letter) for letter in run[0])
-        codes = (
-            code - 0xE0000
-            if code < 0xE0100 and code > 0xFFFF
-            else code - 0xE00F0
-            if code > 0xFFFF
-            else code - 0xFE00
-            for code in letters
-        )
+        bases = (0xE00F0 if one >= "\U000e0100" else 0xE0000 if one > "\uffff" else 0xFE00 for one in run[0])
+        codes = (ord(one) - base for one, base in zip(run[0], bases, strict=True))
         spelled.append("".join(chr(code) for code in codes if 0x20 <= code < 0x7F))
         return ""
 

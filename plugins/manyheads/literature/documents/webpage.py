@@ -82,11 +82,6 @@ class _Tree(HTMLParser):
         if tag not in VOID and len(self._open) < DEEPEST:
             self._open.append(node)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.handle_endtag(tag)
-
     def handle_endtag(self, tag: str) -> None:
         for depth in range(len(self._open) - 1, 0, -1):
             if self._open[depth].tag == tag:
@@ -232,7 +227,7 @@ def _walk(node: Node) -> Iterator[str]:
         if isinstance(child, str):
             yield child
         elif child.tag == "math":
-            yield f"${child.attributes['alttext']}$" if child.attributes.get("alttext") else _letters(child)
+            yield f"${child.attributes['alttext']}$" if child.attributes.get("alttext") else _inline(child)
         elif (
             child.tag in SKIPPED
             or child.tag.startswith("annotation")
@@ -245,10 +240,3 @@ def _walk(node: Node) -> Iterator[str]:
             yield gap
             yield from _walk(child)
             yield gap
-
-
-def _letters(node: Node) -> str:
-    return "".join(
-        child if isinstance(child, str) else "" if child.tag.startswith("annotation") else _letters(child)
-        for child in node.children
-    )

@@ -99,14 +99,14 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
         if heading(one, body) and one.x0 - one.left < 8 and (one.largest > body + 0.5 or _numbered(one))
     }
     if sheet.page.number == 1:
-        named |= {id(one) for one in _front(sheet, lines)}
+        named |= {id(one) for one in _front(sheet, lines, body)}
     kept = [one for one in lines if id(one) in text or id(one) in named]
     return [*kept, *(line for one in captions for line in one.lines), *sheet.furniture, *sheet.notes]
 
 
-def _front(sheet: Sheet, lines: Sequence[Line]) -> list[Line]:
+def _front(sheet: Sheet, lines: Sequence[Line], body: float) -> list[Line]:
     """Title, authors and addresses: above the abstract or the first heading, and above all pictures."""
-    opening = next((one for one in lines if opens_abstract(one) or PLAIN.match(bare(one)[1])), None)
+    opening = next((one for one in lines if opens_abstract(one, body) or PLAIN.match(bare(one)[1])), None)
     drawn = (box[1] for _, box in sheet.page.drawings if box[3] - box[1] > 4)
     low = min(opening.base if opening else 0.0, *drawn, math.inf)
     return [one for one in lines if one.bottom < low]

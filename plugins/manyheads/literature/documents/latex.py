@@ -5,27 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 from manyheads.errors import DocumentError
+from manyheads.literature.documents import tex
 from manyheads.literature.documents.blocks import Block, draft_of
 from manyheads.literature.documents.document import Document, Hidden, letter_count
 from manyheads.literature.documents.pictures import beside
 from manyheads.literature.documents.speech import speech
-from manyheads.literature.documents.tex import (
-    LARGEST,
-    MOST_INPUTS,
-    argument,
-    arguments,
-    beside_text,
-    bib_entries,
-    closing_at,
-    end_of,
-    expanded,
-    group_at,
-    macros_of,
-    options,
-    printed,
-    read_source,
-    without,
-)
 
 INPUT = re.compile(r"\\(?:input|include|subfile)\s*\{\s*([^{}]+?)\s*\}")
 LEVELS = {"part": 1, "chapter": 1, "section": 1, "subsection": 2, "subsubsection": 3}
@@ -87,9 +71,9 @@ class _Source:
         whole = self._whole(text, 0)
         preamble, begin, body = whole.partition("\\begin{document}")
         body = body.partition("\\end{document}")[0] if begin else whole
-        self._macros = dict(macros_of(preamble + body))
+        self._macros = dict(tex.macros_of(preamble + body))
         self._preamble = preamble
-        self._body = expanded(body, self._macros)
+        self._body = tex.expanded(body, self._macros)
         self._blocks: list[Block] = []
         self._counts = [0, 0, 0]
         self._lettered = False
@@ -100,7 +84,9 @@ class _Source:
     def document(self) -> Document:
         self._read_bibliography()
         for name in ("title", "author"):
-            source = argument(self._body, name) or argument(expanded(self._preamble, self._macros), name)
+            source = tex.argument(self._body, name) or tex.argument(
+                tex.expanded(self._preamble, self._macros), name
+            )
             if source and name == "title":
                 self._blocks.append(Block("title", self._plain(re.sub(r"\\\\", " ", source))))
             elif source:
@@ -116,7 +102,7 @@ class _Source:
                     if people:
                         self._blocks.append(Block("authors", people))
         for name in ("title", "author", "date", "thanks", "affil", "email"):
-            self._body = without(self._body, name)
+            self._body = tex.without(self._body, name)
         self._labels = Counter(LABEL.findall(self._body))
         self._number(self._body)
         self._walk(self._body)
@@ -134,7 +120,7 @@ class _Source:
 
     def _whole(self, text: str, depth: int) -> str:
         """The source with included files, without comments."""
-        text, comments = read_source(text)
+        text, comments = tex.read_source(text)
         for pattern in (r"\\iffalse\b(.*?)\\fi\b", r"\\begin\s*\{comment\}(.*?)\\end\s*\{comment\}"):
             comments += re.findall(pattern, text, re.S)
             text = re.sub(pattern, "", text, flags=re.S)
@@ -144,7 +130,9 @@ class _Source:
 
         def put(match: re.Match[str]) -> str:
             name = match[1] if match[1].endswith((".tex", ".bbl")) else f"{match[1]}.tex"
-            source = beside_text(self._folder, name) if depth < 6 and self._inputs < MOST_INPUTS else None
+            source = (
+                tex.beside_text(self._folder, name) if depth < 6 and self._inputs < tex.MOST_INPUTS else None
+            )
             self._inputs += 1
             if source is None:
                 self.faults.append(
@@ -154,7 +142,7 @@ class _Source:
             return self._whole(source, depth + 1)
 
         whole = INPUT.sub(put, text)
-        if len(whole) > LARGEST:
+        if len(whole) > tex.LARGEST:
             raise DocumentError(
                 f"{self._folder}: the source with its included files is too large", hint="use the PDF"
             )
@@ -167,8 +155,8 @@ class _Source:
             named = re.search(r"\\(?:bibliography|addbibresource)\s*\{([^{}]*)\}", self._preamble + source)
             files = sorted(self._folder.glob("*.bbl"))
             if files:
-                source = beside_text(self._folder, files[0].name) or ""
-                source = expanded(source, self._macros)
+                source = tex.beside_text(self._folder, files[0].name) or ""
+                source = tex.expanded(source, self._macros)
             elif named:
                 self._read_bib([one.strip() for one in named[1].split(",")])
                 return
@@ -181,8 +169,8 @@ class _Source:
         for item in items:
             place = 0
             if (option := re.match(r"\s*\[", item)) is not None:
-                place = closing_at(item, option.end() - 1, "[", "]")
-            group = group_at(item, place)
+                place = tex.closing_at(item, option.end() - 1, "[", "]")
+            group = tex.group_at(item, place)
             if group:
                 self._keys.setdefault(group[0].strip(), len(self._entries) + 1)
                 self._entries.append(re.sub(r"\\newblock\b", " ", item[group[1] :]))
@@ -190,11 +178,11 @@ class _Source:
     def _read_bib(self, names: list[str]) -> None:
         cited = dict.fromkeys(key.strip() for _, keys in CITE.findall(self._body) for key in keys.split(","))
         for name in names:
-            source = beside_text(self._folder, name if name.endswith(".bib") else f"{name}.bib")
+            source = tex.beside_text(self._folder, name if name.endswith(".bib") else f"{name}.bib")
             if source is None:
                 self.faults.append(f"the bibliography `{name}` is not in the paper's folder")
                 continue
-            for key, entry in bib_entries(source):
+            for key, entry in tex.bib_entries(source):
                 if key in cited and key not in self._keys:
                     self._keys[key] = len(self._entries) + 1
                     self._entries.append(entry)
@@ -244,7 +232,7 @@ class _Source:
             self._paragraphs(text[place : match.start()])
             place = match.end()
             if match["heading"]:
-                group = group_at(text, place)
+                group = tex.group_at(text, place)
                 if group is None:
                     continue
                 place = group[1]
@@ -258,7 +246,7 @@ class _Source:
             elif match["appendix"]:
                 self._counts, self._lettered = [0, 0, 0], True
             elif match["abstract"]:
-                group = group_at(text, place)
+                group = tex.group_at(text, place)
                 if group:
                     self._blocks.append(Block("abstract", self._plain(group[0])))
                     place = group[1]
@@ -278,7 +266,7 @@ class _Source:
 
     def _end(self, text: str, name: str, place: int) -> tuple[int, int]:
         """The end of an environment; without one, or with a heading before that of a float, the heading."""
-        end = end_of(text, name, place)
+        end = tex.end_of(text, name, place)
         if end and name not in (*FIGURES, *TABLES, "abstract"):
             return end
         heading = HEADING.search(text, place, end[0] if end else len(text))
@@ -292,7 +280,7 @@ class _Source:
 
     def _float(self, inner: str, kind: str) -> None:
         self._letters += letter_count(COMMAND.sub(" ", inner))
-        captions = [*arguments(inner, "caption"), *arguments(inner, "captionof", skip=1)]
+        captions = [*tex.arguments(inner, "caption"), *tex.arguments(inner, "captionof", skip=1)]
         caption = self._plain(captions[-1]) if captions else ""
         # The captions of its parts come before it. A label that is used twice names neither.
         labels = (one for one in reversed(LABEL.findall(inner)) if self._labels[one] == 1)
@@ -301,9 +289,9 @@ class _Source:
             self._plain(one)
             for one in (
                 *captions[:-1],
-                *arguments(inner, "subcaption"),
-                *options(inner, "subfloat"),
-                *options(inner, "subfigure"),
+                *tex.arguments(inner, "subcaption"),
+                *tex.options(inner, "subfloat"),
+                *tex.options(inner, "subfigure"),
             )
         ]
         caption = " ".join(
@@ -319,7 +307,7 @@ class _Source:
             self._blocks.append(Block("table", caption, number, rows=self._rows(inner)))
 
     def _graphic(self, name: str) -> str | None:
-        folders = re.findall(r"\{([^{}]+)\}", argument(self._preamble, "graphicspath") or "")
+        folders = re.findall(r"\{([^{}]+)\}", tex.argument(self._preamble, "graphicspath") or "")
         return next(filter(None, (beside(self._folder, one + name) for one in ("", *folders))), None)
 
     def _rows(self, inner: str) -> tuple[tuple[str, ...], ...]:
@@ -328,10 +316,10 @@ class _Source:
             return ()
         place = match.end()
         for _ in range(3):
-            if (group := group_at(inner, place)) is None:
+            if (group := tex.group_at(inner, place)) is None:
                 break
             place = group[1]
-        end = end_of(inner, match[1], place)
+        end = tex.end_of(inner, match[1], place)
         body = inner[place : end[0] if end else None]
         body = re.sub(
             r"\\(?:top|mid|bottom|h|c)(?:rule|line|midrule)\b(?:\s*\([^)]*\))?(?:\s*\[[^\]]*\])?(?:\s*\{[^{}]*\})?",
@@ -354,10 +342,10 @@ class _Source:
         text = re.sub(r"\\item\b\s*(?:\[([^\]]*)\])?", r"\n\n\1 ", text)
         text = re.sub(r"\\par\b", "\n\n", text)
         for part in re.split(r"\n\s*\n", text):
-            for note in arguments(part, "footnote"):
+            for note in tex.arguments(part, "footnote"):
                 if plain := self._plain(note):
                     self._blocks.append(Block("note", plain))
-            if plain := self._plain(without(part, "footnote")):
+            if plain := self._plain(tex.without(part, "footnote")):
                 self._blocks.append(Block("paragraph", plain))
 
     def _plain(self, text: str) -> str:
@@ -369,9 +357,9 @@ class _Source:
         )
         pieces, place = list[str](), 0
         for math in MATH.finditer(text):
-            pieces += (printed(text[place : math.start()]), " ".join(math[0].split()))
+            pieces += (tex.printed(text[place : math.start()]), " ".join(math[0].split()))
             place = math.end()
-        return " ".join("".join((*pieces, printed(text[place:]))).split())
+        return " ".join("".join((*pieces, tex.printed(text[place:]))).split())
 
     def _cited(self, match: re.Match[str]) -> str:
         numbers = [self._keys.get(key.strip()) for key in match[2].split(",")]
@@ -381,13 +369,15 @@ class _Source:
     def _unwhite(self, text: str) -> str:
         """The text without white parts."""
         while match := WHITE.search(text):
-            group = group_at(text, match.end()) if "textcolor" in match[0] else None
+            group = tex.group_at(text, match.end()) if "textcolor" in match[0] else None
             if group is None:
                 # To the end of the enclosing group.
-                end = closing_at("{" + text[match.end() :], 0, "{", "}") - 1 + match.end()
+                end = tex.closing_at("{" + text[match.end() :], 0, "{", "}") - 1 + match.end()
                 group = text[match.end() : max(match.end(), end - 1)], max(match.end(), end - 1)
             if any(map(str.isalnum, group[0])):
-                self.hidden.append(Hidden(text=" ".join(printed(group[0]).split()), page=0, why="invisible"))
+                self.hidden.append(
+                    Hidden(text=" ".join(tex.printed(group[0]).split()), page=0, why="invisible")
+                )
             text = text[: match.start()] + text[group[1] :]
         return text
 

@@ -3,6 +3,7 @@
 import re
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 from manyheads.literature.documents.blocks import ITEM, Block, draft_of
 from manyheads.literature.documents.document import Document, Hidden, letter_count
@@ -21,6 +22,12 @@ UNREAD = re.compile(r"\]\([^()\n]{0,500}\)|<[^<>]{0,500}>")
 """Addresses and tags."""
 FRONT = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.S)
 MARKED = re.compile(ITEM.pattern + r"|\[[\w+-]{1,12}\]\s")
+KEYS: dict[str, Literal["title", "authors", "abstract"]] = {
+    "title": "title",
+    "author": "authors",
+    "authors": "authors",
+    "abstract": "abstract",
+}
 PARAGRAPH = 20_000
 """Maximum letters of a paragraph for which markup is parsed."""
 LONGEST = 250
@@ -96,14 +103,12 @@ def _is_heading(line: str) -> bool:
 def _front(text: str) -> list[Block]:
     """The metadata in a Markdown file's header."""
     blocks: list[Block] = []
-    if match := FRONT.match(text):
-        for line in match[1].split("\n"):
-            key, colon, value = line.partition(":")
-            value = value.strip().strip("\"'")
-            if colon and value and key.strip().casefold() in ("title", "author", "authors", "abstract"):
-                kind = key.strip().casefold()
-                name = "authors" if kind.startswith("author") else "title" if kind == "title" else "abstract"
-                blocks.append(Block(name, value.strip("[]")))
+    match = FRONT.match(text)
+    for line in match[1].split("\n") if match else ():
+        key, _, value = line.partition(":")
+        kind, value = KEYS.get(key.strip().casefold()), value.strip().strip("\"'")
+        if kind and value:
+            blocks.append(Block(kind, value.strip("[]")))
     return blocks
 
 

@@ -143,20 +143,22 @@ def _key(text: str) -> str:
     return "".join(filter(str.isalnum, text)).casefold()
 
 
-def opens_abstract(line: Line) -> bool:
-    """Whether a line is the heading of the abstract, or begins with it: `Abstract.`, or the word in another font."""
+def opens_abstract(line: Line, body: float) -> bool:
+    """Whether a line is the heading of the abstract, or begins with it: `Abstract.`, the word in another font, or before a
+    sentence."""
     match = ABSTRACT.match(line.text)
     if not match or len(line.words) == 1:
         return bool(match)
-    mark = match[0][len("abstract") :].strip()
+    mark, rest = match[0][len("abstract") :].strip(), line.text[match.end() :]
     first, second = ((one.bold, one.italic, one.caps) for one in line.words[:2])
-    return first != second or (bool(mark) and not (mark == "-" and line.text[match.end() :][:1].islower()))
+    sentence = rest[:1].isupper() and not (line.bold or line.text.isupper() or line.largest > body + 0.5)
+    return first != second or sentence or (bool(mark) and not (mark == "-" and rest[:1].islower()))
 
 
 def _opens(line: Line, body: float) -> bool:
     """Whether a line begins the abstract or is the first section's heading."""
     number, title = bare(line)
-    return opens_abstract(line) or (
+    return opens_abstract(line, body) or (
         (bool(PLAIN.match(title)) or number in ("1", "I")) and heading(line, body)
     )
 
@@ -286,7 +288,9 @@ def _divided(lines: Sequence[Line], heads: set[int], body: float) -> list[Divisi
                 continue
             number, title = bare(line)
             made.append(Division(title, number, heading=line, references=bool(REFERENCES.match(title))))
-        elif opens_abstract(line) and not any(one.number or ABSTRACT.fullmatch(one.title) for one in made):
+        elif opens_abstract(line, body) and not any(
+            one.number or ABSTRACT.fullmatch(one.title) for one in made
+        ):
             made.append(Division("Abstract", lines=[line]))
         else:
             last.lines.append(line)

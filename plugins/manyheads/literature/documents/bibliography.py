@@ -227,12 +227,11 @@ def family_names(text: str) -> tuple[str, ...]:
 class Citations:
     """Finds the references cited by a text."""
 
-    def __init__(self, references: Sequence[Reference], suffixes: Sequence[str] = ()) -> None:
-        """Args: references: of the document; suffixes: the letter behind each one's year (2020a), or empty."""
+    def __init__(self, references: Sequence[Reference]) -> None:
         self._references = references
         self._labels = {one.number.casefold(): index for index, one in enumerate(references) if one.number}
         self._names: dict[tuple[str, int], list[int]] = defaultdict(list)
-        self._suffixes = suffixes or [suffix_of(one) for one in references]
+        self._suffixes = [_suffix(one) for one in references]
         for index, one in enumerate(references):
             if one.authors and one.year:
                 self._names[folded(one.authors[0]), one.year].append(index)
@@ -295,7 +294,7 @@ def _years(text: str) -> list[tuple[int, str]]:
     return years
 
 
-def suffix_of(one: Reference) -> str:
+def _suffix(one: Reference) -> str:
     """The letter after an entry's year: `b` of 2020b."""
     return next((match[2] for match in YEAR.finditer(one.text) if match[2] and int(match[1]) == one.year), "")
 

@@ -72,23 +72,13 @@ def draft_of(blocks: Sequence[Block]) -> Draft:
             case "heading":
                 _close(draft, paragraphs)
                 number, title = _numbered(one)
-                place = (
-                    "abstract"
-                    if ABSTRACT.fullmatch(title)
-                    else "references"
-                    if REFERENCES.match(title)
-                    else "section"
-                )
-                if place != "abstract":
-                    draft.divisions.append(
-                        Division(
-                            title,
-                            number,
-                            kind="appendix" if one.appendix else "other",
-                            references=place == "references",
-                            depth=one.level,
-                        )
-                    )
+                place = "references" if REFERENCES.match(title) else "section"
+                if ABSTRACT.fullmatch(title):
+                    place = "abstract"
+                    continue
+                part = Division(title, number, references=place == "references", depth=one.level)
+                part.kind = "appendix" if one.appendix else "other"
+                draft.divisions.append(part)
             case "paragraph" if place == "references":
                 draft.references.append(_reference(one))
             case "paragraph" if place == "abstract":

@@ -35,7 +35,16 @@ WHITE = re.compile(
     r"\\(?:textcolor|color)\s*(?:\[[^\]]*\])?\s*\{\s*(?:white|1,\s*1,\s*1|FFFFFF|255,\s*255,\s*255)\s*\}",
     re.I,
 )
+MARKS = re.compile(
+    r"\\(?:thanks|footnotemark|inst|affmark|textsuperscript)\s*(?:\[[^\]]*\])?\s*(\{[^{}]*\})?|\$\^.*?\$"
+)
+"""Beside the names of authors."""
 GRAPHICS = re.compile(r"\\includegraphics\*?\s*(?:\[[^\]]*\]\s*){0,2}\{([^{}]*)\}")
+RULES = re.compile(
+    r"\\(?:top|mid|bottom|h|c)(?:rule|line|midrule)\b(?:\s*\([^)]*\))?(?:\s*\[[^\]]*\])?(?:\s*\{[^{}]*\})?"
+    r"|\\multi(?:column|row)\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}"
+)
+"""In a table: rules, and how many columns or rows a cell has."""
 MATH = re.compile(
     r"(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]",
     re.S,
@@ -84,22 +93,14 @@ class _Source:
     def document(self) -> Document:
         self._read_bibliography()
         for name in ("title", "author"):
-            source = tex.argument(self._body, name) or tex.argument(
-                tex.expanded(self._preamble, self._macros), name
-            )
+            preamble = tex.expanded(self._preamble, self._macros)
+            source = tex.argument(self._body, name) or tex.argument(preamble, name)
             if source and name == "title":
                 self._blocks.append(Block("title", self._plain(re.sub(r"\\\\", " ", source))))
             elif source:
                 for one in re.split(r"\\and\b|\\And\b|\\AND\b", source):
                     first = re.split(r"\\\\", one.strip())[0]
-                    people = self._plain(
-                        re.sub(
-                            r"\\(?:thanks|footnotemark|inst|affmark|textsuperscript)\s*(?:\[[^\]]*\])?\s*(\{[^{}]*\})?|\$\^.*?\$",
-                            "",
-                            first,
-                        )
-                    )
-                    if people:
+                    if people := self._plain(MARKS.sub("", first)):
                         self._blocks.append(Block("authors", people))
         for name in ("title", "author", "date", "thanks", "affil", "email"):
             self._body = tex.without(self._body, name)
@@ -321,14 +322,7 @@ class _Source:
             place = group[1]
         end = tex.end_of(inner, match[1], place)
         body = inner[place : end[0] if end else None]
-        body = re.sub(
-            r"\\(?:top|mid|bottom|h|c)(?:rule|line|midrule)\b(?:\s*\([^)]*\))?(?:\s*\[[^\]]*\])?(?:\s*\{[^{}]*\})?",
-            "",
-            body,
-        )
-        body = re.sub(
-            r"\\multi(?:column|row)\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}", "", body
-        )
+        body = RULES.sub("", body)
         rows = (
             re.split(r"(?<!\\)&", row) for row in re.split(r"\\\\(?:\s*\[[^\]]*\])?|\\tabularnewline\b", body)
         )

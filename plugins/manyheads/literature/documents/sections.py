@@ -235,7 +235,7 @@ def heading(line: Line, body: float) -> bool:
         return False
     number, title = bare(line)
     letters = sum(map(str.isalpha, title))
-    large, capitals = line.largest > body + 0.4, line.text.upper() == line.text and letters > 3
+    large, capitals = line.largest > body + 0.4, line.text.isupper() and letters > 3
     mixed = any(one.caps for one in line.words) and all(
         one.caps or one.text.isupper() or not one.text.isalpha() for one in line.words[bool(number) :]
     )
@@ -277,15 +277,14 @@ def _divided(lines: Sequence[Line], heads: set[int], body: float) -> list[Divisi
     previous: Line | None = None
     for line in lines:
         last = made[-1]
-        if last.heading and last.heading is previous and _goes_on(line, last.heading, body):
+        later[_key(line.text)] -= id(line) in heads
+        listed = CONTENTS.match(last.title) and later[_key(line.text)] > 0
+        if listed:
+            last.lines.append(line)
+        elif last.heading and last.heading is previous and _goes_on(line, last.heading, body):
             last.title = joined((last.title, small_capitals(line).rstrip(".:")))
             last.heading = line
         elif id(line) in heads and _stands_alone(line, previous, step) and _in_order(line, made):
-            later[_key(line.text)] -= 1
-            if CONTENTS.match(last.title) and later[_key(line.text)]:
-                # A line of the table of contents.
-                last.lines.append(line)
-                continue
             number, title = bare(line)
             made.append(Division(title, number, heading=line, references=bool(REFERENCES.match(title))))
         elif opens_abstract(line, body) and not any(

@@ -24,15 +24,8 @@ APART = frozenset(
     )
 )
 """Elements that begin and end a paragraph."""
-CLOSES = {
-    "p": ("p",),
-    "li": ("li",),
-    "dd": ("dd", "dt"),
-    "dt": ("dd", "dt"),
-    "tr": ("tr",),
-    "td": ("td", "th"),
-    "th": ("td", "th"),
-}
+CLOSES = {one: group for group in (("p",), ("li",), ("dd", "dt"), ("tr",), ("td", "th")) for one in group}
+"""Elements that an element of their kind ends, if it is not closed."""
 DEEPEST = 150
 UNSEEN = re.compile(
     r"display:none|visibility:hidden|opacity:0(?:\.0\d*)?(?:;|$)|font-size:(?:0|[01](?:\.\d+)?p[xt])(?:;|p|$)|(?<![\w-])color:(?:white|#fff(?:fff)?|transparent|rgba?\(255,255,255)"

@@ -166,7 +166,8 @@ def _names(text: str) -> list[str]:
 def _front(draft: Draft, paragraphs: list[str]) -> None:
     """The text above the first heading: authors, abstract; all of it without headings."""
     others = len(paragraphs) > 1 or draft.divisions or draft.abstract
-    if paragraphs and not draft.title and others and _short(paragraphs[0]):
+    short = paragraphs and len(paragraphs[0].split()) <= 30 and not paragraphs[0].endswith((".", ";", ","))
+    if short and not draft.title and others:
         draft.title = re.sub(r"^Title:\s+", "", " ".join(paragraphs.pop(0).split()))
     if paragraphs and not draft.authors and (names := _names(paragraphs[0])):
         draft.authors = tuple(names)
@@ -180,19 +181,10 @@ def _front(draft: Draft, paragraphs: list[str]) -> None:
     words = sum(len(text.split()) for text in paragraphs)
     if draft.abstract and draft.divisions and words <= FRONT:
         return
-    if not draft.abstract and (
-        words <= LONGEST if not draft.divisions else words >= 40 and _introduced(draft)
-    ):
+    introduced = draft.divisions and draft.divisions[0].title.casefold().startswith("introduction")
+    if not draft.abstract and (words >= 40 and introduced if draft.divisions else words <= LONGEST):
         draft.abstract = "\n".join(paragraphs)
     elif words:
         draft.divisions.insert(0, Division("", text="\n".join(paragraphs)))
         if len(draft.divisions) == 1:
             draft.faults.append("no headings found: the text is one section")
-
-
-def _short(text: str) -> bool:
-    return len(text.split()) <= 30 and not text.rstrip().endswith((".", ";", ","))
-
-
-def _introduced(draft: Draft) -> bool:
-    return bool(re.match(r"introduction", draft.divisions[0].title, re.I))

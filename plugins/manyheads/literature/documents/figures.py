@@ -5,7 +5,6 @@ JCDL 2016). It is trimmed to the visible part, since drawings may be larger.
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -96,7 +95,7 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
     named = {
         id(one)
         for one in lines
-        if heading(one, body) and one.x0 - one.left < 8 and (one.largest > body + 0.5 or _numbered(one))
+        if heading(one, body) and one.x0 - one.left < 8 and (one.largest > body + 0.5 or bare(one)[0])
     }
     if sheet.page.number == 1:
         named |= {id(one) for one in _front(sheet, lines, body)}
@@ -110,10 +109,6 @@ def _front(sheet: Sheet, lines: Sequence[Line], body: float) -> list[Line]:
     drawn = (box[1] for _, box in sheet.page.drawings if box[3] - box[1] > 4)
     low = min(opening.base if opening else 0.0, *drawn, math.inf)
     return [one for one in lines if one.bottom < low]
-
-
-def _numbered(line: Line) -> bool:
-    return bool(re.match(r"^(?:\d{1,2}|[A-Z])(?:\.\d+)*\.?\s+[A-Z]", line.text))
 
 
 def _bands(

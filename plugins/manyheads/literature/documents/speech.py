@@ -79,17 +79,18 @@ def heard(document: Document) -> tuple[Speech, ...]:
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    blanks = {" ?": r"\s*", " ": r"\s+"}
     kinds = parse_yaml(Path(__file__).with_name("speech.yaml").read_text(encoding="utf-8"))
     return tuple(
-        (kind, re.compile("|".join(_pattern(one) for one in patterns), re.IGNORECASE))
+        # Look-behinds have a fixed width, so their blanks stay.
+        (
+            kind,
+            re.compile(
+                BLANKS.sub(lambda one: blanks.get(one[0], one[0]), f"(?:{')|(?:'.join(patterns)})"), re.I
+            ),
+        )
         for kind, patterns in kinds.items()
     )
-
-
-def _pattern(text: str) -> str:
-    blanks = {" ?": r"\s*", " ": r"\s+"}
-    # Look-behinds have a fixed width.
-    return f"(?:{BLANKS.sub(lambda one: blanks.get(one[0], one[0]), text)})"
 
 
 def _sentence(text: str, span: Span) -> str:

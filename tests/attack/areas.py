@@ -15,6 +15,7 @@ AREAS: dict[str, str] = {
     "bombs": "files.oversized",
     "caches": "caches.caches",
     "texts": "files.texts",
+    "manuscripts": "files.manuscripts",
     "suites": "suites.suites",
     "kills": "storm.kills",
     "services": "services.services",

@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 import sqlite3
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,6 +18,8 @@ import pyarrow.parquet as parquet
 
 from attack.drive import WITH_MODEL, Driver
 from attack.figures import Figure, times
+from manyheads.errors import DocumentError
+from manyheads.literature.documents import find_quote, read_document
 
 RUN = ("run", "virsci", "--set", "team.size=2", "--set", "turns=1", "--set", "embedding=lexical", "--quiet")
 Mutation = Callable[[Path, random.Random], object]
@@ -367,6 +370,46 @@ def texts(folder: Path) -> Figure:
                 f"run of prompt {name}",
                 command(*RUN, "--path", name, "--out", f"run-{name}", cwd=folder).faults,
             )
+    return figure
+
+
+WORDS = "Words that people read in a paper about owls, and about mice under the snow. " * 6
+TEI = '<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><div><head>One</head>%s</div></body></text></TEI>'
+LATEX = r"\begin{document}\section{One}" + WORDS + r"%s\section{Two} Last words.\end{document}"
+REFUSED: dict[str, str] = {
+    "lists.tex": LATEX % (r"\begin{itemize}\item a " * 3000 + r"\end{itemize}" * 3000), "open.tex": LATEX % (r"\begin{itemize}\item a " * 3000),
+    "macros.tex": r"\newcommand{\a}{x}" + "".join(rf"\newcommand{{\{chr(98 + n)}}}{{{chr(92) + chr(97 + n)}}}" * 9 for n in range(16)) + r"\begin{document}\q\end{document}",
+    "sections.json": '{"title": "a", "sections": ' + '[{"title": "b", "sections": ' * 3000 + "[]" + "}]" * 3000 + "}", "lists.json": "[" * 100_000,
+    "paragraphs.xml": TEI % ("<p>a" * 5000 + "</p>" * 5000), "word.html": "<html><body>no</body></html>", "word.pdf": "<html>no</html>",
+    "empty.tex": r"\begin{document}\end{document}", "denied.md": "# Access denied\n\nAsk someone else.",
+}  # fmt: skip
+READ: dict[str, str] = {
+    "figure.tex": LATEX % r"\begin{figure}\caption{Open.}", "table.tex": LATEX % r"\begin{table}\caption{Open. ", "abstract.tex": LATEX % r"\begin{abstract} Open.",
+    "verbatim.tex": LATEX % "\\begin{verbatim}\n\\end{document}\n\\end{verbatim}\n", "listing.tex": LATEX % "\\begin{lstlisting}\n% \\end{document}\n\\end{lstlisting}\n",
+    "brace.tex": LATEX % r"\textbf{open", "signs.tex": LATEX % "} $ } & \\% ", "marks.md": WORDS + "> " * 20_000 + "[" * 50_000 + "\n\nLast words.",
+    "boxes.html": f"<p>{WORDS}" + "<div>" * 100_000 + "Last words.", "form.html": f"<form><p>{WORDS}</p><p>Last words.</p></form>",
+}  # fmt: skip
+
+
+def manuscripts(folder: Path) -> Figure:
+    """Broken and hostile papers: refused in a sentence, or read to their last words."""
+    figure = Figure("broken and hostile papers: read or refused")
+    for name, text in (REFUSED | READ).items():
+        (path := folder / name).write_text(text)
+        begin, faults = time.process_time(), list[str]()
+        try:
+            document = read_document(path)
+            words = f"{document.abstract} {document.text()}"
+            faults += ["its end is lost"] * ("Last words." not in words) + ["accepted"] * (name in REFUSED)
+            faults += ["finds a quote in nothing"] * (
+                find_quote(document, "words that nobody wrote") is not None
+            )
+        except DocumentError as error:
+            faults += [f"refused: {error.message}"] * (name in READ) + ["unnamed"] * (
+                name not in error.message
+            )
+        faults += ["slow"] * (time.process_time() - begin > 10)
+        figure.add(name, faults)
     return figure
 
 

@@ -33,7 +33,7 @@ def test_papers_go_in_and_copies_with_a_key_and_cases_come_out(tmp_path: Path) -
         ("none.md", None, "none.md cannot be read"),
         (
             "bare.md",
-            "# Owls\n\n## Abstract\n\nOwls hear.\n\n## 1 Method\n\nWe listen.",
+            "# Owls\n\n## Abstract\n\nOwls hear.\n\n## 1 Method\n\n" + "We listen. " * 9,
             "no fault can be planted",
         ),
         ("broken.json", "{", "broken.json is not valid JSON"),

@@ -52,7 +52,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 """Each system with as few questions as show how it goes."""
 TOPIC = "How retrieval fails on long documents"
-PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones."
+PAPER = "# Owls for planning\n\nWe plan with owls. We expect fewer collisions than with drones, and less noise over the houses."
 ASKED = {
     system: PAPER
     if system.startswith("idea-") or system in ("conference-review", "ranking", "mamorx")

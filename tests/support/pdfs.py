@@ -39,6 +39,7 @@ TITLE = ParagraphStyle(
 )
 AUTHORS = ParagraphStyle("authors", fontName="Times-Roman", fontSize=11, leading=13, alignment=TA_CENTER)
 CAPTION = ParagraphStyle("caption", parent=BODY, fontSize=9, leading=10.5, spaceBefore=4, spaceAfter=10)
+CENTRED = ParagraphStyle("centred", parent=BODY, alignment=TA_CENTER, spaceBefore=10, spaceAfter=6)
 ENTRY = ParagraphStyle(
     "entry", parent=BODY, fontSize=9, leading=10.5, leftIndent=14, firstLineIndent=-14, spaceAfter=3
 )
@@ -109,8 +110,13 @@ def typeset(
     columns: int = 1,
     head: str = "",
     high: float = 150,
+    about: str = "",
 ) -> Path:
-    """A paper: its front across the page, its story below in one or two columns, a running head and page numbers."""
+    """A paper: its front across the page, its story below in one or two columns, a running head and page numbers.
+
+    Args:
+        about: the title in the metadata.
+    """
     width, height = letter
     margin, gap = 54.0, 18.0
     wide = (width - 2 * margin - (columns - 1) * gap) / columns
@@ -133,7 +139,7 @@ def typeset(
     banner = Frame(
         margin, height - margin - high, width - 2 * margin, high, id="banner", leftPadding=0, rightPadding=0
     )
-    document = BaseDocTemplate(str(path), pagesize=letter, title="", author="")
+    document = BaseDocTemplate(str(path), pagesize=letter, title=about, author="")
     document.addPageTemplates(
         [
             PageTemplate("first", [banner, *frames(high)], onPage=running),

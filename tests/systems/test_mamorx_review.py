@@ -351,11 +351,12 @@ async def test_a_part_says_which_it_is(llm: LLM, tmp_path: Path) -> None:
 
 
 def test_an_abstract_alone_is_a_paper_that_says_so(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("# Owls\n\nOwls find mice by sound alone.")
+    abstract = "Owls find mice by sound alone. " * 4
+    (tmp_path / "a.md").write_text(f"# Owls\n\n{abstract}")
     paper = read(tmp_path / "a.md")
-    assert (paper.title, paper.abstract) == ("Owls", "Owls find mice by sound alone.")
+    assert (paper.title, paper.abstract) == ("Owls", abstract.strip())
     assert paper.anchor.faults
-    assert paper.words == 6
+    assert paper.words == 24
 
 
 def test_a_field_says_what_it_holds() -> None:

@@ -248,7 +248,7 @@ def test_a_paper_in_markdown_is_planted_too(tmp_path: Path) -> None:
 
 
 def test_where_nothing_proves_a_fault_none_is_planted(tmp_path: Path) -> None:
-    bare = Document(title="Owls", abstract="Owls hear.", year=2020)
+    bare = Document(title="Owls", abstract="Owls hear. " * 10, year=2020)
     assert [plant(bare, kind) for kind in KINDS] == [None] * len(KINDS)
     (paper := tmp_path / "owls.json").write_text(json.dumps(as_json(bare)))
     with pytest.raises(DocumentError, match="no fault can be planted"):

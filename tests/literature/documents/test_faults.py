@@ -11,10 +11,11 @@ import pytest
 from reportlab.lib.pagesizes import letter
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import PageBreak, Paragraph
+from reportlab.platypus import PageBreak, Paragraph, Spacer
 
 from manyheads.errors import DocumentError
 from manyheads.literature.documents import Limits, Reader, apart, picture, read_document, render
+from manyheads.literature.documents.pdf import garbled
 from support.pdfs import TITLE, body, heading, raster, typeset
 
 
@@ -86,6 +87,54 @@ def test_refused(make: Callable[[Path], None], word: str, tmp_path: Path) -> Non
     path = tmp_path / "paper.pdf"
     make(path)
     refused(path, word)
+
+
+def lines(path: Path, text: str, *, pages: int = 2, rows: int = 40) -> Path:
+    canvas = Canvas(str(path), pagesize=letter)
+    for _ in range(pages):
+        canvas.setFont("Times-Roman", 10)
+        for row in range(rows):
+            canvas.drawString(72, 740 - 16 * row, text)
+        canvas.showPage()
+    canvas.save()
+    return path
+
+
+def test_letters_that_are_none_are_a_scan(tmp_path: Path) -> None:
+    refused(lines(tmp_path / "signs.pdf", "$ - - $ & -- a ## -- 5 % $ & !"), "ocrmypdf", "fonts")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let a, b in A: x = y + 1, so f (x) = g (2) for x < 5, and k = 3 / 7 (2) [1].",
+        "x = 1 2 3 4 5 6 7 8 9 10 11 12 13 0.5 0.75 Mean ± 12 %",
+        "Words — with dashes - and a question? 5 % & more",
+    ],
+)
+def test_formulas_and_numbers_are_text(text: str, tmp_path: Path) -> None:
+    assert read_document(lines(tmp_path / "formulas.pdf", text)).words > 300
+
+
+@pytest.mark.parametrize(
+    "text", ["我们 研究 读者 的 书 与 他 们 的 看 法", "読 者 は 本 を 読 む", "책 을 읽 는 사람"]
+)
+def test_signs_of_asia_are_words(text: str) -> None:
+    assert not garbled(text.split() * 20)
+
+
+def test_pages_of_running_heads_are_no_paper(tmp_path: Path) -> None:
+    refused(lines(tmp_path / "heads.pdf", "A running head of a long paper", pages=9, rows=1), "no text")
+
+
+def test_it_is_said_that_words_are_missing(tmp_path: Path) -> None:
+    """A running head of many words stands for whatever is left out by mistake."""
+    head = "An uncommonly long running head that stands on each and every page of the paper"
+    names = ("Owls", "Mice", "Snow", "Wind", "Fields")
+    story = [part for one in names for part in (Spacer(1, 90), body(f"{one} of a few words."), PageBreak())]
+    path = typeset(tmp_path / "heads.pdf", [Paragraph("Mostly Heads", TITLE)], story, head=head)
+    assert any("letters were read" in fault for fault in read_document(path).faults)
+    assert not any("letters were read" in fault for fault in read_document(paper(tmp_path / "p.pdf")).faults)
 
 
 def test_missing_and_folder(tmp_path: Path) -> None:

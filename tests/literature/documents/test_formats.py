@@ -210,7 +210,7 @@ def test_the_same_paper(name: str, text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.json"])
 def test_an_abstract_alone(name: str, tmp_path: Path) -> None:
-    abstract = "We study groups of readers. They agree more often than one would think."
+    abstract = "We study groups of readers. They agree more often than one would think, and they do so without a word."
     text = (
         json.dumps({"title": "On Readers", "abstract": abstract})
         if name == "a.json"
@@ -243,7 +243,7 @@ def test_unarxive(tmp_path: Path) -> None:
             "abstract": "  We study\nreaders.\n",
             "authors_parsed": [["Berg", "Ada", ""]],
         },
-        "abstract": {"text": "We study readers."},
+        "abstract": {"text": "We study readers, and what they read when nobody asks them to."},
         "body_text": [
             {
                 "section": "Introduction",
@@ -273,7 +273,7 @@ def test_unarxive(tmp_path: Path) -> None:
     }
     path.write_text(json.dumps(row), encoding="utf-8")
     document = read_document(path)
-    assert document.abstract == "We study readers."
+    assert document.abstract.startswith("We study readers, and")
     assert [(one.text, one.cites) for one in document.sections] == [("Known [1].\nSee Fig. Figure 1.", (0,))]
     assert [(one.number, one.doi) for one in document.references] == [("1", "10.1000/x")]
     assert [one.caption for one in document.figures] == ["Readers."]
@@ -286,7 +286,8 @@ def test_pictures_stay_in_the_folder(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "p.tex").write_text(
         r"\begin{document}\title{On Readers}\section{Introduction} Text. \input{../outside}"
-        r"\begin{figure}\includegraphics{../outside}\caption{One.}\end{figure}\end{document}",
+        + "Words. " * 20
+        + r"\begin{figure}\includegraphics{../outside}\caption{One.}\end{figure}\end{document}",
         encoding="utf-8",
     )
     document = read_document(folder / "p.tex")
@@ -332,9 +333,126 @@ def test_refused(name: str, content: bytes, word: str, tmp_path: Path) -> None:
 )
 def test_hostile_texts_end(name: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    document = read_document(path)
-    assert "deep" not in text or "deep" in document.text() + document.abstract + document.title
+    path.write_text(text.replace("deep", "deep " * 20), encoding="utf-8")
+    if "deep" in text:
+        document = read_document(path)
+        assert "deep" in document.text() + document.abstract + document.title
+    else:
+        with pytest.raises(DocumentError, match="no text"):
+            read_document(path)
+
+
+WORDS = "Words that people read in a paper about owls, and about mice under the snow. " * 6
+LATEX_OF = r"\begin{document}\section{Introduction}%s\end{document}"
+TEI_OF = (
+    '<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><div><head>One</head>%s</div></body></text></TEI>'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.html", f"<h1>T</h1><h2>One</h2><p>{WORDS}</p><figure><pre>{WORDS}</pre></figure>"),
+        ("a.json", json.dumps({"abstract": WORDS, "sections": [{"title": "One", "contents": WORDS * 2}]})),
+        ("a.xml", TEI_OF % f"<p>{WORDS}</p><quote>{WORDS}</quote>"),
+        (
+            "a.tex",
+            LATEX_OF
+            % rf"{WORDS}\begin{{figure}}\begin{{minipage}}{{3cm}}{WORDS}\end{{minipage}}\caption{{C}}\end{{figure}}",
+        ),
+        ("a.md", f"# T\n\n## Abstract\n\nOne two.\n\n{WORDS}\n\n## 1 One\n\nText."),
+    ],
+)
+def test_it_is_said_that_words_are_missing(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    document = read_document(tmp_path / name)
+    missing = name != "a.md"
+    assert any("letters were read" in fault for fault in document.faults) == missing
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tex", LATEX_OF % (r"\begin{itemize}\item a " * 1200 + r"\end{itemize}" * 1200)),
+        (
+            "a.json",
+            '{"title": "a", "sections": ' + '[{"title": "b", "sections": ' * 3000 + "[]" + "}]" * 3000 + "}",
+        ),
+        ("a.xml", TEI_OF % ("<p>a" * 5000 + "</p>" * 5000)),
+        ("a.html", "<ul><li>deep words " * 3000),
+        ("a.md", "> " * 3000 + WORDS),
+    ],
+)
+def test_nested_thousands_of_times(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    if name in ("a.html", "a.md"):
+        assert read_document(tmp_path / name).words > 50
+        return
+    with pytest.raises(DocumentError, match="nested too deep"):
+        read_document(tmp_path / name)
+
+
+def source(folder: Path, text: str) -> Document:
+    (folder / "p.tex").write_text(LATEX_OF % (WORDS + text), encoding="utf-8")
+    return read_document(folder / "p.tex")
+
+
+def test_fonts_boxes_and_quoted_letters_keep_their_words(tmp_path: Path) -> None:
+    fonts = r"\texttt{one} \textsf{two} \mbox{three} \textmd{four} \textup{five} \parbox{2cm}{six} \makebox[1em]{seven}"
+    document = source(tmp_path, rf"Sets: {fonts} \verb|a_b| \verb+50% \foo+ \texttt{{a \textbf{{b}}}} end.")
+    assert document.text().endswith(r"Sets: one two three four five six seven a_b 50% \foo a b end.")
+
+
+def test_a_listing_ends_no_paper_and_a_comment_begins_none(tmp_path: Path) -> None:
+    listing = "\\begin{%s}\n\\end{document} 5 %% of\n\\end{%s}"
+    text = listing % (("verbatim",) * 2) + r"\section{Results} Later." + listing % (("lstlisting",) * 2)
+    document = source(tmp_path, text + "\n% \\begin{verbatim}\n% secret\n% \\end{verbatim}\nLast.")
+    assert [one.title for one in document.sections] == ["Introduction", "Results"]
+    assert "5 % of" in document.sections[0].text
+    assert document.sections[1].text.endswith("Last.")
+    assert "secret" not in document.text()
+
+
+def test_a_penalty_leaves_no_number(tmp_path: Path) -> None:
+    entry = r"\bibitem{a} A. Berg. Reading. \emph{Readings}, 56\penalty0 (4):\penalty-100 1--9, 1990."
+    (one,) = source(tmp_path, rf"\begin{{thebibliography}}{{9}}{entry}\end{{thebibliography}}").references
+    assert one.text == "A. Berg. Reading. Readings, 56 (4): 1–9, 1990."
+
+
+@pytest.mark.parametrize("name", ["figure", "table", "abstract", "equation", "tikzpicture"])
+@pytest.mark.parametrize("inner", [r"\caption{A caption.}", r"\caption{An open brace."])
+def test_what_is_not_closed_ends_at_the_next_heading(name: str, inner: str, tmp_path: Path) -> None:
+    end = r"\subsection{More} Some more. \begin{table}\caption{T}\end{table}"
+    document = source(tmp_path, rf"\begin{{{name}}}{inner} \section{{Results}} The gain is 15.{end}")
+    assert [one.title for one in document.sections] == ["Introduction", "Results", "More"]
+    assert document.sections[1].text == "The gain is 15."
+    assert any(f"`{name}`" in fault for fault in document.faults)
+
+
+def test_a_label_of_two_figures_numbers_neither(tmp_path: Path) -> None:
+    floats = (
+        rf"\begin{{figure}}\caption{{{n}.}}\label{{{label}}}\end{{figure}}"
+        for n, label in enumerate("aba", 1)
+    )
+    document = source(tmp_path, "".join(floats))
+    assert [(one.number, one.caption) for one in document.figures] == [("1", "1."), ("2", "2."), ("3", "3.")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("paper.pdf", "<html><body>no</body></html>"),
+        ("a.html", "<h1>404</h1><p>Not found</p>"),
+        ("a.tex", "\\begin{document}\\end{document}"),
+        ("a.md", "# Access denied\n\nYou have no permission to see this."),
+        ("a.xml", TEI_OF % "<p>Few words.</p>"),
+    ],
+)
+def test_a_few_words_are_no_paper(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(DocumentError, match="no text of a paper") as caught:
+        read_document(tmp_path / name)
+    assert name in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,11 @@ def test_those_of_a_pdf_a_tei_file_and_a_structured_paper(tmp_path: Path) -> Non
     tei = tmp_path / "paper.xml"
     tei.write_text(
         f'<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><biblStruct>{idno}</biblStruct></teiHeader>'
-        "<text><body><div><head>One</head><p>Readers.</p></div></body></text></TEI>",
+        f"<text><body><div><head>One</head><p>{'Readers. ' * 20}</p></div></body></text></TEI>",
         encoding="utf-8",
     )
     assert read_document(tei).numbers == ("10.1234/rooms", "2101.01234")
     structured = tmp_path / "paper.json"
-    known = {"title": "Rooms", "abstract": "Readers.", "doi": "10.1234/rooms", "paper_id": "2101.01234"}
+    known = {"title": "Rooms", "abstract": "Readers. " * 20, "doi": "10.1234/rooms", "paper_id": "2101.01234"}
     structured.write_text(json.dumps(known), encoding="utf-8")
     assert read_document(structured).numbers == ("10.1234/rooms", "2101.01234")

@@ -1,18 +1,23 @@
 """Papers typeset by the test: what is read is what was written."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reportlab.lib.enums import TA_CENTER
 from reportlab.lib.styles import ParagraphStyle
-from reportlab.platypus import Paragraph
+from reportlab.platypus import Flowable, Paragraph
 from reportlab.platypus import Table as Grid
 
 from manyheads.literature.documents import Document, read_document
 from support.pdfs import (
     AUTHORS,
     BODY,
+    CENTRED,
     ENTRY,
+    FILLING,
+    HEADING,
     SMALLER,
     TITLE,
     Plot,
@@ -259,3 +264,123 @@ def test_nothing_is_lost_without_headings(tmp_path: Path) -> None:
     assert (document.title, section.title, section.kind) == ("Only a Title", "", "other")
     assert section.text.startswith("First words.")
     assert "\nLast words." in section.text
+
+
+def named(path: Path, headings: list[str], front: Sequence[Flowable] = (), **more: Any) -> Document:
+    """A paper whose headings are of a style, each with a text."""
+    front = front or [Paragraph("A Paper of Readers", TITLE), Paragraph("Ada Berg and Bo Lee", AUTHORS)]
+    story = [part for text in headings for part in (Paragraph(text, HEADING), body("Some words.", 5))]
+    return read_document(typeset(path, front, story, **more))
+
+
+def test_sections_that_begin_with_abstract(tmp_path: Path) -> None:
+    names = ["1 Introduction", "2 Abstract Meaning Representation", "3 Conclusion", "References"]
+    document = named(tmp_path / "paper.pdf", ["Abstract", *names, "A Abstract Algebra"])
+    assert [one.name for one in document.sections] == [*names[:3], "A Abstract Algebra"]
+    assert document.sections[1].text.startswith("Some words. We study")
+    assert document.abstract.startswith("Some words. We study")
+
+
+@pytest.mark.parametrize("title", ["Abstract Algebra for Those Who Read", "ABSTRACT READERS: WHAT THEY DO"])
+def test_a_title_that_begins_with_abstract(title: str, tmp_path: Path) -> None:
+    front = [Paragraph(title, TITLE), Paragraph("Ada Berg and Bo Lee", AUTHORS)]
+    document = named(tmp_path / "paper.pdf", ["ABSTRACT", "1 Introduction", "2 Method"], front)
+    assert (document.title, document.authors) == (title, ("Ada Berg", "Bo Lee"))
+    assert [one.title for one in document.sections] == ["Introduction", "Method"]
+
+
+def test_a_second_abstract_swallows_nothing(tmp_path: Path) -> None:
+    story = [heading("Abstract"), body("The first.", 2), heading("Abstract"), body("The second.", 90)]
+    document = read_document(typeset(tmp_path / "two.pdf", [Paragraph("Two Abstracts", TITLE)], story))
+    assert document.abstract.startswith("The first.")
+    assert "The second." in document.text()
+
+
+def test_a_long_abstract_ends_at_its_first_paragraph(tmp_path: Path) -> None:
+    story = [heading("Abstract"), body("It begins.", 3), *(body(f"Part {n}.", 9) for n in range(6))]
+    document = read_document(typeset(tmp_path / "long.pdf", [Paragraph("No Other Heading", TITLE)], story))
+    assert document.abstract.startswith("It begins.")
+    (section,) = document.sections
+    assert "Part 0." not in document.abstract
+    assert section.text.startswith("Part 0.")
+    assert [page for page, _ in section.starts] == [*section.pages] == [1, 2]
+    assert any("abstract" in fault for fault in document.faults)
+
+
+def test_ams_style(tmp_path: Path) -> None:
+    """The title in bold capitals of the text's size, sections centred and numbered, the abstract run in."""
+    bold = ParagraphStyle("bold", parent=CENTRED, fontName="Times-Bold")
+    narrow = ParagraphStyle("narrow", parent=BODY, fontSize=8, leading=9.5, leftIndent=30, rightIndent=30)
+    front = [
+        Paragraph("TARGETING INTERVENTIONS<br/>IN NETWORKS OF READERS", bold),
+        Paragraph("ADA BERG AND BO LEE", ParagraphStyle("small", parent=CENTRED, fontSize=8)),
+        Paragraph("Abstract. We study targets. " + FILLING, narrow),
+    ]
+    names = ["1. Introduction", "2. The Model", "3. What Follows"]
+    story = [part for text in names for part in (Paragraph(text, CENTRED), body("Some words.", 9))]
+    document = read_document(typeset(tmp_path / "ams.pdf", front, story))
+    assert document.title == "TARGETING INTERVENTIONS IN NETWORKS OF READERS"
+    assert document.authors == ("ADA BERG", "BO LEE")
+    assert document.abstract.startswith("We study targets. We study how groups")
+    assert titles(document) == [
+        ("1", "Introduction", "introduction"),
+        ("2", "The Model", "method"),
+        ("3", "What Follows", "method"),
+    ]
+
+
+def test_apa_style(tmp_path: Path) -> None:
+    """All in one size: title and headings in bold, not numbered."""
+    bold = ParagraphStyle("bold", parent=CENTRED, fontName="Times-Bold", spaceBefore=0, spaceAfter=0)
+    front = [Paragraph("How Readers Read", bold), Paragraph("Ada Berg and Bo Lee", CENTRED)]
+    names = ["Abstract", "How Readers Read", "Participants", "What They Did"]
+    story = [part for text in names for part in (Paragraph(text, bold), body("Some words.", 7))]
+    document = read_document(typeset(tmp_path / "apa.pdf", front, story))
+    assert (document.title, document.authors) == ("How Readers Read", ("Ada Berg", "Bo Lee"))
+    assert document.abstract.startswith("Some words.")
+    assert [one.title for one in document.sections] == names[1:]
+
+
+def test_a_table_of_contents_is_no_section(tmp_path: Path) -> None:
+    names = ["1 Introduction", "2 Method", "3 Conclusion"]
+    story = [heading("Contents"), *map(heading, names)]
+    story += [part for text in names for part in (heading(text), body("Some words.", 8))]
+    document = read_document(typeset(tmp_path / "toc.pdf", [Paragraph("With Contents", TITLE)], story))
+    assert [one.name for one in document.sections] == ["Contents", *names]
+    assert all(one.text.startswith("Some words.") for one in document.sections[1:])
+
+
+def test_a_formula_is_no_roman_section(tmp_path: Path) -> None:
+    names = [f"{number} Section of Words" for number in range(1, 11)]
+    document = named(tmp_path / "paper.pdf", [*names[:8], "X Nk nD", *names[8:]])
+    assert [one.name for one in document.sections] == names
+
+
+def test_a_logo_below_the_authors_is_no_title(tmp_path: Path) -> None:
+    logo = ParagraphStyle("logo", parent=TITLE, fontSize=20, leading=24)
+    front = [
+        Paragraph("How an Agent Finds What You Read", TITLE),
+        Paragraph("Ada Berg, Bo Lee and Chidi Okafor", AUTHORS),
+        Paragraph("Paper Search", logo),
+    ]
+    document = named(tmp_path / "paper.pdf", ["Abstract", "1 Introduction", "2 Method"], front)
+    assert document.title == "How an Agent Finds What You Read"
+    assert document.authors == ("Ada Berg", "Bo Lee", "Chidi Okafor")
+
+
+def test_the_metadata_tell_which_lines_are_the_title(tmp_path: Path) -> None:
+    front = [
+        Paragraph("READINGS", ParagraphStyle("journal", parent=TITLE, fontSize=24, leading=30)),
+        Paragraph("Readers Who Agree:", TITLE),
+        Paragraph("A Study of Their Silence", AUTHORS),
+        Paragraph("Ada Berg and Bo Lee", AUTHORS),
+    ]
+    told = "Readers who agree: a study of their silence"
+    document = named(tmp_path / "paper.pdf", ["Abstract", "1 Introduction"], front, about=told)
+    assert document.title == "Readers Who Agree: A Study of Their Silence"
+
+
+def test_no_title_is_said(tmp_path: Path) -> None:
+    story = [body("Some words of the text of a paper.", 9)]
+    document = read_document(typeset(tmp_path / "bare.pdf", [], story, high=10))
+    assert (document.title, "no title found" in document.faults) == ("", True)

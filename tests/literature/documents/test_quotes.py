@@ -103,6 +103,9 @@ def test_close(quote: str) -> None:
         "We train the encoder for 40 epochs with a learning rate of 0.03",
         "reaches 873% accuracy on the held-out set, which is significantly",
         "and do use any warm-up in the training of all",  # no negation
+        "a learning rate of 0.003, and do use any warm-up",  # nothing else is another
+        "Fine-tuning the dekoter improves accuracy further",  # two letters of a word of seven
+        "We trained the encoderly for 40 epochsly with a learningly rate of 0.003",  # endings, too many of them
         "which is significantly lower than the baseline",  # another word
         "which is insignificantly higher than the baseline",
         "Fine-tuning the decoder improves accuracy further, and decreases the variance",
@@ -120,6 +123,14 @@ def test_not_there(quote: str) -> None:
         assert passage(quote).exact
         return
     assert find_quote(PAPER, quote) is None
+
+
+@pytest.mark.parametrize("paper", [Document(), Document(title="", abstract="", pages=3)])
+@pytest.mark.parametrize(
+    "quote", ["eight words that nobody has ever written here", "one … two", "Figure 1: x", ""]
+)
+def test_nothing_stands_in_an_empty_document(paper: Document, quote: str) -> None:
+    assert find_quote(paper, quote) is None
 
 
 def test_parts_of_a_quote() -> None:

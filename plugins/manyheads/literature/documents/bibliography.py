@@ -128,10 +128,11 @@ def reference(text: str) -> Reference:
     years = [*YEAR.finditer(re.sub(r"https?://\S+", " ", cut))]
     in_brackets = [one for one in years if cut[one.start() - 1 : one.start()] == "("]
     year = int((in_brackets or years)[0 if in_brackets else -1][1]) if years else None
-    authors, title = _authors_and_title(text)
+    authors, title = _told(text)
+    titled = re.search(r"[^\W\d_]{3}", title) and not JOURNAL.search(title)
     return Reference(
         text=text,
-        title=title,
+        title=title if titled else "",
         year=year,
         doi=doi[0].rstrip(".)]") if doi else None,
         arxiv=arxiv[1] if arxiv else None,
@@ -160,16 +161,8 @@ VENUE = re.compile(
     r"^(?:In:?\s|Proc\b|Proceedings|arXiv|CoRR|Advances in|Journal of|Transactions|IEEE|ACM|URL|http|doi|pp\.|vol)",
     re.I,
 )
-
-
 JOURNAL = re.compile(r"\b[A-Z]?\d{1,5},\s*[a-z]?\d[\dA-Z–-]*(?:\s*\((?:19|20)\d\d[a-z]?\))?\.?$")
 """Volume and page: physicists omit the title."""
-
-
-def _authors_and_title(text: str) -> tuple[tuple[str, ...], str]:
-    names, title = _told(text)
-    whole = re.search(r"[^\W\d_]{3}", title) and not JOURNAL.search(title)
-    return names, title if whole else ""
 
 
 def _told(text: str) -> tuple[tuple[str, ...], str]:
@@ -234,12 +227,11 @@ def family_names(text: str) -> tuple[str, ...]:
 class Citations:
     """Finds the references cited by a text."""
 
-    def __init__(self, references: Sequence[Reference], suffixes: Sequence[str] = ()) -> None:
-        """Args: references: of the document; suffixes: the letter behind each one's year (2020a), or empty."""
+    def __init__(self, references: Sequence[Reference]) -> None:
         self._references = references
         self._labels = {one.number.casefold(): index for index, one in enumerate(references) if one.number}
         self._names: dict[tuple[str, int], list[int]] = defaultdict(list)
-        self._suffixes = suffixes or [suffix_of(one) for one in references]
+        self._suffixes = [_suffix(one) for one in references]
         for index, one in enumerate(references):
             if one.authors and one.year:
                 self._names[folded(one.authors[0]), one.year].append(index)
@@ -302,7 +294,7 @@ def _years(text: str) -> list[tuple[int, str]]:
     return years
 
 
-def suffix_of(one: Reference) -> str:
+def _suffix(one: Reference) -> str:
     """The letter after an entry's year: `b` of 2020b."""
     return next((match[2] for match in YEAR.finditer(one.text) if match[2] and int(match[1]) == one.year), "")
 

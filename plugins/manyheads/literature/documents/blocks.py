@@ -7,17 +7,22 @@ from typing import Literal
 
 from manyheads.literature.documents.bibliography import reference
 from manyheads.literature.documents.document import Figure, Note, Reference, Table
-from manyheads.literature.documents.draft import Draft
-from manyheads.literature.documents.sections import ABSTRACT, NUMBERED, PERSON, PLAIN, REFERENCES, Division
+from manyheads.literature.documents.draft import LONGEST, Draft
+from manyheads.literature.documents.sections import (
+    ABSTRACT,
+    NUMBERED,
+    PERSON,
+    PLAIN,
+    REFERENCES,
+    Division,
+    pieces_of_names,
+)
 
 CAPTION = re.compile(
     r"^[*_]*(?:(Figure|Fig\.?|Table|Tab\.)\s*([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5}))[*_]*\s*[:.|–—][*_]*\s*(.*)$",
     re.S | re.I,
 )
 ITEM = re.compile(r"^(?:[-*+•]\s+|\d{1,3}[.)]\s+(?=\S))")
-ABSTRACT_ALONE = 700
-"""Maximum words for a text without headings to be an abstract."""
-
 FRONT = 200
 """Maximum words above the abstract that are addresses and the like."""
 
@@ -67,23 +72,13 @@ def draft_of(blocks: Sequence[Block]) -> Draft:
             case "heading":
                 _close(draft, paragraphs)
                 number, title = _numbered(one)
-                place = (
-                    "abstract"
-                    if ABSTRACT.fullmatch(title)
-                    else "references"
-                    if REFERENCES.match(title)
-                    else "section"
-                )
-                if place != "abstract":
-                    draft.divisions.append(
-                        Division(
-                            title,
-                            number,
-                            kind="appendix" if one.appendix else "other",
-                            references=place == "references",
-                            depth=one.level,
-                        )
-                    )
+                place = "references" if REFERENCES.match(title) else "section"
+                if ABSTRACT.fullmatch(title):
+                    place = "abstract"
+                    continue
+                part = Division(title, number, references=place == "references", depth=one.level)
+                part.kind = "appendix" if one.appendix else "other"
+                draft.divisions.append(part)
             case "paragraph" if place == "references":
                 draft.references.append(_reference(one))
             case "paragraph" if place == "abstract":
@@ -164,16 +159,15 @@ def _reference(one: Block) -> Reference:
 
 def _names(text: str) -> list[str]:
     """The names in a line of names; [] for any other line."""
-    pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|&)\s+|\s{2,}|\n", text)
-    names = [" ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split()) for piece in pieces]
-    names = [name for name in names if name]
-    return names if names and all(PERSON.match(name) and len(name) < 50 for name in names) else []
+    names = pieces_of_names(text)
+    return names if all(PERSON.match(name) and len(name) < 50 for name in names) else []
 
 
 def _front(draft: Draft, paragraphs: list[str]) -> None:
     """The text above the first heading: authors, abstract; all of it without headings."""
     others = len(paragraphs) > 1 or draft.divisions or draft.abstract
-    if paragraphs and not draft.title and others and _short(paragraphs[0]):
+    short = paragraphs and len(paragraphs[0].split()) <= 30 and not paragraphs[0].endswith((".", ";", ","))
+    if short and not draft.title and others:
         draft.title = re.sub(r"^Title:\s+", "", " ".join(paragraphs.pop(0).split()))
     if paragraphs and not draft.authors and (names := _names(paragraphs[0])):
         draft.authors = tuple(names)
@@ -181,25 +175,16 @@ def _front(draft: Draft, paragraphs: list[str]) -> None:
     for number, text in enumerate(paragraphs):
         if (match := ABSTRACT.match(text)) and not draft.abstract:
             rest = [text[match.end() :], *paragraphs[number + 1 :]]
-            if draft.divisions or sum(len(one.split()) for one in rest) <= ABSTRACT_ALONE:
+            if draft.divisions or sum(len(one.split()) for one in rest) <= LONGEST:
                 draft.abstract = "\n".join(filter(None, rest))
                 return
     words = sum(len(text.split()) for text in paragraphs)
     if draft.abstract and draft.divisions and words <= FRONT:
         return
-    if not draft.abstract and (
-        words <= ABSTRACT_ALONE if not draft.divisions else words >= 40 and _introduced(draft)
-    ):
+    introduced = draft.divisions and draft.divisions[0].title.casefold().startswith("introduction")
+    if not draft.abstract and (words >= 40 and introduced if draft.divisions else words <= LONGEST):
         draft.abstract = "\n".join(paragraphs)
     elif words:
         draft.divisions.insert(0, Division("", text="\n".join(paragraphs)))
         if len(draft.divisions) == 1:
             draft.faults.append("no headings found: the text is one section")
-
-
-def _short(text: str) -> bool:
-    return len(text.split()) <= 30 and not text.rstrip().endswith((".", ";", ","))
-
-
-def _introduced(draft: Draft) -> bool:
-    return bool(re.match(r"introduction", draft.divisions[0].title, re.I))

@@ -125,12 +125,8 @@ def _text_between(one: Caption, other: Caption, sheet: Sheet, body: float) -> bo
 def prose(line: Line, body: float) -> bool:
     """Whether a line is part of a paragraph: words in the text's font, across its whole column."""
     wide = line.width > 0.55 * (line.right - line.left)
-    return wide and wordy(line) and abs(line.size - body) < 0.6 and not gaps(line)
-
-
-def gaps(line: Line) -> bool:
-    """Whether words are as far apart as in a table."""
-    return any(other.x0 - one.x1 > 1.3 * line.size for one, other in pairwise(line.words))
+    gaps = any(other.x0 - one.x1 > 1.3 * line.size for one, other in pairwise(line.words))
+    return wide and wordy(line) and abs(line.size - body) < 0.6 and not gaps
 
 
 def overlap(one: tuple[float, float], other: tuple[float, float]) -> float:

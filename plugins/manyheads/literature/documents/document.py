@@ -1,5 +1,6 @@
 """The full text of a paper: sections, references, figures and tables, with page numbers."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -31,6 +32,15 @@ class Limits:
     """Maximum pixels of one rendered page or crop."""
     seconds: float = 60.0
     """Seconds after which no further page is read."""
+
+
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
+"""A word; of Chinese, Japanese or Korean, a sign."""
+
+
+def letter_count(text: str) -> int:
+    """The number of letters and digits."""
+    return len(re.sub(r"[\W_]+", "", text))
 
 
 class _Part(BaseModel):
@@ -205,6 +215,11 @@ class Document(_Part):
             yield Unit(one.title, one.name, number, on=next(iter(one.pages), 0))
         for one in self.references:
             yield Unit(one.text, "references")
+
+    @property
+    def words(self) -> int:
+        """Number of words of all visible texts."""
+        return sum(len(WORD.findall(unit.text)) for unit in self.units())
 
     def text(self, *kinds: Kind) -> str:
         """The text of all sections, or of some kinds, with headings."""

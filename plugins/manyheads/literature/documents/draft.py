@@ -3,9 +3,23 @@
 from dataclasses import dataclass, field
 
 from manyheads.literature.documents.bibliography import Citations
-from manyheads.literature.documents.document import Document, Figure, Hidden, Note, Reference, Section, Table
+from manyheads.literature.documents.document import (
+    Document,
+    Figure,
+    Hidden,
+    Note,
+    Reference,
+    Section,
+    Table,
+    letter_count,
+)
 from manyheads.literature.documents.sections import Division, set_kinds
 from manyheads.literature.documents.speech import heard, seen
+
+WHOLE = 0.8
+"""Minimum share of a reader's letters that are in the document."""
+LONGEST = 500
+"""Maximum words of an abstract of several paragraphs."""
 
 
 @dataclass
@@ -14,7 +28,8 @@ class Draft:
 
     title: str = ""
     abstract: str = ""
-    abstract_page: int = 0
+    abstract_starts: tuple[tuple[int, int], ...] = ()
+    """As in a section."""
     authors: tuple[str, ...] = ()
     year: int | None = None
     numbers: tuple[str, ...] = ()
@@ -25,10 +40,13 @@ class Draft:
     notes: list[Note] = field(default_factory=list[Note])
     hidden: list[Hidden] = field(default_factory=list[Hidden])
     pages: int = 0
+    letters: int = 0
+    """Letters and digits that its reader saw; 0 if unknown."""
     faults: list[str] = field(default_factory=list[str])
 
     def document(self, *, kinds: bool = True) -> Document:
         """The document; with `kinds`, the sections' kinds are inferred from titles and positions."""
+        self._shorten_abstract()
         spelled = self._cleared()
         if kinds:
             set_kinds(self.divisions)
@@ -46,29 +64,52 @@ class Draft:
             for one in self.divisions
             if (one.title or one.text) and not one.references
         )
+        share = self.read() / self.letters if self.letters else 1.0
         faults = [
             *self.faults,
+            *[f"only {share:.0%} of its letters were read: parts of its text are missing"] * (share < WHOLE),
+            *["no title found"] * (not self.title),
             *["no abstract found"] * (not self.abstract),
             *["no reference list found"] * (not self.references),
             *["only an abstract: no sections found"] * (bool(self.abstract) and not sections),
         ]
-        document = Document(
-            title=self.title,
-            abstract=self.abstract,
-            abstract_page=self.abstract_page,
-            authors=self.authors,
-            year=self.year,
-            numbers=self.numbers,
-            sections=sections,
-            references=tuple(self.references),
-            figures=tuple(self.figures),
-            tables=tuple(self.tables),
-            notes=tuple(self.notes),
-            hidden=(*self.hidden, *(Hidden(text=text, page=0, why="invisible") for text in spelled)),
-            pages=self.pages,
-            faults=tuple(faults),
-        )
+        parts = {name: part for name, part in vars(self).items() if name in Document.model_fields} | {
+            "abstract_page": next((page for page, _ in self.abstract_starts), 0),
+            "sections": sections,
+            "hidden": (*self.hidden, *(Hidden(text=text, page=0, why="invisible") for text in spelled)),
+            "faults": faults,
+        }
+        document = Document.model_validate(parts)
         return document.model_copy(update={"speech": heard(document)})
+
+    def read(self) -> int:
+        """Number of letters and digits in all parts."""
+        cells = (cell for one in self.tables for row in one.rows for cell in row)
+        sections = (f"{one.number} {one.title} {one.text}" for one in self.divisions if not one.references)
+        parts = (one.text for one in (*self.references, *self.notes))
+        captions = (one.caption for one in (*self.figures, *self.tables))
+        return sum(
+            map(
+                letter_count, (self.title, self.abstract, *self.authors, *sections, *parts, *captions, *cells)
+            )
+        )
+
+    def _shorten_abstract(self) -> None:
+        """End a too long abstract at its first paragraph: what follows is the text, whose heading was not found."""
+        abstract, _, rest = self.abstract.partition("\n")
+        if not rest or len(self.abstract.split()) <= LONGEST:
+            return
+        cut = len(abstract) + 1
+        begun = [(page, start - cut) for page, start in self.abstract_starts if start > cut]
+        before = [(page, 0) for page, start in self.abstract_starts if start <= cut]
+        starts = (*before[-1:], *begun)
+        self.abstract = abstract
+        self.divisions.insert(
+            0, Division("", text=rest, starts=starts, pages=tuple(page for page, _ in starts))
+        )
+        self.faults.append(
+            f"the abstract was longer than {LONGEST} words: it was ended at its first paragraph"
+        )
 
     def _cleared(self) -> list[str]:
         """Remove invisible letters, and return the text that they spell."""

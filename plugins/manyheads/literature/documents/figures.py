@@ -5,7 +5,6 @@ JCDL 2016). It is trimmed to the visible part, since drawings may be larger.
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +15,7 @@ from manyheads.literature.documents.document import Box, Figure, Table
 from manyheads.literature.documents.layout import Line, Sheet, wordy
 from manyheads.literature.documents.letters import Word
 from manyheads.literature.documents.page import Drawing
-from manyheads.literature.documents.sections import ABSTRACT, PLAIN, bare, heading
+from manyheads.literature.documents.sections import PLAIN, bare, heading, opens_abstract
 
 NEAR = 18.0
 """Maximum points between letters and the graphics that they belong to."""
@@ -59,29 +58,12 @@ def floats(
         _place(sheet, own, body, below)
         page = sheet.page
         for one in own:
-            text = one.text(words)
+            parts: dict[str, Any] = {"number": one.number, "caption": one.text(words), "page": page.number}
+            parts |= {"box": one.box, "turn": page.turn}
             if one.kind == "figure":
-                figures.append(
-                    Figure(
-                        number=one.number,
-                        caption=text,
-                        page=page.number,
-                        box=one.box,
-                        source=one.source,
-                        turn=page.turn,
-                    )
-                )
+                figures.append(Figure(**parts, source=one.source))
             else:
-                tables.append(
-                    Table(
-                        number=one.number,
-                        caption=text,
-                        page=page.number,
-                        box=one.box,
-                        rows=_rows(one.words),
-                        turn=page.turn,
-                    )
-                )
+                tables.append(Table(**parts, rows=_rows(one.words)))
             if one.box is None:
                 faults.append(f"{one.kind} {one.number} on page {page.number}: only its caption was found")
         _take_out(sheet, own)
@@ -113,24 +95,20 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
     named = {
         id(one)
         for one in lines
-        if heading(one, body) and one.x0 - one.left < 8 and (one.largest > body + 0.5 or _numbered(one))
+        if heading(one, body) and one.x0 - one.left < 8 and (one.largest > body + 0.5 or bare(one)[0])
     }
     if sheet.page.number == 1:
-        named |= {id(one) for one in _front(sheet, lines)}
+        named |= {id(one) for one in _front(sheet, lines, body)}
     kept = [one for one in lines if id(one) in text or id(one) in named]
     return [*kept, *(line for one in captions for line in one.lines), *sheet.furniture, *sheet.notes]
 
 
-def _front(sheet: Sheet, lines: Sequence[Line]) -> list[Line]:
+def _front(sheet: Sheet, lines: Sequence[Line], body: float) -> list[Line]:
     """Title, authors and addresses: above the abstract or the first heading, and above all pictures."""
-    opening = next((one for one in lines if ABSTRACT.match(one.text) or PLAIN.match(bare(one)[1])), None)
+    opening = next((one for one in lines if opens_abstract(one, body) or PLAIN.match(bare(one)[1])), None)
     drawn = (box[1] for _, box in sheet.page.drawings if box[3] - box[1] > 4)
     low = min(opening.base if opening else 0.0, *drawn, math.inf)
     return [one for one in lines if one.bottom < low]
-
-
-def _numbered(line: Line) -> bool:
-    return bool(re.match(r"^(?:\d{1,2}|[A-Z])(?:\.\d+)*\.?\s+[A-Z]", line.text))
 
 
 def _bands(
@@ -322,11 +300,8 @@ def _without_figures(band: Band, table: Caption, captions: Sequence[Caption]) ->
     ]
     if not solid:
         return band
-    if down:
-        bottom = min(box[1] for box in solid)
-    else:
-        top = max(box[3] for box in solid)
-    box = left, top, right, bottom
+    least, most = min(box[1] for box in solid), max(box[3] for box in solid)
+    box = (left, top, right, least) if down else (left, most, right, bottom)
     drawings = [one for one in band.drawings if _inside(one.box, box)]
     return Band(box, drawings, [one for one in band.words if _inside(_extent(one), box)])
 

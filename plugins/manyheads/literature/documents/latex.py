@@ -1,49 +1,33 @@
 """Papers as LaTeX: the source with the files that it includes; white and commented-out text is separated."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from manyheads.errors import DocumentError
+from manyheads.literature.documents import tex
 from manyheads.literature.documents.blocks import Block, draft_of
-from manyheads.literature.documents.document import Document, Hidden
+from manyheads.literature.documents.document import Document, Hidden, letter_count
 from manyheads.literature.documents.pictures import beside
 from manyheads.literature.documents.speech import speech
-from manyheads.literature.documents.tex import (
-    LARGEST,
-    MOST_INPUTS,
-    argument,
-    arguments,
-    beside_text,
-    bib_entries,
-    closing_at,
-    end_of,
-    expanded,
-    group_at,
-    macros_of,
-    options,
-    printed,
-    without,
-)
 
 INPUT = re.compile(r"\\(?:input|include|subfile)\s*\{\s*([^{}]+?)\s*\}")
-COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%(.*)(?:\n[ \t]*)?")
-LEVELS = {
-    "part": 1,
-    "chapter": 1,
-    "section": 1,
-    "subsection": 2,
-    "subsubsection": 3,
-    "paragraph": 4,
-    "subparagraph": 4,
-}
+LEVELS = {"part": 1, "chapter": 1, "section": 1, "subsection": 2, "subsubsection": 3}
+"""Of headings; a smaller one is part of its paragraph."""
 FIGURES = ("figure", "wrapfigure", "SCfigure", "sidewaysfigure", "teaserfigure")
 TABLES = ("table", "wraptable", "sidewaystable", "longtable")
-ASIDE = ("comment", "tikzpicture", "CCSXML", "filecontents")
+ASIDE = ("tikzpicture", "CCSXML", "filecontents", "thebibliography")
 PIECE = re.compile(
     r"\\(?P<heading>(?:sub){0,2}section|part|chapter|(?:sub)?paragraph)(?P<star>\*?)\s*(?:\[[^\]]*\]\s*)?(?=\{)"
     r"|\\begin\s*\{(?P<environment>[A-Za-z]+)\*?\}|\\(?P<appendix>appendix|appendices)\b"
     r"|\\bibliography\s*\{(?P<bibliography>[^{}]*)\}|\\printbibliography|\\(?P<abstract>abstract)\s*(?=\{)"
 )
+HEADING = re.compile(r"\\(?:sub){0,2}section\*?\s*[{[]|\\chapter\*?\s*[{[]|\\begin\s*\{thebibliography\}")
+COMMAND = re.compile(
+    r"\\(?:begin|end|label|[A-Za-z]*[cC]ite[A-Za-z]*|[A-Za-z]*ref|includegraphics|href|input|[A-Za-z]*color)\*?\s*"
+    r"(?:\[[^\]]*\]\s*){0,2}(?:\{[^{}]*\}\s*){1,3}|\\[A-Za-z]+\*?"
+)
+"""Commands with arguments that are not printed, and the names of all others."""
 LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 CITE = re.compile(r"\\(?:[A-Za-z]*[cC]ite[a-zA-Z]*|citeauthor)\*?\s*((?:\[[^\]]*\]\s*){0,2})\{([^{}]*)\}")
 REF = re.compile(r"\\(?:eq|auto|c|C|page|v|name)?ref\*?\s*\{([^{}]*)\}")
@@ -51,7 +35,16 @@ WHITE = re.compile(
     r"\\(?:textcolor|color)\s*(?:\[[^\]]*\])?\s*\{\s*(?:white|1,\s*1,\s*1|FFFFFF|255,\s*255,\s*255)\s*\}",
     re.I,
 )
+MARKS = re.compile(
+    r"\\(?:thanks|footnotemark|inst|affmark|textsuperscript)\s*(?:\[[^\]]*\])?\s*(\{[^{}]*\})?|\$\^.*?\$"
+)
+"""Beside the names of authors."""
 GRAPHICS = re.compile(r"\\includegraphics\*?\s*(?:\[[^\]]*\]\s*){0,2}\{([^{}]*)\}")
+RULES = re.compile(
+    r"\\(?:top|mid|bottom|h|c)(?:rule|line|midrule)\b(?:\s*\([^)]*\))?(?:\s*\[[^\]]*\])?(?:\s*\{[^{}]*\})?"
+    r"|\\multi(?:column|row)\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}"
+)
+"""In a table: rules, and how many columns or rows a cell has."""
 MATH = re.compile(
     r"(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]",
     re.S,
@@ -83,13 +76,13 @@ class _Source:
         self._folder = path.parent
         self.hidden: list[Hidden] = []
         self.faults: list[str] = []
-        self._inputs = 0
+        self._inputs = self._letters = 0
         whole = self._whole(text, 0)
         preamble, begin, body = whole.partition("\\begin{document}")
         body = body.partition("\\end{document}")[0] if begin else whole
-        self._macros = dict(macros_of(preamble + body))
+        self._macros = dict(tex.macros_of(preamble + body))
         self._preamble = preamble
-        self._body = expanded(body, self._macros)
+        self._body = tex.expanded(body, self._macros)
         self._blocks: list[Block] = []
         self._counts = [0, 0, 0]
         self._lettered = False
@@ -100,23 +93,18 @@ class _Source:
     def document(self) -> Document:
         self._read_bibliography()
         for name in ("title", "author"):
-            source = argument(self._body, name) or argument(expanded(self._preamble, self._macros), name)
+            preamble = tex.expanded(self._preamble, self._macros)
+            source = tex.argument(self._body, name) or tex.argument(preamble, name)
             if source and name == "title":
                 self._blocks.append(Block("title", self._plain(re.sub(r"\\\\", " ", source))))
             elif source:
                 for one in re.split(r"\\and\b|\\And\b|\\AND\b", source):
                     first = re.split(r"\\\\", one.strip())[0]
-                    people = self._plain(
-                        re.sub(
-                            r"\\(?:thanks|footnotemark|inst|affmark|textsuperscript)\s*(?:\[[^\]]*\])?\s*(\{[^{}]*\})?|\$\^.*?\$",
-                            "",
-                            first,
-                        )
-                    )
-                    if people:
+                    if people := self._plain(MARKS.sub("", first)):
                         self._blocks.append(Block("authors", people))
         for name in ("title", "author", "date", "thanks", "affil", "email"):
-            self._body = without(self._body, name)
+            self._body = tex.without(self._body, name)
+        self._labels = Counter(LABEL.findall(self._body))
         self._number(self._body)
         self._walk(self._body)
         if self._entries:
@@ -128,25 +116,24 @@ class _Source:
         draft = draft_of(self._blocks)
         draft.hidden += self.hidden
         draft.faults += self.faults
+        draft.letters = self._letters + sum(letter_count(one.text) for one in draft.references)
         return draft.document()
 
     def _whole(self, text: str, depth: int) -> str:
         """The source with included files, without comments."""
-        self.hidden += [
-            Hidden(text=" ".join(comment.split()), page=0, why="comment")
-            for _, comment in COMMENT.findall(text)
-            if speech(comment)
-        ]
-        text = COMMENT.sub(r"\1", text)
+        text, comments = tex.read_source(text)
         for pattern in (r"\\iffalse\b(.*?)\\fi\b", r"\\begin\s*\{comment\}(.*?)\\end\s*\{comment\}"):
-            for passage in re.findall(pattern, text, re.S):
-                if speech(passage):
-                    self.hidden.append(Hidden(text=" ".join(passage.split()), page=0, why="comment"))
+            comments += re.findall(pattern, text, re.S)
             text = re.sub(pattern, "", text, flags=re.S)
+        self.hidden += [
+            Hidden(text=" ".join(one.split()), page=0, why="comment") for one in comments if speech(one)
+        ]
 
         def put(match: re.Match[str]) -> str:
             name = match[1] if match[1].endswith((".tex", ".bbl")) else f"{match[1]}.tex"
-            source = beside_text(self._folder, name) if depth < 6 and self._inputs < MOST_INPUTS else None
+            source = (
+                tex.beside_text(self._folder, name) if depth < 6 and self._inputs < tex.MOST_INPUTS else None
+            )
             self._inputs += 1
             if source is None:
                 self.faults.append(
@@ -156,7 +143,7 @@ class _Source:
             return self._whole(source, depth + 1)
 
         whole = INPUT.sub(put, text)
-        if len(whole) > LARGEST:
+        if len(whole) > tex.LARGEST:
             raise DocumentError(
                 f"{self._folder}: the source with its included files is too large", hint="use the PDF"
             )
@@ -169,8 +156,8 @@ class _Source:
             named = re.search(r"\\(?:bibliography|addbibresource)\s*\{([^{}]*)\}", self._preamble + source)
             files = sorted(self._folder.glob("*.bbl"))
             if files:
-                source = beside_text(self._folder, files[0].name) or ""
-                source = expanded(source, self._macros)
+                source = tex.beside_text(self._folder, files[0].name) or ""
+                source = tex.expanded(source, self._macros)
             elif named:
                 self._read_bib([one.strip() for one in named[1].split(",")])
                 return
@@ -183,8 +170,8 @@ class _Source:
         for item in items:
             place = 0
             if (option := re.match(r"\s*\[", item)) is not None:
-                place = closing_at(item, option.end() - 1, "[", "]")
-            group = group_at(item, place)
+                place = tex.closing_at(item, option.end() - 1, "[", "]")
+            group = tex.group_at(item, place)
             if group:
                 self._keys.setdefault(group[0].strip(), len(self._entries) + 1)
                 self._entries.append(re.sub(r"\\newblock\b", " ", item[group[1] :]))
@@ -192,11 +179,11 @@ class _Source:
     def _read_bib(self, names: list[str]) -> None:
         cited = dict.fromkeys(key.strip() for _, keys in CITE.findall(self._body) for key in keys.split(","))
         for name in names:
-            source = beside_text(self._folder, name if name.endswith(".bib") else f"{name}.bib")
+            source = tex.beside_text(self._folder, name if name.endswith(".bib") else f"{name}.bib")
             if source is None:
                 self.faults.append(f"the bibliography `{name}` is not in the paper's folder")
                 continue
-            for key, entry in bib_entries(source):
+            for key, entry in tex.bib_entries(source):
                 if key in cited and key not in self._keys:
                     self._keys[key] = len(self._entries) + 1
                     self._entries.append(entry)
@@ -213,7 +200,7 @@ class _Source:
         for match in pattern.finditer(text):
             if match["heading"]:
                 if not match["star"]:
-                    current = _counted(counts, LEVELS[match["heading"]], lettered) or current
+                    current = _counted(counts, LEVELS.get(match["heading"], 4), lettered) or current
             elif match["appendix"]:
                 counts, lettered = [0, 0, 0], True
             elif match["environment"]:
@@ -246,11 +233,11 @@ class _Source:
             self._paragraphs(text[place : match.start()])
             place = match.end()
             if match["heading"]:
-                group = group_at(text, place)
+                group = tex.group_at(text, place)
                 if group is None:
                     continue
                 place = group[1]
-                level = LEVELS[match["heading"]]
+                level = LEVELS.get(match["heading"], 4)
                 number = "" if match["star"] else _counted(self._counts, level, self._lettered)
                 title = self._plain(group[0])
                 if level < 4:
@@ -260,12 +247,12 @@ class _Source:
             elif match["appendix"]:
                 self._counts, self._lettered = [0, 0, 0], True
             elif match["abstract"]:
-                group = group_at(text, place)
+                group = tex.group_at(text, place)
                 if group:
                     self._blocks.append(Block("abstract", self._plain(group[0])))
                     place = group[1]
             elif name := match["environment"]:
-                end = end_of(text, name, place)
+                end = self._end(text, name, place)
                 inner = text[place : end[0]]
                 if name == "abstract":
                     self._blocks.append(Block("abstract", self._plain(inner)))
@@ -273,25 +260,39 @@ class _Source:
                     self._float(inner, "figure" if name in FIGURES else "table")
                 elif name in DISPLAYS:
                     self._paragraphs(f"$${LABEL.sub('', inner)}$$")
-                elif name not in ASIDE and name != "thebibliography":
+                elif name not in ASIDE:
                     self._walk(re.sub(r"^\s*(?:\[[^\]]*\])?", "", inner))
                 place = end[1]
         self._paragraphs(text[place:])
 
-    def _float(self, inner: str, kind: str) -> None:
-        captions = [*arguments(inner, "caption"), *arguments(inner, "captionof", skip=1)]
-        caption = self._plain(captions[-1]) if captions else ""
-        # The captions of its parts come before it.
-        number = next(
-            (self._names[one] for one in reversed(LABEL.findall(inner)) if self._names.get(one)), ""
+    def _end(self, text: str, name: str, place: int) -> tuple[int, int]:
+        """The end of an environment; without one, or with a heading before that of a float, the heading."""
+        end = tex.end_of(text, name, place)
+        if end and name not in (*FIGURES, *TABLES, "abstract"):
+            return end
+        heading = HEADING.search(text, place, end[0] if end else len(text))
+        if end and not heading:
+            return end
+        self.faults.append(
+            f"the environment `{name}` is not closed" + (": it was ended at the next heading" * bool(heading))
         )
+        stop = heading.start() if heading else len(text)
+        return stop, stop
+
+    def _float(self, inner: str, kind: str) -> None:
+        self._letters += letter_count(COMMAND.sub(" ", inner))
+        captions = [*tex.arguments(inner, "caption"), *tex.arguments(inner, "captionof", skip=1)]
+        caption = self._plain(captions[-1]) if captions else ""
+        # The captions of its parts come before it. A label that is used twice names neither.
+        labels = (one for one in reversed(LABEL.findall(inner)) if self._labels[one] == 1)
+        number = next((self._names[one] for one in labels if self._names.get(one)), "")
         parts = [
             self._plain(one)
             for one in (
                 *captions[:-1],
-                *arguments(inner, "subcaption"),
-                *options(inner, "subfloat"),
-                *options(inner, "subfigure"),
+                *tex.arguments(inner, "subcaption"),
+                *tex.options(inner, "subfloat"),
+                *tex.options(inner, "subfigure"),
             )
         ]
         caption = " ".join(
@@ -307,7 +308,7 @@ class _Source:
             self._blocks.append(Block("table", caption, number, rows=self._rows(inner)))
 
     def _graphic(self, name: str) -> str | None:
-        folders = re.findall(r"\{([^{}]+)\}", argument(self._preamble, "graphicspath") or "")
+        folders = re.findall(r"\{([^{}]+)\}", tex.argument(self._preamble, "graphicspath") or "")
         return next(filter(None, (beside(self._folder, one + name) for one in ("", *folders))), None)
 
     def _rows(self, inner: str) -> tuple[tuple[str, ...], ...]:
@@ -316,18 +317,12 @@ class _Source:
             return ()
         place = match.end()
         for _ in range(3):
-            if (group := group_at(inner, place)) is None:
+            if (group := tex.group_at(inner, place)) is None:
                 break
             place = group[1]
-        body = inner[place : end_of(inner, match[1], place)[0]]
-        body = re.sub(
-            r"\\(?:top|mid|bottom|h|c)(?:rule|line|midrule)\b(?:\s*\([^)]*\))?(?:\s*\[[^\]]*\])?(?:\s*\{[^{}]*\})?",
-            "",
-            body,
-        )
-        body = re.sub(
-            r"\\multi(?:column|row)\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}", "", body
-        )
+        end = tex.end_of(inner, match[1], place)
+        body = inner[place : end[0] if end else None]
+        body = RULES.sub("", body)
         rows = (
             re.split(r"(?<!\\)&", row) for row in re.split(r"\\\\(?:\s*\[[^\]]*\])?|\\tabularnewline\b", body)
         )
@@ -337,13 +332,14 @@ class _Source:
     def _paragraphs(self, text: str) -> None:
         if not text.strip():
             return
+        self._letters += letter_count(COMMAND.sub(" ", text))
         text = re.sub(r"\\item\b\s*(?:\[([^\]]*)\])?", r"\n\n\1 ", text)
         text = re.sub(r"\\par\b", "\n\n", text)
         for part in re.split(r"\n\s*\n", text):
-            for note in arguments(part, "footnote"):
+            for note in tex.arguments(part, "footnote"):
                 if plain := self._plain(note):
                     self._blocks.append(Block("note", plain))
-            if plain := self._plain(without(part, "footnote")):
+            if plain := self._plain(tex.without(part, "footnote")):
                 self._blocks.append(Block("paragraph", plain))
 
     def _plain(self, text: str) -> str:
@@ -355,9 +351,9 @@ class _Source:
         )
         pieces, place = list[str](), 0
         for math in MATH.finditer(text):
-            pieces += (printed(text[place : math.start()]), " ".join(math[0].split()))
+            pieces += (tex.printed(text[place : math.start()]), " ".join(math[0].split()))
             place = math.end()
-        return " ".join("".join((*pieces, printed(text[place:]))).split())
+        return " ".join("".join((*pieces, tex.printed(text[place:]))).split())
 
     def _cited(self, match: re.Match[str]) -> str:
         numbers = [self._keys.get(key.strip()) for key in match[2].split(",")]
@@ -367,13 +363,15 @@ class _Source:
     def _unwhite(self, text: str) -> str:
         """The text without white parts."""
         while match := WHITE.search(text):
-            group = group_at(text, match.end()) if "textcolor" in match[0] else None
+            group = tex.group_at(text, match.end()) if "textcolor" in match[0] else None
             if group is None:
                 # To the end of the enclosing group.
-                end = closing_at("{" + text[match.end() :], 0, "{", "}") - 1 + match.end()
+                end = tex.closing_at("{" + text[match.end() :], 0, "{", "}") - 1 + match.end()
                 group = text[match.end() : max(match.end(), end - 1)], max(match.end(), end - 1)
             if any(map(str.isalnum, group[0])):
-                self.hidden.append(Hidden(text=" ".join(printed(group[0]).split()), page=0, why="invisible"))
+                self.hidden.append(
+                    Hidden(text=" ".join(tex.printed(group[0]).split()), page=0, why="invisible")
+                )
             text = text[: match.start()] + text[group[1] :]
         return text
 

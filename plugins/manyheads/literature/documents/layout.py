@@ -148,17 +148,7 @@ def _joined(lines: list[list[Word]]) -> list[list[Word]]:
     done: list[Line] = []
     for piece in pieces:
         for other in reversed(done[-8:]):
-            # The number of a heading is separated from its title.
-            near = (
-                -0.3 * piece.size
-                < piece.x0 - other.x1
-                < (2.2 if ORDINAL.match(other.text) else 0.8) * piece.size
-            )
-            before = (
-                -0.3 * piece.size
-                < other.x0 - piece.x1
-                < (2.2 if ORDINAL.match(piece.text) else 0.8) * piece.size
-            )
+            near, before = _follows(other, piece, piece.size), _follows(piece, other, piece.size)
             if abs(other.base - piece.base) < 1.0 and (near or before):
                 done.remove(other)
                 done.append(Line(0, [*other.words, *piece.words] if near else [*piece.words, *other.words]))
@@ -166,6 +156,11 @@ def _joined(lines: list[list[Word]]) -> list[list[Word]]:
         else:
             done.append(piece)
     return _with_indices(done)
+
+
+def _follows(one: Line, other: Line, size: float) -> bool:
+    """Whether a piece stands right behind another; the number of a heading is farther from its title."""
+    return -0.3 * size < other.x0 - one.x1 < (2.2 if ORDINAL.match(one.text) else 0.8) * size
 
 
 def _with_indices(lines: list[Line]) -> list[list[Word]]:
@@ -376,36 +371,10 @@ def spacing(lines: Sequence[Line]) -> float:
 
 
 COMPOUNDS = frozenset(
-    (
-        "all",
-        "cross",
-        "data",
-        "few",
-        "fine",
-        "graph",
-        "hard",
-        "high",
-        "large",
-        "long",
-        "low",
-        "meta",
-        "mini",
-        "model",
-        "one",
-        "pseudo",
-        "quasi",
-        "real",
-        "self",
-        "semi",
-        "short",
-        "small",
-        "state",
-        "task",
-        "three",
-        "time",
-        "two",
-        "well",
-        "zero",
+    re.findall(
+        r"\w+",
+        "all cross data few fine graph hard high large long low meta mini model one pseudo quasi real self semi short small "
+        "state task three time two well zero",
     )
 )
 """Prefixes with a permanent hyphen, unless the document shows otherwise."""

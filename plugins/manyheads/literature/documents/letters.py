@@ -19,6 +19,7 @@ WHITE = 245
 """Minimum level of each colour for white letters."""
 BOLD = ("bold", "black", "heavy", "cmbx", "-medi", "demi")
 ITALIC = ("italic", "oblique", "slanted", "cmti", "-ital", "regularital", "reguital", "mediital", "boldital")
+CAPS = ("cmcsc", "caps", "-sc")
 """Parts of font names."""
 
 
@@ -48,6 +49,7 @@ class Style:
     size: float
     bold: bool
     italic: bool
+    caps: bool
     quarter: int | None
     """Rotation in right angles, counterclockwise; None for any other angle."""
     white: bool
@@ -163,6 +165,7 @@ def _style(c: Any, raw: Any, index: int) -> Style:
         size=abs(size),
         bold=any(mark in font for mark in BOLD),
         italic=any(mark in font for mark in ITALIC),
+        caps=any(mark in font for mark in CAPS) and "-scr" not in font,
         quarter=round(angle) % 4 if abs(angle - round(angle)) < 0.05 else None,
         white=min(red.value, green.value, blue.value) >= WHITE,
         invisible=mode == c.FPDF_TEXTRENDERMODE_INVISIBLE,
@@ -241,5 +244,5 @@ def word_of(letters: list[Letter], place: Place) -> Word:
         sum(style.italic for style in styles) * 2 > len(styles),
         largest.quarter == place.quarter,
         ink,
-        caps,
+        caps or all(style.caps for style in styles),
     )

@@ -39,7 +39,12 @@ def picture(path: Path, figure: Figure, pixels: int = 1_000_000) -> bytes:
         DocumentError: the PDF cannot be read; `PictureError` if there is no picture, or it cannot be drawn.
     """
     if figure.files:
-        return png(_joined([_from_file(path.parent, name, pixels) for name in figure.files[:12]], pixels))
+        names = figure.files[:12]
+        if outside := next((name for name in names if beside(path.parent, name) is None), None):
+            raise PictureError(
+                "missing", f"{path.parent / outside} is not a picture in the document's folder"
+            )
+        return png(_joined([_read(path.parent / name, pixels) for name in names], pixels))
     if not figure.page or path.suffix.lower() != ".pdf":
         raise PictureError(
             "missing",
@@ -69,13 +74,6 @@ def picture_in(file: Path, pixels: int = 1_000_000) -> bytes:
         DocumentError: as `picture`.
     """
     return png(_read(file, pixels))
-
-
-def _from_file(folder: Path, name: str, pixels: int) -> "Image":
-    file = folder / name
-    if beside(folder, name) is None:
-        raise PictureError("missing", f"{file} is not a picture in the document's folder")
-    return _read(file, pixels)
 
 
 def _read(file: Path, pixels: int) -> "Image":

@@ -3,9 +3,10 @@
 import re
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 from manyheads.literature.documents.blocks import ITEM, Block, draft_of
-from manyheads.literature.documents.document import Document, Hidden
+from manyheads.literature.documents.document import Document, Hidden, letter_count
 from manyheads.literature.documents.layout import joined
 from manyheads.literature.documents.pictures import beside
 from manyheads.literature.documents.sections import PLAIN
@@ -17,8 +18,16 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")
 NOTE = re.compile(r"^\[\^([^\]]+)\]:\s*(.*)$")
 COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.S)
 TAG = re.compile(r"</?(?:[a-z][a-z0-9]*)(?:\s[^<>]*)?/?>", re.I)
+UNREAD = re.compile(r"\]\([^()\n]{0,500}\)|<[^<>]{0,500}>")
+"""Addresses and tags."""
 FRONT = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.S)
 MARKED = re.compile(ITEM.pattern + r"|\[[\w+-]{1,12}\]\s")
+KEYS: dict[str, Literal["title", "authors", "abstract"]] = {
+    "title": "title",
+    "author": "authors",
+    "authors": "authors",
+    "abstract": "abstract",
+}
 PARAGRAPH = 20_000
 """Maximum letters of a paragraph for which markup is parsed."""
 LONGEST = 250
@@ -36,8 +45,9 @@ def read_markdown(path: Path, text: str) -> Document:
     ]
     text = COMMENT.sub("", text)
     blocks = [*_front(text)]
-    lines = FRONT.sub("", text).expandtabs(4).split("\n")
-    draft = draft_of([*blocks, *_markdown(lines, path.parent)])
+    text = FRONT.sub("", text)
+    draft = draft_of([*blocks, *_markdown(text.expandtabs(4).split("\n"), path.parent)])
+    draft.letters = letter_count(UNREAD.sub("", text))
     draft.hidden += comments
     return draft.document()
 
@@ -63,7 +73,9 @@ def read_plain(path: Path, text: str) -> Document:
                 part = part[1:]
             if part:
                 blocks += [Block("paragraph", one) for one in _items(part)]
-    return draft_of(blocks).document()
+    draft = draft_of(blocks)
+    draft.letters = letter_count(text)
+    return draft.document()
 
 
 def _follows(line: str, last: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -91,14 +103,12 @@ def _is_heading(line: str) -> bool:
 def _front(text: str) -> list[Block]:
     """The metadata in a Markdown file's header."""
     blocks: list[Block] = []
-    if match := FRONT.match(text):
-        for line in match[1].split("\n"):
-            key, colon, value = line.partition(":")
-            value = value.strip().strip("\"'")
-            if colon and value and key.strip().casefold() in ("title", "author", "authors", "abstract"):
-                kind = key.strip().casefold()
-                name = "authors" if kind.startswith("author") else "title" if kind == "title" else "abstract"
-                blocks.append(Block(name, value.strip("[]")))
+    match = FRONT.match(text)
+    for line in match[1].split("\n") if match else ():
+        key, _, value = line.partition(":")
+        kind, value = KEYS.get(key.strip().casefold()), value.strip().strip("\"'")
+        if kind and value:
+            blocks.append(Block(kind, value.strip("[]")))
     return blocks
 
 

@@ -157,7 +157,7 @@ class _Index:
                 if not (_inner(text, start) or _inner(text, end)):
                     return self._passage(number, start, end, 1.0, exact=True), end
         letters = Letters(quote).text
-        if not letters:
+        if not letters or not units:
             return None
         short = len(re.findall(r"\w+|[\u3040-\u9fff]", quote)) < SHORT
         low, high = self._starts[units[0]], self._starts[units[-1] + 1] - 1
@@ -191,16 +191,10 @@ class _Index:
         # A word left out at an end may have cost its neighbour.
         firsts, lasts = [first], [last]
         if similarity < 1:
-            firsts += [
-                first - len(one[0])
-                for one in re.finditer(r"(?:\w+\W+){1,2}$", text[max(0, first - 60) : first])
-            ]
-            firsts += [
-                first - len(one[0]) for one in re.finditer(r"\w+\W+$", text[max(0, first - 60) : first])
-            ]
-            lasts += [
-                last + one.end() for one in re.finditer(r"^(?:\W+\w+){1,2}?(?!\w)", text[last : last + 60])
-            ]
+            before, behind = text[max(0, first - 60) : first], text[last : last + 60]
+            for words in (r"(?:\w+\W+){1,2}$", r"\w+\W+$"):
+                firsts += [first - len(one[0]) for one in re.finditer(words, before)]
+            lasts += [last + one.end() for one in re.finditer(r"^(?:\W+\w+){1,2}?(?!\w)", behind)]
         for first, last in product(firsts, lasts):
             if same_words(quote, text[first:last]):
                 exact = similarity == 1 and _bare(quote) == _bare(text[first:last])

@@ -12,8 +12,11 @@ from manyheads.literature.documents.plain import read_markdown, read_plain
 from manyheads.literature.documents.structured import read_json
 from manyheads.literature.documents.tei import read_tei
 from manyheads.literature.documents.webpage import read_html
+from manyheads.texts import count
 
 LIMITS = Limits()
+LEAST = 20
+"""Minimum words of a paper."""
 PLAIN = (".txt", ".text")
 LATEX = (".tex", ".latex", ".ltx")
 HTML = (".html", ".htm", ".xhtml")
@@ -34,6 +37,25 @@ def read_document(path: Path, limits: Limits = LIMITS) -> Document:
     Raises:
         DocumentError: the file is missing, too large, broken, encrypted, empty, without text, or has another format.
     """
+    try:
+        document = _read(path, limits)
+    except RecursionError as error:
+        raise DocumentError(
+            f"{path} is nested too deeply: a part in a part, hundreds of times",
+            tried="lists, groups, elements and objects within one another",
+            hint="use the PDF",
+        ) from error
+    if document.words < LEAST:
+        raise DocumentError(
+            f"{path} has no text of a paper: {count(document.words, 'word')}",
+            tried=f"its title, abstract, sections, captions, notes and references; {LEAST} words are the least",
+            hint="open it, check that it is the whole paper, and download or export it again",
+        )
+    return document
+
+
+def _read(path: Path, limits: Limits) -> Document:
+    """The document in a file, however short."""
     try:
         size = path.stat().st_size
         with opened(path) as file:

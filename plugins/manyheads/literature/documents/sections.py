@@ -1,6 +1,7 @@
 """From lines to title, authors, abstract and sections."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,8 @@ ASIDE = re.compile(
     r"acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist",
     re.I,
 )
+ROMAN = re.compile(r"[IVX]+")
+CONTENTS = re.compile(r"^(?:table of )?contents$", re.I)
 REFERENCES = re.compile(
     r"^(?:references?(?: and notes)?|bibliography|literature cited|works cited|reference list)$", re.I
 )
@@ -24,7 +27,7 @@ ABSTRACT = re.compile(r"^abstract\b[\s.:—–-]*", re.I)
 PLAIN = re.compile(
     r"^(?:abstract|introduction|related works?|background|preliminaries|methods?|methodology|approach|materials and methods|experiments?|"
     r"experimental (?:setup|results)|evaluation|results?(?: and discussion)?|discussion|conclusions?(?: and future work)?|limitations|future work|"
-    r"acknowledge?ments?|appendix|supplementary materials?|references|bibliography|broader impact|reproducibility statement|ethics statement)$",
+    r"acknowledge?ments?|appendix|supplementary materials?|references|(?:table of )?contents|bibliography|broader impact|reproducibility statement|ethics statement)$",
     re.I,
 )
 PLACES = re.compile(
@@ -64,8 +67,14 @@ class Division:
         return self.depth or self.number.count(".") + 1
 
 
-def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[str, ...], list[Line]]:
-    """The title (the largest letters above the abstract), the authors below it, and the lines of the text."""
+def title_and_authors(
+    lines: Sequence[Line], body: float, told: str = ""
+) -> tuple[str, tuple[str, ...], list[Line]]:
+    """The title, the authors below it, and the lines of the text.
+
+    Args:
+        told: the title in the file's metadata.
+    """
     first = [one for one in lines if one.page == lines[0].page] if lines else []
     end = next((number for number, one in enumerate(first) if _opens(one, body)), len(first))
     if end < len(first):
@@ -83,27 +92,73 @@ def title_and_authors(lines: Sequence[Line], body: float) -> tuple[str, tuple[st
         lines = [*first, *lines[len(first) :]]
         end += len(beside)
     head = first[:end]
-    if not head:
+    start, stop = _title(head, body, told)
+    if start == stop:
         return "", (), [*lines]
-    size = max(one.largest for one in head[:HEAD])
-    start = next(number for number, one in enumerate(head) if one.largest > size - 0.3)
-    if size < body + 1:
-        return "", (), [*lines]
-    stop = start + 1
-    while stop < len(head) and head[stop].largest > size - 0.3:
-        stop += 1
     title = joined(small_capitals(one) for one in head[start:stop])
     # An abstract without a heading, or the text itself, consists of sentences.
     begin = next(
         (number for number in range(stop, end - 2) if all(map(_running, first[number : number + 3]))), end
     )
-    return title, _authors(first[stop:begin]), [*lines[begin:]]
+    people = [one for one in first[stop:begin] if one.largest <= first[start].largest]
+    return title, _authors(people), [*lines[begin:]]
+
+
+def _title(head: Sequence[Line], body: float, told: str) -> tuple[int, int]:
+    """The lines of the title, from and to: what the metadata say, if it stands there; else the first large lines above the
+    authors, the largest ones, or the first in bold or capitals; equal if there are none."""
+    for start, stop in ((a, b) for a in range(min(HEAD, len(head))) for b in range(a + 1, a + 6)):
+        if len(_key(told)) > 8 and _key("".join(one.text for one in head[start:stop])) == _key(told):
+            return start, min(stop, len(head))
+    size = max((one.largest for one in head[:HEAD]), default=0.0)
+    if size < body + 1:
+        # AMS and APA.
+        start = next((n for n, one in enumerate(head[:HEAD]) if _stands_out(one)), len(head))
+        stop = min(start + 1, len(head))
+        while stop < len(head) and _goes_on(head[stop], head[stop - 1], body, 2.5):
+            stop += 1
+        return start, stop
+    start = next(number for number, one in enumerate(head) if one.largest > size - 0.3)
+    for number, one in enumerate(head[:start]):
+        large = one.largest >= body + 1 and len(one.words) > 2 and not _authors([one])
+        if large and len(_authors(head[number + 1 : start])) > 1 and not _authors(head[start + 1 :]):
+            # A logo stands below the authors.
+            start, size = number, one.largest
+            break
+    stop = start + 1
+    while stop < len(head) and abs(head[stop].largest - size) < 0.3:
+        stop += 1
+    return start, stop
+
+
+def _stands_out(line: Line) -> bool:
+    """Whether a line is in bold or capitals, and is no address or number."""
+    letters = sum(map(str.isalpha, line.text))
+    words = len(line.words) > 1 and letters > 0.6 * len(line.text)
+    return (line.bold or line.text.isupper()) and words and not PLACES.search(line.text)
+
+
+def _key(text: str) -> str:
+    """The letters and digits of a text, to compare it."""
+    return "".join(filter(str.isalnum, text)).casefold()
+
+
+def opens_abstract(line: Line, body: float) -> bool:
+    """Whether a line is the heading of the abstract, or begins with it: `Abstract.`, the word in another font, or before a
+    sentence."""
+    match = ABSTRACT.match(line.text)
+    if not match or len(line.words) == 1:
+        return bool(match)
+    mark, rest = match[0][len("abstract") :].strip(), line.text[match.end() :]
+    first, second = ((one.bold, one.italic, one.caps) for one in line.words[:2])
+    sentence = rest[:1].isupper() and not (line.bold or line.text.isupper() or line.largest > body + 0.5)
+    return first != second or sentence or (bool(mark) and not (mark == "-" and rest[:1].islower()))
 
 
 def _opens(line: Line, body: float) -> bool:
     """Whether a line begins the abstract or is the first section's heading."""
     number, title = bare(line)
-    return bool(ABSTRACT.match(line.text)) or (
+    return opens_abstract(line, body) or (
         (bool(PLAIN.match(title)) or number in ("1", "I")) and heading(line, body)
     )
 
@@ -118,12 +173,17 @@ def _authors(lines: Sequence[Line]) -> tuple[str, ...]:
     for line in sorted(lines, key=lambda one: (round(one.base), one.x0)):
         if PLACES.search(line.text):
             continue
-        pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|&)\s+|\s{2,}", _spaced(line))
-        for piece in pieces:
-            name = " ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split())
+        for name in pieces_of_names(_spaced(line)):
             if PERSON.match(name) and len(name) < 50 and name not in names:
                 names.append(name)
     return tuple(names)
+
+
+def pieces_of_names(text: str) -> list[str]:
+    """The parts of a line of names, without marks and numbers."""
+    pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|AND|&)\s+|\s{2,}|\n", text)
+    names = (" ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split()) for piece in pieces)
+    return [name for name in names if name]
 
 
 def _spaced(line: Line) -> str:
@@ -155,20 +215,27 @@ def bare(line: Line) -> tuple[str, str]:
     return "", text.strip().rstrip(".:")
 
 
-def heading(line: Line, body: float) -> bool:
-    """Whether a line looks like a section's heading, by its font."""
-    number, title = bare(line)
+def _named(line: Line) -> bool:
+    """Whether a line's words can be those of a heading."""
+    _, title = bare(line)
     words = title.split()
     if not words or len(title) > 120 or len(words) > 22 or CAPTION.match(line.text):
         return False
     letters = sum(map(str.isalpha, title))
-    if (
-        letters < 3
-        or letters < 0.6 * len(title.replace(" ", ""))
-        or (not title[0].isupper() and not title[0].isdigit())
-    ):
+    # Chinese has no capitals.
+    begins = title[0].isalnum() and not title[0].islower()
+    return (
+        letters >= 0.6 * len(title.replace(" ", "")) and letters >= (3 if title.isascii() else 2) and begins
+    )
+
+
+def heading(line: Line, body: float) -> bool:
+    """Whether a line looks like a section's heading, by its font."""
+    if not _named(line):
         return False
-    large, capitals = line.largest > body + 0.4, line.text.upper() == line.text and letters > 3
+    number, title = bare(line)
+    letters = sum(map(str.isalpha, title))
+    large, capitals = line.largest > body + 0.4, line.text.isupper() and letters > 3
     mixed = any(one.caps for one in line.words) and all(
         one.caps or one.text.isupper() or not one.text.isalpha() for one in line.words[bool(number) :]
     )
@@ -181,28 +248,57 @@ def heading(line: Line, body: float) -> bool:
 
 def divisions(lines: Sequence[Line], body: float) -> list[Division]:
     """The text split at its headings; the part before the first has no title."""
-    made = [Division("")]
-    step = spacing(lines)
-    previous: Line | None = None
-    for line in lines:
-        last = made[-1]
-        if last.heading and last.heading is previous and _goes_on(line, last.heading, body):
-            last.title = joined((last.title, small_capitals(line).rstrip(".:")))
-            last.heading = line
-        elif heading(line, body) and _stands_alone(line, previous, step) and _in_order(line, made):
-            number, title = bare(line)
-            made.append(Division(title, number, heading=line, references=bool(REFERENCES.match(title))))
-        elif (match := ABSTRACT.match(line.text)) and len(made) == 1 and match.end() < len(line.text):
-            made.append(Division("Abstract", lines=[line]))
-        else:
-            last.lines.append(line)
-        previous = line
+    heads = {id(line) for line in lines if heading(line, body)}
+    made = _divided(lines, heads, body)
+    if sum(bool(one.title) and not (one.references or ABSTRACT.fullmatch(one.title)) for one in made) < 3:
+        # Its headings are not in a font of their own: AMS, APA.
+        made = max(made, _divided(lines, heads | _bare_headings(lines), body), key=len)
     set_kinds(made)
     return [one for one in made if one.title or one.lines]
 
 
-def _goes_on(line: Line, above: Line, body: float) -> bool:
-    """Whether a line is the second line of a heading."""
+def _bare_headings(lines: Sequence[Line]) -> set[int]:
+    """Lines that are headings by their position: centred with numbers that run 1, 2, 3; else in bold, alone."""
+    run = list[Line]()
+    for line in lines:
+        before, behind = line.x0 - line.left, line.right - line.x1
+        centred = abs(before - behind) < 12 and before > 0.08 * (line.right - line.left)
+        if centred and _named(line) and bare(line)[0] == str(len(run) + 1):
+            run.append(line)
+    if len(run) < 3:
+        run = [line for line in lines if line.bold and _named(line) and not line.text.endswith(".")]
+    return set(map(id, run))
+
+
+def _divided(lines: Sequence[Line], heads: set[int], body: float) -> list[Division]:
+    made = [Division("")]
+    later = Counter(_key(line.text) for line in lines if id(line) in heads)
+    step = spacing(lines)
+    previous: Line | None = None
+    for line in lines:
+        last = made[-1]
+        later[_key(line.text)] -= id(line) in heads
+        listed = CONTENTS.match(last.title) and later[_key(line.text)] > 0
+        if listed:
+            last.lines.append(line)
+        elif last.heading and last.heading is previous and _goes_on(line, last.heading, body):
+            last.title = joined((last.title, small_capitals(line).rstrip(".:")))
+            last.heading = line
+        elif id(line) in heads and _stands_alone(line, previous, step) and _in_order(line, made):
+            number, title = bare(line)
+            made.append(Division(title, number, heading=line, references=bool(REFERENCES.match(title))))
+        elif opens_abstract(line, body) and not any(
+            one.number or ABSTRACT.fullmatch(one.title) for one in made
+        ):
+            made.append(Division("Abstract", lines=[line]))
+        else:
+            last.lines.append(line)
+        previous = line
+    return made
+
+
+def _goes_on(line: Line, above: Line, body: float, far: float = 1.5) -> bool:
+    """Whether a line is the second line of a heading, at most `far` lines below the first."""
     number, title = bare(line)
     capitals = any(one.caps for one in line.words)
     alike = (
@@ -210,8 +306,9 @@ def _goes_on(line: Line, above: Line, body: float) -> bool:
         and line.bold == above.bold
         and capitals == any(one.caps for one in above.words)
     )
-    marked = line.bold or capitals or line.largest > body + 0.9
-    near = line.page == above.page and 0 < line.base - above.base < 1.5 * line.largest
+    capital = line.text.isupper() and above.text.isupper()
+    marked = line.bold or capitals or capital or line.largest > body + 0.9
+    near = line.page == above.page and 0 < line.base - above.base < far * line.largest
     return alike and marked and near and not number and not PLAIN.match(title)
 
 
@@ -231,6 +328,12 @@ def _in_order(line: Line, made: Sequence[Division]) -> bool:
     number, _ = bare(line)
     if not number:
         return True
+    if (
+        ROMAN.fullmatch(number)
+        and number not in ("I", "II")
+        and not any(ROMAN.fullmatch(one.number) for one in made)
+    ):
+        return False
     new = _parts(number)
     lettered = new[0][0] != ""
     before = [_parts(one.number) for one in made if one.number]
@@ -307,7 +410,9 @@ def set_kinds(made: list[Division]) -> None:
 def _kind(title: str) -> Kind:
     """The kind of a section by its title; `other` for acknowledgements and the like."""
     return (
-        "other" if ASIDE.search(title) or REFERENCES.match(title) or ABSTRACT.match(title) else kind_of(title)
+        "other"
+        if ASIDE.search(title) or REFERENCES.match(title) or ABSTRACT.fullmatch(title)
+        else kind_of(title)
     )
 
 

@@ -56,15 +56,8 @@ def seen(text: str) -> tuple[str, tuple[str, ...]]:
     spelled = list[str]()
 
     def spell(run: re.Match[str]) -> str:
-        letters = (ord(letter) for letter in run[0])
-        codes = (
-            code - 0xE0000
-            if code < 0xE0100 and code > 0xFFFF
-            else code - 0xE00F0
-            if code > 0xFFFF
-            else code - 0xFE00
-            for code in letters
-        )
+        bases = (0xE00F0 if one >= "\U000e0100" else 0xE0000 if one > "\uffff" else 0xFE00 for one in run[0])
+        codes = (ord(one) - base for one, base in zip(run[0], bases, strict=True))
         spelled.append("".join(chr(code) for code in codes if 0x20 <= code < 0x7F))
         return ""
 
@@ -86,17 +79,18 @@ def heard(document: Document) -> tuple[Speech, ...]:
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    blanks = {" ?": r"\s*", " ": r"\s+"}
     kinds = parse_yaml(Path(__file__).with_name("speech.yaml").read_text(encoding="utf-8"))
     return tuple(
-        (kind, re.compile("|".join(_pattern(one) for one in patterns), re.IGNORECASE))
+        # Look-behinds have a fixed width, so their blanks stay.
+        (
+            kind,
+            re.compile(
+                BLANKS.sub(lambda one: blanks.get(one[0], one[0]), f"(?:{')|(?:'.join(patterns)})"), re.I
+            ),
+        )
         for kind, patterns in kinds.items()
     )
-
-
-def _pattern(text: str) -> str:
-    blanks = {" ?": r"\s*", " ": r"\s+"}
-    # Look-behinds have a fixed width.
-    return f"(?:{BLANKS.sub(lambda one: blanks.get(one[0], one[0]), text)})"
 
 
 def _sentence(text: str, span: Span) -> str:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import reference
 from manyheads.literature.documents.blocks import CAPTION
-from manyheads.literature.documents.document import Document, Figure, Note, Reference, Table
+from manyheads.literature.documents.document import Document, Figure, Note, Reference, Table, letter_count
 from manyheads.literature.documents.draft import Draft
 from manyheads.literature.documents.pictures import beside
 from manyheads.literature.documents.sections import ABSTRACT, REFERENCES, Division
@@ -89,7 +89,9 @@ def _draft(paper: Mapping[str, Any], folder: Path) -> Draft:
         floats += [{"type": kind, **(_object(one) or {"caption": one})} for one in _list(several)]
     for one in floats:
         _add_float(draft, one, folder)
-    for one in _divisions(about, places, numbers):
+    body = _body(about)
+    draft.letters = draft.read() + sum(letter_count(MARKER.sub("", text)) for text in _prose(body))
+    for one in _divisions(body, places, numbers):
         if ABSTRACT.fullmatch(one.title) and not draft.abstract:
             draft.abstract = one.text
         elif not ABSTRACT.fullmatch(one.title):
@@ -97,10 +99,23 @@ def _draft(paper: Mapping[str, Any], folder: Path) -> Draft:
     return draft
 
 
-def _divisions(
-    about: Mapping[str, Any], places: Mapping[str, int], numbers: Mapping[str, str]
-) -> Iterator[Division]:
-    body = about.get("sections") or about.get("body_text") or about.get("full_text") or about.get("body")
+def _body(about: Mapping[str, Any]) -> object:
+    return about.get("sections") or about.get("body_text") or about.get("full_text") or about.get("body")
+
+
+def _prose(value: object) -> Iterator[str]:
+    """The texts of several words in a value."""
+    if isinstance(value, str):
+        yield from (value,) * (len(value.split()) > 3)
+    elif isinstance(value, dict):
+        for key, one in cast("dict[str, object]", value).items():
+            yield from () if key.endswith("_spans") else _prose(one)
+    elif isinstance(value, list):
+        for one in cast("list[object]", value):
+            yield from _prose(one)
+
+
+def _divisions(body: Any, places: Mapping[str, int], numbers: Mapping[str, str]) -> Iterator[Division]:
     if isinstance(body, str):
         yield Division("", text=_paragraphs(body))
         return

@@ -8,7 +8,15 @@ from typing import Any
 from manyheads.errors import DocumentError
 from manyheads.literature.documents.bibliography import ARXIV
 from manyheads.literature.documents.dates import year_told
-from manyheads.literature.documents.document import Box, Document, Figure, Note, Reference, Table
+from manyheads.literature.documents.document import (
+    Box,
+    Document,
+    Figure,
+    Note,
+    Reference,
+    Table,
+    letter_count,
+)
 from manyheads.literature.documents.draft import Draft
 from manyheads.literature.documents.layout import STAMP
 from manyheads.literature.documents.sections import REFERENCES, Division, set_kinds
@@ -63,21 +71,17 @@ class _Tei:
 
     def document(self) -> Document:
         root = self._root
-        header = root.find(f"{TEI}teiHeader")
-        title = "" if header is None else _text(header.find(f".//{TEI}titleStmt/{TEI}title"))
-        title = SUBMITTED.sub("", title)
-        people = () if header is None else header.findall(f".//{TEI}sourceDesc//{TEI}analytic/{TEI}author")
-        abstract = "" if header is None else _text(header.find(f".//{TEI}abstract"))
+        header = next(root.iter(f"{TEI}teiHeader"), root.makeelement("none", {}))
+        title = SUBMITTED.sub("", _text(header.find(f".//{TEI}titleStmt/{TEI}title")))
+        people = header.findall(f".//{TEI}sourceDesc//{TEI}analytic/{TEI}author")
         figures = [one for one in root.iter(f"{TEI}figure") if one.get("type") != "table"]
         tables = [one for one in root.iter(f"{TEI}figure") if one.get("type") == "table"]
         return Draft(
             title=title,
-            abstract=abstract,
+            abstract=_text(header.find(f".//{TEI}abstract")),
             authors=tuple(name for one in people if (name := _person(one))),
             year=self._year(header),
-            numbers=()
-            if header is None
-            else tuple(filter(None, map(_own_number, header.iter(f"{TEI}idno")))),
+            numbers=tuple(filter(None, map(_own_number, header.iter(f"{TEI}idno")))),
             divisions=self._divisions(),
             references=self.references,
             figures=[
@@ -95,16 +99,22 @@ class _Tei:
                 if one.get("place") == "foot" and (text := _text(one))
             ],
             pages=len([*root.iter(f"{TEI}surface")]),
+            letters=self._letters("text")
+            - self._letters("listBibl")
+            + sum(letter_count(one.text) for one in self.references),
         ).document(kinds=False)
+
+    def _letters(self, tag: str) -> int:
+        return sum(letter_count("".join(one.itertext())) for one in self._root.iter(f"{TEI}{tag}"))
 
     def _year(self, header: Any) -> int | None:
         """The year of publication, else from the first page, if GROBID kept it."""
-        dates = () if header is None else (one.get("when") or "" for one in header.iter(f"{TEI}date"))
+        dates = (one.get("when") or "" for one in header.iter(f"{TEI}date"))
         years = (year for date in dates if (year := re.match(r"(?:19|20)\d\d", date)))
         if year := next(years, None):
             return int(year[0])
-        numbers = () if header is None else map(_text, header.iter(f"{TEI}idno"))
-        first = "" if header is None else _text(header.find(f".//{TEI}titleStmt/{TEI}title"))
+        numbers = map(_text, header.iter(f"{TEI}idno"))
+        first = _text(header.find(f".//{TEI}titleStmt/{TEI}title"))
         begin = " ".join(_text(one) for one in islice(self._root.iter(f"{TEI}p"), _FIRST))
         return year_told(" ".join((first, *numbers, begin)))
 

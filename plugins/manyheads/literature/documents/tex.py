@@ -19,6 +19,12 @@ LARGEST = 10_000_000
 MACRO = re.compile(
     r"\\(?:re)?(?:newcommand|providecommand|DeclareRobustCommand)\*?\s*\{?\s*(\\[A-Za-z]+)\s*\}?\s*(?:\[(\d)\])?\s*(\[[^\]]*\])?\s*(?=\{)"
 )
+LITERAL = re.compile(
+    r"(?<!\\)(?P<slashes>(?:\\\\)*)%(?P<comment>.*)(?:\n[ \t]*)?"
+    r"|\\begin\s*\{(?P<listing>(?:verbatim|Verbatim|lstlisting|minted)\*?)\}(?:\[[^\]\n]*\])?(?:\{\w*\})?"
+    r"|\\(?:verb|lstinline)\*?(?P<mark>[^\w\s*{[])(?P<words>.*?)(?P=mark)"
+)
+"""Comments, and what is printed letter by letter."""
 DEF = re.compile(r"\\def\s*(\\[A-Za-z]+)\s*(?=\{)")
 
 
@@ -59,14 +65,40 @@ def closing_at(text: str, place: int, opening: str, closing: str) -> int:
     return len(text) + 1
 
 
-def end_of(text: str, name: str, place: int) -> tuple[int, int]:
-    """The end of an environment, and the start of the text after it."""
+def end_of(text: str, name: str, place: int) -> tuple[int, int] | None:
+    """The end of an environment, and the start of the text after it; None if it is not closed."""
     depth = 1
     for match in re.compile(rf"\\(begin|end)\s*\{{{name}\*?\}}").finditer(text, place):
         depth += 1 if match[1] == "begin" else -1
         if not depth:
             return match.span()
-    return len(text), len(text)
+    return None
+
+
+def read_source(text: str) -> tuple[str, list[str]]:
+    """A source without its comments, and the comments; what it quotes letter by letter becomes common text."""
+    pieces, comments, place, unclosed = list[str](), list[str](), 0, set[str]()
+    for match in LITERAL.finditer(text):
+        if match.start() < place:
+            continue
+        ending = f"\\end{{{match['listing']}}}"
+        if match["comment"] is not None:
+            comments.append(match["comment"])
+            made, after = match["slashes"], match.end()
+        elif match["words"] is not None:
+            made, after = _escaped(match["words"]), match.end()
+        elif ending in unclosed or (end := text.find(ending, match.end())) < 0:
+            unclosed.add(ending)
+            continue
+        else:
+            made, after = f"\n\n{_escaped(text[match.end() : end])}\n\n", end + len(ending)
+        pieces += (text[place : match.start()], made)
+        place = after
+    return "".join((*pieces, text[place:])), comments
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"[%&_#${}]", r"\\\g<0>", text.replace("\\", r"\textbackslash "))
 
 
 def arguments(text: str, command: str, skip: int = 0) -> list[str]:
@@ -148,11 +180,12 @@ QUOTES = (("``", "“"), ("''", "”"), ("---", "—"), ("--", "–"), ("~", " "
 DROPPED = re.compile(
     r"\\(?:vspace|hspace|vskip|hskip|setlength|bibliographystyle|usepackage|pagestyle|thispagestyle|includegraphics|resizebox|scalebox|phantom"
     r"|hphantom|vphantom|footnotemark|input|thanks|setcounter|addtocounter|addcontentsline|graphicspath|index|nocite)\*?\s*(?:\[[^\]]*\]\s*)*(?:\{[^{}]*\}\s*)*"
-    r"|\\(?:maketitle|tableofcontents|centering|clearpage|newpage|noindent|protect)(?![A-Za-z])|\\(?:begin|end)\s*\{[^{}]*\}(?:\[[^\]]*\])?"
+    r"|\\penalty\s*-?\d+|\\(?:maketitle|tableofcontents|centering|clearpage|newpage|noindent|protect)(?![A-Za-z])|\\(?:begin|end)\s*\{[^{}]*\}(?:\[[^\]]*\])?"
 )
 SPACE = re.compile(r"\\xspace(?![A-Za-z])(?:\{\})?\s*(?=(\w|\(|\\|\$)?)")
-LINKS = re.compile(
-    r"\\href\s*\{[^{}]*\}|\\(?:url|path)(?=\s*\{)|\\(?:textcolor|colorbox)\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}|\\color\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}"
+LINKS = re.compile(  # and boxes and fonts that the decoder drops with their words
+    r"\\href\s*\{[^{}]*\}|\\(?:url|path|texttt|textsf|textmd|textup|mbox)(?=\s*\{)|\\makebox\s*(?:\[[^\]]*\]\s*){0,2}"
+    r"|\\(?:raisebox|parbox)\s*(?:\[[^\]]*\]\s*){0,3}\{[^{}]*\}(?:\[[^\]]*\]\s*){0,2}|\\(?:textcolor|colorbox)\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}|\\color\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}"
 )
 
 

@@ -7,27 +7,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from manyheads.literature.documents.blocks import Block, draft_of
-from manyheads.literature.documents.document import Document, Hidden
+from manyheads.literature.documents.document import Document, Hidden, letter_count
 from manyheads.literature.documents.pictures import beside
 
 VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
 SKIPPED = frozenset(
-    (
-        "script",
-        "style",
-        "noscript",
-        "template",
-        "nav",
-        "button",
-        "form",
-        "svg",
-        "head",
-        "select",
-        "iframe",
-        "footer",
-    )
+    ("script", "style", "noscript", "template", "nav", "button", "svg", "head", "select", "iframe", "footer")
 )
 APART = frozenset(
     re.findall(
@@ -37,15 +24,8 @@ APART = frozenset(
     )
 )
 """Elements that begin and end a paragraph."""
-CLOSES = {
-    "p": ("p",),
-    "li": ("li",),
-    "dd": ("dd", "dt"),
-    "dt": ("dd", "dt"),
-    "tr": ("tr",),
-    "td": ("td", "th"),
-    "th": ("td", "th"),
-}
+CLOSES = {one: group for group in (("p",), ("li",), ("dd", "dt"), ("tr",), ("td", "th")) for one in group}
+"""Elements that an element of their kind ends, if it is not closed."""
 DEEPEST = 150
 UNSEEN = re.compile(
     r"display:none|visibility:hidden|opacity:0(?:\.0\d*)?(?:;|$)|font-size:(?:0|[01](?:\.\d+)?p[xt])(?:;|p|$)|(?<![\w-])color:(?:white|#fff(?:fff)?|transparent|rgba?\(255,255,255)"
@@ -95,11 +75,6 @@ class _Tree(HTMLParser):
         if tag not in VOID and len(self._open) < DEEPEST:
             self._open.append(node)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.handle_endtag(tag)
-
     def handle_endtag(self, tag: str) -> None:
         for depth in range(len(self._open) - 1, 0, -1):
             if self._open[depth].tag == tag:
@@ -132,6 +107,7 @@ def read_html(path: Path, text: str) -> Document:
     draft = draft_of([*(one for one in told if one.kind not in kinds), *page.blocks])
     if not draft.title:
         draft.title = next((_inline(one) for one in tree.root.all("title")), "")
+    draft.letters = letter_count(_inline(tree.root))
     draft.hidden += page.hidden
     draft.hidden += [Hidden(text=one, page=0, why="comment") for one in tree.comments if len(one.split()) > 3]
     return draft.document()
@@ -244,9 +220,10 @@ def _walk(node: Node) -> Iterator[str]:
         if isinstance(child, str):
             yield child
         elif child.tag == "math":
-            yield f"${child.attributes['alttext']}$" if child.attributes.get("alttext") else _letters(child)
+            yield f"${child.attributes['alttext']}$" if child.attributes.get("alttext") else _inline(child)
         elif (
-            child.tag in ("script", "style", "annotation", "annotation-xml")
+            child.tag in SKIPPED
+            or child.tag.startswith("annotation")
             or child.has("ltx_note", "ltx_tag_note")
             or _hides(child)
         ):
@@ -256,10 +233,3 @@ def _walk(node: Node) -> Iterator[str]:
             yield gap
             yield from _walk(child)
             yield gap
-
-
-def _letters(node: Node) -> str:
-    return "".join(
-        child if isinstance(child, str) else "" if child.tag.startswith("annotation") else _letters(child)
-        for child in node.children
-    )

@@ -18,6 +18,7 @@ AREAS: dict[str, str] = {
     "kills": "storm.kills",
     "services": "services.services",
     "commands": "commands.hostile_values",
+    "answers": "answers.made_replies",
 }
 
 

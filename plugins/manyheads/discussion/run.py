@@ -268,7 +268,7 @@ class Run(Generic[Result, C, M]):
                 turn=question.turn,
                 speaker=question.speaker.name,
                 task=question.task,
-                verb=reply.value.verb,
+                verb=self.roles.prompts.verb(reply.value),
                 part=question.part,
                 text=text,
                 data=reply.value.model_dump(mode="json"),

@@ -176,7 +176,8 @@ def test_a_fault_in_a_list_is_told_with_what_the_form_asks_for() -> None:
     wrong = Unusable("fields", "", (("suggestions", []), ("verdicts", []), ("verdicts.1.met", "maybe")))
     lines = shipped_forms().again(Review, wrong).splitlines()
     assert any("`suggestions` is `×0`" in line and "… ×1–3]" in line for line in lines)
-    assert any("`verdicts` is `×0`; the form asks for `…`" in line for line in lines)
+    parts = '[{"trait": …, "finding": …, "met": …}, …]'
+    assert any(f"`verdicts` is `×0`; the form asks for `{parts}`" in line for line in lines)
     assert any(
         '`verdicts.1.met` is `maybe`; the form asks for `"<yes | partly | no>"`' in line for line in lines
     )

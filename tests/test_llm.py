@@ -15,7 +15,7 @@ from anthropic import AsyncAnthropic
 from ollama import AsyncClient as Ollama
 from openai import APIConnectionError, AsyncOpenAI, BadRequestError, RateLimitError
 
-from manyheads.engine.replying import UnusableReplyError, parse
+from manyheads.engine.reading import UnusableReplyError, parse
 from manyheads.forms import form, schema_of
 from manyheads.replies import REPLIES, Decision, ReplyModel, Vote
 from support.faults import Fault, Kind, refuses_format

@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.engine.replying import UnusableReplyError, parse
+from attack.answers import DRAFTS
+from manyheads.engine.reading import UnusableReplyError, parse
 from manyheads.objects import LONGEST, UnreadableError, objects
-from manyheads.replies import ConferenceReview, Decision, IdeaRating, Vote, uniform_score
+from manyheads.replies import ConferenceReview, Decision, IdeaRating, PlainText, Vote, uniform_score
 
+ONE = '{"thought": "t", "choice": 1}'
 NUMBERS = {
     "7": 7, " 7 ": 7, "7.0": 7, '"7"': 7, '" 7 "': 7, "'7'": 7, "7e0": 7, "70e-1": 7, "1": 1, "10": 10, '"10"': 10,
-    "7 // fair\n": 7, "7 /* of 10 */": 7, "7,": 7, "7\n": 7, "7,,": 7, "“7”": 7,
+    "7/10": 7, "7 / 10": 7, "7 of 10": 7, "7 out of 10": 7, '"7/10"': 7, "7 // fair\n": 7, "7 /* of 10 */": 7, "7,": 7, "7\n": 7, "7,,": 7, "“7”": 7,
 }  # fmt: skip
 """What says one number from 1 to 10, as it stands behind the key."""
 
@@ -29,7 +31,7 @@ NO_NUMBERS = [
     "7..", "7 ...", "7 …", "7\u00a0or\u00a08", "7\u20138", "7\n8", "7\nor 8", "7 // or 8\n8", "7\t8", '7 "or" 8', '"7" or "8"',
     '"7" "8"', "'7' or '8'", '"7" | "8"', '"7", "8"',
     # parts and decorations
-    "7/10", "7 / 10", "7 of 10", "7 out of 10", "7 (of 10)", "7 points", "7pts", "7%", "7 %", "70%", "#7", "No. 7", "7th", "score 7",
+    "7/5", "7/100", "17/10", "7/10/10", "-7/10", "7.5/10", "7 (of 10)", "7 points", "7pts", "7%", "7 %", "70%", "#7", "No. 7", "7th", "score 7",
     "Score: 7", "= 7", "=7", "== 7", ":7", "about 7", "~7", "≈7", "≥7", ">7", "> 7", "<7", ">=7", "<=7", "±7", "+7", "+ 7", "7+",
     "7-", "$7", "7€", "x7", "7x", "7 stars", "★7", "**7**", "`7`", "_7_",
     # signs and other spellings
@@ -38,7 +40,7 @@ NO_NUMBERS = [
     ".7", "7.0.0", "1,000", "1 000", "10 - 3", "10-3", "5+2", "5 + 2", "3*2", "14/2", "2**3", "sum(3, 4)", "int(7)",
     "NaN", "nan", "-NaN", "Infinity", "-Infinity", "inf", "null", "None", "nil", "undefined", "N/A", "n/a", "NA", "none", "?", "??", "TBD",
     "true", "false", "True", "0", "11", "100", "-1", "99999999999999999999", "1" + "0" * 5000,
-    '"1_0"', '"7 or 8"', '"1-10"', '"7/10"', '"−7"', '"٧"', '"seven"', '""', '" "', '"7.5"', '"0x7"', '"1e1"', '"+7"', '"NaN"', '"true"',
+    '"1_0"', '"7 or 8"', '"1-10"', '"−7"', '"٧"', '"seven"', '""', '" "', '"7.5"', '"0x7"', '"1e1"', '"+7"', '"NaN"', '"true"',
     '{"score": 7}', '{"value": 7, "of": 10}', "[]", "{}", "...", "…", "<score>", "<1–10>", "INT", "int", "Score",
 ]  # fmt: skip
 """What says no number, or more than one, or one outside the scale."""
@@ -87,10 +89,8 @@ def test_what_is_not_one_truth_value_is_asked_again(literal: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '<think>maybe {"thought": "t", "choice": 1} or 2</think> I cannot decide.',
-        '<thinking>{"thought": "t", "choice": 1}</thinking>',
-        'maybe {"thought": "t", "choice": 1}</think> I cannot decide.',
-        '<think>{"thought": "t", "choice": 1}',
+        *(mark.replace("{}", ONE) + " I cannot decide." for mark in DRAFTS.values()),
+        *(mark.partition("{}")[0] + ONE for mark in DRAFTS.values() if mark[0] != "{"),
         '[{"thought": "t", "choice": 1}, {"thought": "t", "choice": 3}]',
         '{"thought": "t", "choice": 1, "choice": 3}',
         "{'thought': 't', 'choice': 1, 'choice': 3}",
@@ -101,6 +101,11 @@ def test_what_is_not_one_truth_value_is_asked_again(literal: str) -> None:
 def test_a_number_in_a_thought_or_among_several_is_not_the_answer(text: str) -> None:
     with pytest.raises(UnusableReplyError):
         parse(text, Vote)
+
+
+@pytest.mark.parametrize("mark", DRAFTS.values(), ids=list(DRAFTS))
+def test_plain_text_is_what_stands_behind_a_thought(mark: str) -> None:
+    assert parse(mark.replace("{}", '{"a": 1}') + "Owls {may} plan.", PlainText).text == "Owls {may} plan."
 
 
 def test_the_answer_behind_a_thought_is_taken() -> None:
@@ -117,7 +122,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=30).map(lambda pieces: '{"a": ' + "".join(pieces) + "}"))
 def test_a_number_or_truth_value_stands_in_the_text_as_one_token(text: str) -> None:
     try:
-        values = objects(text)
+        values = [found.value for found in objects(text)]
     except UnreadableError:
         return
     tokens = re.split(r"""[\[\]{}:,"'“”\s]+|//|/\*|\*/""", text)

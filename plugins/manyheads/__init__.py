@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from manyheads.core.events import Event, Person, Stage, Waiting
     from manyheads.core.results import Evidence, Part, RunResult
     from manyheads.discussion.run import Question, Run
-    from manyheads.engine.replying import parse as parse_reply
+    from manyheads.engine.reading import parse as parse_reply
     from manyheads.engine.system import Judge, Service, System
     from manyheads.errors import ConfigError, UserError
     from manyheads.forms import form as reply_form

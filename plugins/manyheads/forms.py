@@ -24,8 +24,6 @@ from manyheads.resources import Resources
 Schema = Mapping[str, Any]
 LONGEST_TEXT = 20_000
 """Maximum characters of a person's text, where a reply has no limit of its own."""
-MISSING = object()
-"""Stands for a missing value."""
 SHORT = 0.6
 """A reply with less than this share of the requested words is too short; one that exceeds them by the inverse is too long."""
 Span = tuple[int, int | None]
@@ -50,16 +48,21 @@ class Meanings(RootModel[dict[str, Line]]):
     """A line for each field of a reply."""
 
 
+class Missing(str):
+    """Stands for a missing value: the key that was written in its place, if one looks like it."""
+
+
 @dataclass(frozen=True)
 class Unusable:
     """Why a reply cannot be used.
 
     Attributes:
         kind: `empty`, `cut`, `none` (no JSON object), `several` (answers), `unreadable`, `fields` (some invalid),
-            `copied` (the form's own words), `short`, `long`, or `rule` (one of the task's own).
+            `copied` (the form's own words, or a text that says nothing), `short`, `long`, or `rule` (the task's own).
         problem: the reason, for a log.
         faults: the invalid fields, each with its value.
-        words: for a wrong length: the words found and the words requested.
+        words: for a wrong length the words found and the words requested; for an unreadable object the line and what
+            stands there, or 0 and a key given twice.
     """
 
     kind: str
@@ -95,7 +98,7 @@ class Form:
     @cached_property
     def fields(self) -> Mapping[str, str]:
         """The placeholder of each field in the skeleton, by path."""
-        return dict(_placeholders(self.text))
+        return _placeholders(self.text)
 
     @cached_property
     def texts(self) -> frozenset[str]:
@@ -137,7 +140,8 @@ class Forms:
         """The message to a model whose reply is invalid."""
         asked = self._of(kind).fields
         faults = [
-            {"field": name, "wrote": brief(wrote), "asked": asked.get(re.sub(r"\.\d+", "", name), "")}
+            {"field": name, "wrote": brief(wrote), "near": isinstance(wrote, Missing) and wrote}
+            | {"asked": asked.get(re.sub(r"\.\d+", "", name), "")}
             for name, wrote in why.faults[:8]
         ]
         said, wanted = why.words
@@ -148,8 +152,7 @@ class Forms:
             "said": said,
             "asked": wanted,
         }
-        variables["plain"] = issubclass(kind, PlainText)
-        return self.prompts.render("again.md.j2", variables).strip()
+        return self.prompts.render("again.md.j2", {**variables, "plain": issubclass(kind, PlainText)}).strip()
 
     def texts(self, kind: type[ReplyModel]) -> frozenset[str]:
         """Placeholders of texts in a reply's form, see `Form.texts`."""
@@ -274,8 +277,8 @@ def as_ranked(title: str, text: str, fields: Mapping[str, str], shown: Sequence[
 
 def brief(value: object) -> str | None:
     """A field's value, shortened; for a list its length."""
-    if value is MISSING or isinstance(value, list):
-        return None if value is MISSING else f"×{len(cast(list[Any], value))}"
+    if isinstance(value, Missing | list):
+        return None if isinstance(value, Missing) else f"×{len(cast(list[Any], value))}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else text[:79] + "…"
 
@@ -448,13 +451,17 @@ def _plain(text: str) -> dict[str, Any]:
     return {"anyOf": either} if text.endswith(">?") else {"type": "string", **length}
 
 
-def _placeholders(form: str) -> Iterator[tuple[str, str]]:
-    """The placeholder of each field in a form, by path."""
-    path: list[tuple[int, str]] = []
+def _placeholders(form: str) -> dict[str, str]:
+    """The placeholder of each field in a form, by path; of an object the names of its fields."""
+    path, shown = list[tuple[int, str]](), dict[str, str]()
     for line in form.splitlines():
         if found := re.fullmatch(r'( *)"(\w+)": (.*?),?', line):
             depth = len(found[1])
             path = [(deep, name) for deep, name in path if deep < depth] + [(depth, found[2])]
-            yield ".".join(name for _, name in path), found[3]
-        elif found := re.fullmatch(r"( *)\}, (….*)\],?", line):
-            yield ".".join(name for deep, name in path if deep <= len(found[1])), found[2]
+            shown[".".join(name for _, name in path)] = found[3]
+        elif found := re.fullmatch(r"( +)\}(, ….*\])?,?", line):
+            name = ".".join(name for deep, name in path if deep <= len(found[1]))
+            inner = re.findall(rf"^{re.escape(name)}\.(\w+)$", "\n".join(shown), re.MULTILINE)
+            fields = ", ".join(f'"{each}": …' for each in inner)
+            shown[name] = f"[{{{fields}}}{found[2]}" if found[2] else f"{{{fields}}}"
+    return shown

@@ -7,9 +7,9 @@ Runs in time linear in the text.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn, cast
 
 DEEPEST = 50
 """Maximum nesting depth of objects."""
@@ -20,13 +20,26 @@ _FURTHER = 5_000
 
 _QUOTES = {'"': '"', "'": "'", "“": "”"}
 _KEY = r"""(?:["'“][^"'“”\n]{1,60}["'”]|\w+)\s*:"""
-_MARK = re.compile(
-    r"""<(?P<close>/?)think(?:ing)?>|(?:\[\s*)?\{\s*(?:["'“]|\w+\s*:)""",
-    re.IGNORECASE,
+_TAGS = r"(?:\w+[:_])?think(?:ing)?", r"thoughts?", r"reason(?:ing)?", r"reflection", r"scratchpad"
+_THOUGHTS = (
+    *((rf"<{name}(?:\s[^<>]*)?>", f"</{name}>") for name in _TAGS),
+    (r"\[THINK\]", r"\[/THINK\]"),  # Magistral
+    (r"◁think▷", r"◁/think▷"),  # Kimi
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),  # Command A
+    (r"<\|(?:begin_of_thought|inner_prefix)\|>", r"<\|(?:end_of_thought|inner_suffix)\|>"),  # Sky-T1; Apertus
+    (r"<\|channel>thought", r"<channel\|>"),  # Gemma
+    (r"Here(?:'s| is) my thought process:", r"Here(?:'s| is) my response:"),  # Granite
+    # gpt-oss; the second where a server drops its special tokens
+    (r"<\|channel\|>\s*(?:analysis|commentary)", r"<\|channel\|>\s*final"),
+    (r"(?-i:\Aanalysis(?=[A-Z]))", r"assistantfinal"),
 )
-"""Marks of a model's thinking, and the start of an object or a list of objects. A brace in prose, as in
-"the set {a, b}", is no start."""
-_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+"""The marks around a model's thinking."""
+_MIND = "|".join(f"(?P<begin{at}>{begin})|(?P<end{at}>{end})" for at, (begin, end) in enumerate(_THOUGHTS))
+_THOUGHT = re.compile(_MIND, re.IGNORECASE)
+_MARK = re.compile(rf"""{_MIND}|(?:\[\s*)?\{{\s*(?:["'“]|\w+\s*:)""", re.IGNORECASE)
+"""Marks of thinking, and the start of an object or a list of objects; a brace in prose, as in "the set {a, b}", is none."""
+_ENDS = tuple(re.compile(end, re.IGNORECASE) for _, end in _THOUGHTS)
+_TOKEN = re.compile(r"<\|\w+\|>")
 _NEXT = re.compile(r"\s*,\s*\{")
 _BRACKET = re.compile(r"[{}\[\]]")
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -49,10 +62,27 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
 
 
 class UnreadableError(ValueError):
-    """The text has no readable object; the message is for the model."""
+    """The text has no readable object. `place`: the line that is broken and what stands there, or 0 and a key given twice."""
+
+    def __init__(self, problem: str, place: tuple[int, str] = (0, ""), kind: str = "unreadable") -> None:
+        super().__init__(problem)
+        self.place, self.kind = place, kind
 
 
-def objects(text: str) -> list[dict[str, Any] | list[Any]]:
+class Found(NamedTuple):
+    """An object of a text, or a list that begins with one, and what stands between it and the one before."""
+
+    value: Any
+    before: str
+
+    @property
+    def dicts(self) -> list[dict[str, Any]]:
+        """The object, or those of the list."""
+        many = cast(list[Any], self.value) if isinstance(self.value, list) else [self.value]
+        return [each for each in many if isinstance(each, dict)]
+
+
+def objects(text: str) -> list[Found]:
     """The outermost JSON objects of a text, and lists that begin with one, in order, without those in its thinking.
 
     Raises:
@@ -60,27 +90,48 @@ def objects(text: str) -> list[dict[str, Any] | list[Any]]:
     """
     if len(text) > LONGEST:
         raise UnreadableError(f"it was longer than {LONGEST:,} characters; be briefer")
-    values, problem = list[Any](), None
-    at = 0
+    found, problem, at, since = list[Found](), None, 0, 0
     while mark := _MARK.search(text, at):
-        at = mark.end()
-        if mark["close"] == "":
-            if not (end := _THOUGHT.search(text, at)):
-                raise UnreadableError("it ended while thinking, before an answer")
-            at = end.end()
-        elif mark["close"]:  # text before it is thinking: a server may omit the opening mark
-            values.clear()
+        if mark.lastgroup:
+            since = at = _outside(text, mark)
+            if mark.lastgroup.startswith("end"):
+                found, problem = list[Found](), None
+            continue
+        try:
+            value, at = _value(text, mark.start())
+        except UnreadableError as error:
+            problem, at = error, _closing(text, mark.start())
+            if not at:
+                raise
         else:
-            try:
-                value, at = _value(text, mark.start())
-            except UnreadableError as error:
-                problem, at = error, _closing(text, mark.start())
-            else:
-                values.append(value)
-                problem = None
+            found.append(Found(value, text[since : mark.start()]))
+            problem, since = None, at
     if problem:
         raise problem
-    return json.loads(printable(json.dumps(values, ensure_ascii=False))) if "\\u" in text else values
+    return (
+        [Found(json.loads(printable(json.dumps(each, ensure_ascii=False))), said) for each, said in found]
+        if "\\u" in text
+        else found
+    )
+
+
+def prose(text: str) -> str:
+    """A text without its thinking; raises `UnreadableError` if it ends while thinking."""
+    parts, at = list[str](), 0
+    while mark := _THOUGHT.search(text, at):
+        ends = (mark.lastgroup or "").startswith("end")
+        parts, at = [] if ends else [*parts, text[at : mark.start()]], _outside(text, mark)
+    return _TOKEN.sub("", "".join((*parts, text[at:]))).strip()
+
+
+def _outside(text: str, mark: re.Match[str]) -> int:
+    """Where thinking ends, at its mark or behind it. Text before an end alone is thinking: its beginning may be in the prompt."""
+    kind = mark.lastgroup or ""
+    if kind.startswith("end"):
+        return mark.end()
+    if not (end := _ENDS[int(kind.removeprefix("begin"))].search(text, mark.end())):
+        raise UnreadableError("it ended while thinking, before an answer", kind="none")
+    return end.end()
 
 
 def printable(text: str) -> str:
@@ -105,20 +156,21 @@ def _value(text: str, start: int) -> tuple[Any, int]:
 
 
 def _closing(text: str, start: int) -> int:
-    """The position after the bracket that closes an unreadable part, ignoring strings."""
+    """The position after the bracket that closes an unreadable part, ignoring strings; 0 if none does."""
     depth = 0
     for bracket in _BRACKET.finditer(text, start):
         depth += 1 if bracket[0] in "{[" else -1
         if depth == 0:
             return bracket.end()
-    raise CutOffError
+    return 0
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs as an object; raises `UnreadableError` if a key has two values."""
     fields = dict[str, Any]()
     for key, value in pairs:
         if fields.setdefault(key, value) != value or type(fields[key]) is not type(value):
-            raise UnreadableError(f"it gave {key[:60]!r} twice, with different values")
+            raise UnreadableError(f"it gave {key[:60]!r} twice, with different values", (0, key[:60]))
     return fields
 
 
@@ -126,7 +178,7 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(word)
 
 
-_strict = json.JSONDecoder(strict=False, object_pairs_hook=_unique, parse_constant=_no_number)
+_strict = json.JSONDecoder(strict=False, object_pairs_hook=unique, parse_constant=_no_number)
 
 
 class CutOffError(UnreadableError):
@@ -171,7 +223,7 @@ class _Reader:
                 continue
             pairs.append((self.key(letter), self.value("value", depth + 1)))
         self.at += 1
-        return _unique(pairs)
+        return unique(pairs)
 
     def key(self, letter: str) -> str:
         if letter in _QUOTES:
@@ -198,9 +250,10 @@ class _Reader:
         """A text up to its closing quote: one followed by a character that may follow a text here."""
         inside, certain = _INSIDE[_QUOTES[self.text[self.at]]], _CERTAIN[where]
         start = end = self.at + 1
-        likely = 0
+        likely = first = 0
         while quote := inside.match(self.text, end):
             end = quote.end()
+            first = first or end
             if certain.match(self.text, end):
                 break
             if not likely and _LIKELY.match(self.text, end):
@@ -210,6 +263,9 @@ class _Reader:
                 break
         else:
             if not likely:
+                self.at = first
+                if first and where == "key":
+                    self.refuse()
                 raise CutOffError
             end = likely
         self.at = end
@@ -231,7 +287,8 @@ class _Reader:
         return _WORDS.get(text.lower(), text)
 
     def refuse(self) -> NoReturn:
-        raise UnreadableError(f"it was no valid JSON at {self.text[self.at : self.at + 40]!r}")
+        line, letters = self.text.count("\n", 0, self.at) + 1, self.text[max(0, self.at - 20) : self.at + 20]
+        raise UnreadableError(f"it was no valid JSON in line {line}, at {letters!r}", (line, letters))
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -32,7 +32,7 @@ from jinja2.loaders import FunctionLoader
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 
 from manyheads.disk import read_text
 from manyheads.errors import ConfigError, describe
@@ -127,6 +127,11 @@ class Prompts:
                 return self.render(name, {"one": model, "names": names}).strip()
         spoken = getattr(model, "spoken", None)
         return str(spoken() if callable(spoken) else model)
+
+    def verb(self, reply: object) -> str:
+        """What a reply does, for consoles and logs: the line of its class, or of a base, in `verbs.yaml`."""
+        verbs = words.root if (words := self.words("verbs.yaml", RootModel[dict[str, str]])) else {}
+        return next((verbs[key] for kind in type(reply).__mro__ if (key := key_of(kind)) in verbs), "says")
 
     def words(self, name: str, kind: type[M]) -> M | None:
         """The content of `prompts/<name>`, a YAML file, as a model; None if there is no such file.

@@ -25,6 +25,7 @@ AREAS: dict[str, str] = {
     "imports": "rooms.imports",
     "visitors": "rooms.visitors",
     "pdfs": "rooms.pdfs",
+    "answers": "answers.made_replies",
 }
 
 

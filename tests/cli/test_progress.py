@@ -35,6 +35,7 @@ from manyheads.core.events import (
     Voted,
     Warned,
 )
+from manyheads.forms import shipped_forms
 from manyheads.replies import (
     Condensed,
     ConferenceReview,
@@ -169,7 +170,7 @@ def test_the_live_view_tells_stage_turn_speakers_tokens_cost_and_time() -> None:
 )  # fmt: skip
 def test_a_reply_brings_its_verb(kind: type[ReplyModel], verb: str) -> None:
     said = Said(
-        stage="review", speaker="Reviewer1", task="review", verb=kind.verb, text="A", data={}, model="m", usage=USAGE
+        stage="review", speaker="Reviewer1", task="review", verb=shipped_forms().prompts.verb(kind.model_construct()), text="A", data={}, model="m", usage=USAGE
     )  # fmt: skip
     assert f"Reviewer1 {verb}" in str(line_of(said))
 

@@ -11,13 +11,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
-from manyheads.engine.replying import StructuredHost, UnusableReplyError, parse
+from manyheads.engine.fitting import says_nothing
+from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import StructuredHost
 from manyheads.errors import ReplyError
 from manyheads.forms import form
 from manyheads.replies import Decision, Idea, Remark, ReplyModel, Revision, Summary, Vote, seeking
 
-WORDS = st.text(min_size=1).filter(str.strip)
-TRICKY = st.text(alphabet="ab{}[]\"'\\`,: \n\u00e9🙂", min_size=1).filter(str.strip)
+
+def says(text: str) -> bool:
+    return not says_nothing(text.strip())
+
+
+WORDS = st.text(min_size=1).filter(says)
+TRICKY = st.text(alphabet="ab{}[]\"'\\`,: \n\u00e9🙂", min_size=1).filter(says)
 CHATTER = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="{"))
 SCORES = st.integers(1, 10)
 
@@ -141,7 +148,12 @@ def test_a_score_out_of_range_or_kind_is_named_never_clipped(value: dict[str, An
 
 
 @given(
-    value=ideas(WORDS), wrong=st.none() | st.integers() | st.lists(WORDS) | st.just("  ") | st.just({"a": 1})
+    value=ideas(WORDS),
+    wrong=st.none()
+    | st.integers()
+    | st.lists(WORDS).filter(lambda texts: len(texts) != 1)
+    | st.just("  ")
+    | st.just({"a": 1}),
 )
 def test_a_text_of_the_wrong_kind_is_named(value: dict[str, Any], wrong: object) -> None:
     with pytest.raises(UnusableReplyError, match="title: "):

@@ -14,7 +14,7 @@ from manyheads.bank.embedding import load_embedder
 from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.config import LiteratureConfig
 from manyheads.core import Tool
-from manyheads.engine.replying import parse
+from manyheads.engine.reading import parse
 from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
 from manyheads.forms import form
 from manyheads.literature.library import Library

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Price
-from manyheads.engine.replying import parse
+from manyheads.engine.reading import parse
 from manyheads.errors import ConfigError
 from manyheads.forms import form
 from manyheads.models.offline import OFFLINE, OfflineModel, phrases_of
@@ -47,7 +47,7 @@ async def ask(kind: type[ReplyModel], *texts: str) -> Any:
 
 @pytest.mark.parametrize("kind", [kind for kind in REPLIES.values() if kind.model_fields])
 async def test_it_fills_every_reply(kind: type[ReplyModel]):
-    assert isinstance(await ask(kind, f"Question.\n{REFERENCES}"), kind)
+    assert isinstance(await ask(kind, f"Question.\n<text>\nOwls plan.\n</text>\n{REFERENCES}"), kind)
 
 
 @given(text=st.text(max_size=300))
@@ -176,7 +176,8 @@ async def test_it_condenses_a_text_to_its_sentences():
     assert set(condensed.contents()) == {"title", "problem", "objective", "hypothesis"}
     whole = await ask(Condensed, "<text>\n" + " ".join(f"No {n}." for n in "abcdefg") + "\n</text>")
     assert (whole.title, whole.expected_impact) == ("No a", "No e. No f. No g.")
-    assert (await ask(Condensed, "<text>\n...\n</text>")).title == "..."
+    assert (await ask(Condensed, "<text>\nOwls plan. ... We do.\n</text>")).hypothesis == "We do."
+    assert await ask(Condensed, "<text>\n...\n</text>"), "a text without words is no reason to ask for ever"
 
 
 class Objection(ReplyModel):

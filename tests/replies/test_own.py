@@ -11,7 +11,7 @@ import yaml
 
 from manyheads.config import ModelConfig
 from manyheads.core import Message
-from manyheads.engine.replying import UnusableReplyError, parse
+from manyheads.engine.reading import UnusableReplyError, parse
 from manyheads.errors import ConfigError
 from manyheads.forms import form, schema_of, shape_of
 from manyheads.models.offline import OfflineModel

@@ -104,7 +104,7 @@ def test_a_score_with_gaps_takes_its_own_numbers_alone() -> None:
     "fields",
     [
         {}, {"a": {"title": "A"}}, {"a": {"title": "A", "text": "x", "flag": "y"}}, {"thought": {"title": "A", "text": "x"}},
-        {"A b": {"title": "A", "text": "x"}}, {"a": {"title": "A", "score": {1: "x"}}}, {"verb": {"title": "A", "text": "x"}},
+        {"A b": {"title": "A", "text": "x"}}, {"a": {"title": "A", "score": {1: "x"}}}, {"spoken": {"title": "A", "text": "x"}},
     ],
 )  # fmt: skip
 def test_a_form_that_cannot_be_filled_in_is_refused(fields: Mapping[str, Any]) -> None:

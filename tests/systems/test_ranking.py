@@ -218,8 +218,14 @@ async def test_texts_stay_in_their_fences_and_are_no_templates(rank: Play) -> No
 
 
 BAD: Mapping[str, tuple[Callable[[Places], Places], str]] = {
-    "five of four": (lambda good: [*good, good[0]], "`ranking` is `×5`; the form asks for `… ×4`"),
-    "leaves one out": (lambda good: good[:-1], "`ranking` is `×3`; the form asks for `… ×4`"),
+    "five of four": (
+        lambda good: [*good, good[0]],
+        '`ranking` is `×5`; the form asks for `[{"rationale": …, "idea": …}, … ×4]`',
+    ),
+    "leaves one out": (
+        lambda good: good[:-1],
+        '`ranking` is `×3`; the form asks for `[{"rationale": …, "idea": …}, … ×4]`',
+    ),
     "repeats one": (lambda good: [*good[:-1], good[0]], "leaves out"),
     "invents one": (
         lambda good: [*good[:-1], {**good[-1], "idea": 9}],

@@ -259,7 +259,7 @@ class Run(Generic[Result, C, M]):
         if reply.model.startswith(f"{HUMAN}/") or question.part == PERSON:
             self.people.append(PersonWord(**at, action=_action(question, value), text=text, by=reply.model))
         said = Said(
-            **at, verb=value.verb, part=question.part, text=text, data=value.model_dump(mode="json"),
+            **at, verb=self.roles.prompts.verb(value), part=question.part, text=text, data=value.model_dump(mode="json"),
             model=reply.model, usage=reply.usage, seconds=reply.seconds, tool_calls=reply.tool_calls,
         )  # fmt: skip
         self.emit(said)

@@ -24,7 +24,8 @@ from manyheads.core import NOTHING, Message, Raw, Recall, Tally, Turn
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.discussion.run import Run
 from manyheads.engine.readiness import need_team, prepare, roles_of
-from manyheads.engine.replying import StructuredHost, UnusableReplyError, forms_of, parse, with_passage
+from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import StructuredHost, forms_of, with_passage
 from manyheads.engine.session import AuthorRecall, shown_with_ideas
 from manyheads.engine.system import system_of
 from manyheads.literature.library import Library

@@ -1,27 +1,25 @@
-"""Structured replies: the form in the prompt, parsing, repair, validation, asking again.
+"""Structured replies: the form in the prompt, asking again.
 
 The hosts' own structured output is not used: on both it loses the raw text or the usage of a failed attempt, or wastes
 dozens of calls on a model that answers JSON as plain text.
 """
 
 import asyncio
-import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, cast
-
-from pydantic import ValidationError
+from typing import Any, TypeVar
 
 from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn
-from manyheads.errors import ReplyError, describe
-from manyheads.forms import MISSING, Forms, Unusable, shipped_forms
+from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.errors import ReplyError
+from manyheads.forms import Forms, shipped_forms
 from manyheads.models.offline import OFFLINE
-from manyheads.objects import UnreadableError, objects, printable
-from manyheads.replies import PlainText, ReplyModel, read_as, uniform_score
+from manyheads.objects import printable
+from manyheads.replies import ReplyModel, uniform_score
 
 R = TypeVar("R", bound=ReplyModel)
 
@@ -32,82 +30,6 @@ TOOL_ROUNDS = 6
 
 asked_at: ContextVar[Place | None] = ContextVar("asked_at", default=None)
 """The current turn's place in the run, for our own models; frameworks do not pass it on."""
-
-
-class UnusableReplyError(ValueError):
-    """An invalid reply, with the reason."""
-
-    def __init__(
-        self, kind: str, problem: str, faults: tuple[tuple[str, object], ...] = (), **more: Any
-    ) -> None:
-        self.why = Unusable(kind, problem, faults, **more)
-        super().__init__(problem)
-
-
-def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: Forms | None = None) -> R:
-    """Read a typed reply from a model's text.
-
-    Text around the JSON, fences, single quotes and trailing commas are accepted; a cut or missing object, a missing
-    field, a wrong type or a value out of range are not.
-
-    Raises:
-        UnusableReplyError: with the reason.
-    """
-    if not text.strip():
-        raise UnusableReplyError("empty", "it was empty")
-    if truncated:
-        raise UnusableReplyError("cut", "it was cut off at the length limit")
-    if issubclass(reply_type, PlainText):
-        return reply_type(text=text)
-    try:
-        value = read_as(reply_type, _answer(text, reply_type))
-    except ValidationError as error:
-        items = error.errors(include_url=False, include_context=False)
-        wrote = {
-            ".".join(map(str, item["loc"])): MISSING if item["type"] == "missing" else item["input"]
-            for item in items
-        }
-        raise UnusableReplyError("fields", describe(error), tuple(wrote.items())) from error
-    words = (forms or shipped_forms()).texts(reply_type)
-    if copied := tuple(_copied(value.model_dump(), words)):
-        fields = ", ".join(name for name, _ in copied)
-        raise UnusableReplyError("copied", f"{fields}: copied from the form", copied)
-    return value
-
-
-def _copied(value: Any, words: Collection[str], path: str = "") -> Iterator[tuple[str, object]]:
-    """The fields of a reply that still have the form's own text."""
-    match value:
-        case dict():
-            for name, each in cast(dict[str, Any], value).items():
-                yield from _copied(each, words, f"{path}.{name}".lstrip("."))
-        case list():
-            for at, each in enumerate(cast(list[Any], value)):
-                yield from _copied(each, words, f"{path}.{at}")
-        case str() if value.strip("<>") in words or re.fullmatch(r"…( ×[\d–+]+)?", value):
-            yield path, value
-        case _:
-            pass
-
-
-def _answer(text: str, reply_type: type[ReplyModel]) -> dict[str, Any]:
-    """The last object with any of the reply's fields: earlier ones are drafts or examples."""
-    try:
-        values = objects(text)
-    except UnreadableError as error:
-        raise UnusableReplyError("unreadable", str(error)) from error
-    lists = [[value] if isinstance(value, dict) else value for value in values]
-    several = [[each for each in value if isinstance(each, dict)] for value in lists]
-    if not any(several):
-        raise UnusableReplyError("none", "it held no JSON object")
-    fields = reply_type.model_fields.keys()
-    for last in reversed(several):
-        answers = [each for each in last if fields & each.keys()]
-        if len(answers) > 1:
-            raise UnusableReplyError("several", f"it gave {len(answers)} answers in a list; give one")
-        if answers:
-            return answers[0]
-    return next(each[-1] for each in reversed(several) if each)
 
 
 class StructuredHost(ABC):

@@ -360,8 +360,9 @@ class Filler:
         words = sentences[0].split()
         short = " ".join(words[:8]).rstrip(".,;:!?") + "…" * (len(words) > 8)
         heading = heading or short or sentences[0]
-        sentences += [spread.missing] * (len(below) - len(sentences))
-        return {title: heading, **dict(zip(below, sentences, strict=True))} if text else {}
+        sentences += [""] * (len(below) - len(sentences))
+        sentences = [each if re.search(r"\w", each) else spread.missing for each in sentences]
+        return {title: heading, **dict(zip(below, sentences, strict=True))} if heading.strip(" .…") else {}
 
     # Words.
 

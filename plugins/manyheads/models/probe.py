@@ -259,7 +259,7 @@ def fits(answer: Answer | None) -> bool:
     if answer is None or not answer.whole:
         return answer is not None
     with suppress(ValidationError, UnreadableError):
-        return any(isinstance(value, dict) and Sea.model_validate(value) for value in objects(answer.text))
+        return any(Sea.model_validate(each) for found in objects(answer.text) for each in found.dicts)
     return False
 
 

@@ -12,9 +12,10 @@ from importlib import import_module
 from typing import Any
 
 from manyheads.errors import ConfigError, did_you_mean
-from manyheads.replies.own import from_schema, imported, read_as
+from manyheads.replies.own import OwnReply, from_schema, imported, read_as
 from manyheads.replies.base import (
-    Choice, Percent, PlainText, R, ReplyModel, Score, Text, label, limited, mixed, uniform_score, whole_number,
+    Choice, Percent, PlainText, R, ReplyModel, Score, Text, label, limited, mixed, numbered, of, uniform_score,
+    whole_number,
 )  # fmt: skip
 from manyheads.replies.literature import (
     Brainstorm, DetailedIdea, DetailedIdeas, Entities, Extract, FullExtract, InspiredIdea, InspiredIdeas,
@@ -22,7 +23,7 @@ from manyheads.replies.literature import (
 )  # fmt: skip
 from manyheads.replies.papers import (
     Assessment, Doubted, Expert, ExpertAnswer, Finding, Inquiries, Inquiry, CorrectedPoint, Correction, Plan, PlanStep, Point,
-    SectionChoice, Support, Weighed, WrittenReview, inquiries_of, correction_of, written_on,
+    SectionChoice, Support, Weighed, WrittenReview, correction_of, written_on,
 )  # fmt: skip
 from manyheads.replies.proposals import (
     ABSENT, AROUND, Answer, Answers, Condensed, FirstIdea, Note, Proposal, Ranked, Ranking, Rethought,
@@ -31,7 +32,7 @@ from manyheads.replies.proposals import (
 from manyheads.replies.reviews import (
     CRITERIA, CaptionCritique, Closest, Colours, Comparison, ConferenceReview, FaultFound, FigureCritique,
     FigureDescription, IdeaLikeness, IdeaRating, NoveltyDecision, NoveltyReport, NoveltyRound, NoveltySummary, Placing,
-    Relevance, SearchPhrase, closest_of, comparison_of,
+    Relevance, SearchPhrase, comparison_of,
 )  # fmt: skip
 from manyheads.replies.steering import Action, OwnText, Steering, own, prefilled, steering_among
 from manyheads.replies.team import (
@@ -70,42 +71,31 @@ def reply_type(name: str) -> type[ReplyModel]:
     Raises:
         ConfigError: no such type.
     """
-    if kind := PlainText if name == TEXT else REPLIES.get(name):
-        return kind
     if ":" in name:
         return imported(name)
-    pack, dot, inner = name.partition(".")
-    if not dot:
-        raise ConfigError(
-            f"no such reply type {name!r}",
-            tried=", ".join((TEXT, *REPLIES)),
-            hint=did_you_mean(
-                name,
-                (TEXT, *REPLIES),
-                "write pack.Reply for a pack's type, package.module:Class for your own",
-            ),
-        )
-    if pack not in packs():
+    pack, dot, _ = name.partition(".")
+    if dot and pack not in packs():
         raise ConfigError(
             f"no such reply type {name!r}: no pack {pack!r} is installed",
             tried=f"packs: {', '.join(packs()) or 'none'}",
             hint=did_you_mean(pack, packs()),
         )
+    kinds = _of_pack(pack) if dot else {TEXT: PlainText, **REPLIES}
+    if name not in kinds:
+        otherwise = None if dot else "write pack.Reply for a pack's type, package.module:Class for your own"
+        tried, hint = ", ".join(kinds) or "none", did_you_mean(name, kinds, otherwise)
+        raise ConfigError(f"no such reply type {name!r}", tried=tried, hint=hint)
+    return kinds[name]
+
+
+def _of_pack(pack: str) -> dict[str, type[ReplyModel]]:
     module, theirs = f"{packs()[pack]}.replies", dict[str, Any]()
     try:
         theirs = vars(import_module(module))
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-    kinds: dict[str, type[ReplyModel]] = {
-        name: kind
-        for name, kind in theirs.items()
-        if isinstance(kind, type) and issubclass(kind, ReplyModel) and kind is not ReplyModel
+    kinds = {
+        name: kind for name, kind in theirs.items() if isinstance(kind, type) and issubclass(kind, ReplyModel)
     }
-    if inner not in kinds:
-        raise ConfigError(
-            f"no such reply type {name!r}",
-            tried=f"{pack} has: {', '.join(kinds) or 'none'}",
-            hint=did_you_mean(inner, kinds),
-        )
-    return kinds[inner]
+    return {f"{pack}.{name}": kind for name, kind in kinds.items() if kind is not ReplyModel}

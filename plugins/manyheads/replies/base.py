@@ -1,8 +1,9 @@
 """Basis of all replies: the base class, its fields, and narrowed types."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, TypeVar, cast
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Annotated, Any, TypeVar, cast
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
@@ -10,20 +11,26 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 R = TypeVar("R", bound="ReplyModel")
 
 
-def whole_number(value: object) -> object:
-    """Accept only whole numbers: not `true`, which Python takes for 1, nor a text such as `1_0`."""
-    if isinstance(value, bool) or (
-        isinstance(value, str) and not re.fullmatch(r"\s*-?(0|[1-9][0-9]{0,8})\s*", value)
-    ):
+def whole_number(value: object, *, most: int = 0) -> object:
+    """Accept only whole numbers, and `8/10` where a scale ends at `most`: not `true`, which Python takes for 1, nor `1_0`."""
+    text = isinstance(value, str)
+    if text and most:
+        value = re.sub(rf" ?(?:/|of|out of) ?{most}\s*\Z", "", str(value))
+    if isinstance(value, bool) or (text and not re.fullmatch(r"\s*-?(0|[1-9][0-9]{0,8})\s*", str(value))):
         raise ValueError("should be one whole number")
     return value
 
 
+def of(most: int) -> BeforeValidator:
+    """A whole number on a scale that ends at `most`."""
+    return BeforeValidator(partial(whole_number, most=most))
+
+
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # The limits come before the validator: after one, pydantic omits them from the JSON Schema.
-Score = Annotated[int, Field(ge=1, le=10), BeforeValidator(whole_number)]
+Score = Annotated[int, Field(ge=1, le=10), of(10)]
 Choice = Annotated[int, Field(ge=1), BeforeValidator(whole_number)]
-Percent = Annotated[int, Field(ge=0, le=100), BeforeValidator(whole_number)]
+Percent = Annotated[int, Field(ge=0, le=100), of(100)]
 
 
 def label(field: str) -> str:
@@ -36,12 +43,6 @@ class ReplyModel(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    verb: ClassVar[str] = "says"
-    """Verb for such a reply, for consoles and logs."""
-
-    asked_with: ClassVar[Mapping[str, Mapping[str, Sequence[str]]]] = {}
-    """Fields that people are asked for only with certain values of others: `{field: {other: values}}`."""
-
     def spoken(self) -> str:
         """The reply as shown to others without a template in `prompts/spoken/`; by default its first text."""
         return next((value for value in self.model_dump().values() if isinstance(value, str)), "")
@@ -53,12 +54,19 @@ class PlainText(ReplyModel):
     text: Text
 
 
+@cache
 def limited(kind: type[R], field: str, of: Any, *checks: Any, **limits: Any) -> type[R]:
     """`kind` with a field of type `of`, whose limits appear in its schema."""
     fields: dict[str, Any] = {field: (Annotated[of, Field(**limits), *checks], ...)}
     return create_model(kind.__name__, __base__=kind, __module__=kind.__module__, **fields)
 
 
+def numbered(kind: type[R], field: str, most: int, least: int = 1) -> type[R]:
+    """`kind` with the number of one of `most` things."""
+    return limited(kind, field, int, BeforeValidator(whole_number), ge=least, le=most)
+
+
+@cache
 def mixed(kind: type[R], *bases: type[ReplyModel]) -> type[R]:
     """`kind`, under its own name, with mix-ins."""
     made = create_model(kind.__name__, __base__=bases, __module__=kind.__module__, __doc__=kind.__doc__)
@@ -67,12 +75,8 @@ def mixed(kind: type[R], *bases: type[ReplyModel]) -> type[R]:
 
 def uniform_score(reply: ReplyModel) -> int | None:
     """The score of all fields, if there are three or more and all have the same end of the scale."""
-    scores = list(_scores(reply))
-    ends = {(low, high) for _, low, high in scores}
-    values = {score for score, _, _ in scores}
-    if len(scores) < 3 or len(ends) > 1 or len(values) > 1:
-        return None
-    return value if (value := values.pop()) in ends.pop() else None
+    [one, *others] = [*_scores(reply)] or [(0, 1, 1)]
+    return one[0] if len(others) > 1 and {*others} == {one} and one[0] in one[1:] else None
 
 
 def _scores(reply: BaseModel) -> Iterator[tuple[int, int, int]]:

@@ -1,6 +1,5 @@
 """Replies based on papers: extracted content, and ideas (SciPIP)."""
 
-from functools import cache
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -22,9 +21,6 @@ class Extract(ReplyModel):
     summary: Text
     background: Annotated[list[Text], _asked_for(1, 2)]
     main_ideas: Annotated[list[Text], _asked_for(0, 3)]
-
-    def spoken(self) -> str:
-        return self.summary
 
 
 class DetailedIdea(ReplyModel):
@@ -50,12 +46,7 @@ class FullExtract(DetailedIdeas, Extract):
 class Entities(ReplyModel):
     """A text's key terms, most important first (SciPIP, Table 7)."""
 
-    verb = "names"
-
     entities: list[Text]
-
-    def spoken(self) -> str:
-        return "; ".join(self.entities) or "–"
 
 
 class OtherNames(ReplyModel):
@@ -68,12 +59,7 @@ class OtherNames(ReplyModel):
 class Synonyms(ReplyModel):
     """Synonyms of terms (SciPIP, §3.2.1)."""
 
-    verb = "names"
-
     terms: list[OtherNames]
-
-    def spoken(self) -> str:
-        return "; ".join(f"{each.term}: {', '.join(each.names) or '–'}" for each in self.terms)
 
 
 class RoughIdea(ReplyModel):
@@ -87,21 +73,14 @@ class RoughIdea(ReplyModel):
 class Brainstorm(ReplyModel):
     """Directions from a background alone (SciPIP, Table 14)."""
 
-    verb = "brainstorms"
-
     ideas: list[RoughIdea] = Field(min_length=1)
 
 
 class Problem(ReplyModel):
     """A research problem, and why it is worth solving (SciPIP, Table 10)."""
 
-    verb = "states"
-
     rationale: Text
     problem: Text
-
-    def spoken(self) -> str:
-        return self.problem
 
 
 class InspiredIdea(ReplyModel):
@@ -116,15 +95,11 @@ class InspiredIdea(ReplyModel):
 class InspiredIdeas(ReplyModel):
     """Ideas from a problem and related papers (SciPIP, Table 11)."""
 
-    verb = "proposes"
-
     ideas: list[InspiredIdea] = Field(min_length=1)
 
 
 class Screening(ReplyModel):
     """A judgement of one idea: first how well it solves the problem (SciPIP, Table 12)."""
-
-    verb = "screens"
 
     fit_reason: Text
     fit: Score
@@ -132,10 +107,6 @@ class Screening(ReplyModel):
     novelty: Score
     feasibility_reason: Text
     feasibility: Score
-
-    def spoken(self) -> str:
-        scores = f"fit {self.fit}, novelty {self.novelty}, feasibility {self.feasibility} of 10"
-        return f"{scores}. {self.fit_reason}"
 
 
 class RefinedIdea(ReplyModel):
@@ -150,13 +121,10 @@ class RefinedIdea(ReplyModel):
 class Refinement(ReplyModel):
     """A few ideas that complement each other (SciPIP, Table 13)."""
 
-    verb = "refines"
-
     coherence: Text
     ideas: list[RefinedIdea] = Field(min_length=1)
 
 
-@cache
 def ideas_of(kind: type[R], part: type[ReplyModel], least: int, most: int) -> type[R]:
     """A reply with a number of ideas, which its schema shows."""
     return limited(kind, "ideas", list[part], min_length=least, max_length=most)

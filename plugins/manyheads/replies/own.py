@@ -24,11 +24,9 @@ NOTES = frozenset(
 ROOT = frozenset({"$schema", "$id", "$defs", "definitions"})
 KEYWORDS: Mapping[str, Mapping[str, str]] = {
     "string": {"minLength": "min_length", "maxLength": "max_length", "pattern": "pattern"},
-    "integer": (
-        limits := {
-            "minimum": "ge", "maximum": "le", "exclusiveMinimum": "gt", "exclusiveMaximum": "lt", "multipleOf": "multiple_of"
-        }
-    ),
+    "integer": (limits := {
+        "minimum": "ge", "maximum": "le", "exclusiveMinimum": "gt", "exclusiveMaximum": "lt", "multipleOf": "multiple_of"
+    }),
     "number": limits,
     "boolean": {},
     "array": {"minItems": "min_length", "maxItems": "max_length"},
@@ -130,13 +128,9 @@ class _Reader:
         for field, part in parts.items():
             if not re.fullmatch(r"[A-Za-z]\w*", field) or hasattr(base, field):
                 raise ConfigError(f"{path}.{field}: not a valid field name", hint="rename it")
-            kind = self.kind(part, f"{path}.{field}", field)
-            about = part.get("description")
-            made[field] = (
-                (kind, Field(description=about))
-                if field in needed
-                else (kind | None, Field(default=None, description=about))
-            )
+            kind, about = self.kind(part, f"{path}.{field}", field), part.get("description")
+            required = (kind, Field(description=about))
+            made[field] = required if field in needed else (kind | None, Field(None, description=about))
         return create_model(name, __base__=base, __doc__=schema.get("description"), **made)
 
     def kind(self, schema: Any, path: str, name: str) -> Any:
@@ -159,17 +153,16 @@ class _Reader:
             return Literal[tuple(choices)]
         match schema.get("type"):
             case "object":
-                base = create_model("Part", __base__=BaseModel)
-                return self.model(schema, _class_name(str(schema.get("title") or name)), path, base)
+                return self.model(schema, _class_name(str(schema.get("title") or name)), path, BaseModel)
             case "array" if "items" in schema:
                 self._only(schema, {"type", "items", *KEYWORDS["array"]}, path)
                 return self._limited(list[self.kind(schema["items"], f"{path}.items", name)], schema, "array")
             case str(kind) if kind in TYPES:
                 self._only(schema, {"type", "format", *KEYWORDS[kind]}, path)
-                if kind == "string":
-                    limits: dict[str, Any] = {"min_length": 1, **self._limits(schema, kind)}
-                    return Annotated[str, StringConstraints(strip_whitespace=True, **limits)]
-                return self._limited(TYPES[kind], schema, kind)
+                if kind != "string":
+                    return self._limited(TYPES[kind], schema, kind)
+                limits: dict[str, Any] = {"min_length": 1, **self._limits(schema, kind)}
+                return Annotated[str, StringConstraints(strip_whitespace=True, **limits)]
             case kind:
                 raise ConfigError(f"{path}: type {kind!r} is not supported", hint=SUPPORTED)
 
@@ -221,9 +214,7 @@ def _fit(kind: type[ReplyModel], where: str) -> type[ReplyModel]:
         raise ConfigError(f"{where}: {error.message}", hint=SUPPORTED) from error
     aliased = [name for name, field in kind.model_fields.items() if field.validation_alias or field.alias]
     if aliased:
-        raise ConfigError(
-            f"{where}: {', '.join(aliased)}: a field cannot have an alias", hint="rename the field"
-        )
+        raise ConfigError(f"{where}: {', '.join(aliased)}: a field cannot have an alias", hint="rename it")
     if problem := next(_unfit(schema, schema.get("$defs", {}), "", ()), None):
         raise ConfigError(f"{where}{problem}", hint=SUPPORTED)
     return kind

@@ -1,12 +1,11 @@
 """Replies of reviewers of a full paper: a plan, questions to experts, answers, the review (MAMORX, App. A)."""
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import Field, create_model
 
-from manyheads.replies.base import Choice, ReplyModel, Text, limited
+from manyheads.replies.base import Choice, ReplyModel, Text, limited, numbered
 
 Expert: TypeAlias = Literal["clarity", "experiments", "impact"]
 """The experts of a review's leader."""
@@ -24,26 +23,16 @@ class PlanStep(ReplyModel):
 class Plan(ReplyModel):
     """A leader's plan for a review; written once (App. A.1)."""
 
-    verb = "plans"
-
     thought: Text
     steps: list[PlanStep] = Field(min_length=1, max_length=12)
-
-    def spoken(self) -> str:
-        return "\n".join(f"{at}. {one.expert}: {one.task}" for at, one in enumerate(self.steps, 1))
 
 
 class Assessment(ReplyModel):
     """A leader's assessment after the experts' answers."""
 
-    verb = "leads"
-
     step: Text
     assessment: Text
     finished: bool
-
-    def spoken(self) -> str:
-        return f"{self.step} {self.assessment}"
 
 
 class Inquiry(ReplyModel):
@@ -58,32 +47,16 @@ class Inquiry(ReplyModel):
 class Inquiries(ReplyModel):
     """The leader's next questions; none if nothing is missing."""
 
-    verb = "leads"
-
     step: Text
     assessment: Text
     inquiries: list[Inquiry]
-
-    def spoken(self) -> str:
-        return f"{self.step} {self.assessment}"
-
-
-@cache
-def inquiries_of(kind: type[Inquiries], most: int) -> type[Inquiries]:
-    """A maximum number of questions."""
-    return limited(kind, "inquiries", list[Inquiry], max_length=most)
 
 
 class SectionChoice(ReplyModel):
     """Sections of a paper to read, for a model without tools."""
 
-    verb = "opens"
-
     thought: Text
     sections: list[Text] = Field(min_length=1, max_length=12)
-
-    def spoken(self) -> str:
-        return "; ".join(self.sections)
 
 
 class Finding(ReplyModel):
@@ -96,8 +69,6 @@ class Finding(ReplyModel):
 
 class ExpertAnswer(ReplyModel):
     """An expert's answer to the leader."""
-
-    verb = "answers"
 
     thought: Text
     findings: list[Finding]
@@ -124,8 +95,6 @@ class Point(ReplyModel):
 
 class WrittenReview(ReplyModel):
     """A review on a form, whose fields `written_on` adds."""
-
-    verb = "reviews"
 
 
 class Weighed(ReplyModel):
@@ -160,17 +129,10 @@ class CorrectedPoint(ReplyModel):
 class Correction(ReplyModel):
     """Points with better sources, reworded, or withdrawn."""
 
-    verb = "corrects"
-
     points: list[CorrectedPoint]
 
-    def spoken(self) -> str:
-        kept = (f"{one.number}: {'withdrawn' if one.withdraw else one.text}" for one in self.points)
-        return "\n".join(kept)
 
-
-@cache
 def correction_of(kind: type[Correction], last: int, most: int) -> type[Correction]:
     """A maximum number of points, numbered up to the last."""
-    numbered = limited(CorrectedPoint, "number", int, ge=1, le=last)
-    return limited(kind, "points", list[numbered], max_length=most)
+    point = numbered(CorrectedPoint, "number", last)
+    return limited(kind, "points", list[point], max_length=most)

@@ -1,18 +1,11 @@
 """Replies about a proposal: review, rebuttal, verdict, ranking (Review and Rebuttal)."""
 
 import re
-from functools import cache
 from typing import Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from manyheads.replies.base import (
-    Choice,
-    ReplyModel,
-    Text,
-    limited,
-    whole_number,
-)
+from manyheads.replies.base import Choice, ReplyModel, Text, limited, numbered
 from manyheads.replies.team import Doubts
 
 # Review and Rebuttal (Figs. 5–11).
@@ -24,14 +17,9 @@ class FirstIdea(ReplyModel):
     thought: Text
     idea: Text
 
-    def spoken(self) -> str:
-        return self.idea
-
 
 class Proposal(ReplyModel):
     """An idea in the six-field form of Review and Rebuttal (§3.1, Fig. 9)."""
-
-    verb = "revises"
 
     title: Text
     problem: Text
@@ -61,8 +49,6 @@ class RevisedProposal(Proposal, Answers):
 class Rethought(Proposal, Doubts):
     """One round of self-reflection of a lone proposer (§4.2)."""
 
-    verb = "rethinks"
-
     improved: bool
 
 
@@ -77,15 +63,12 @@ class TraitVerdict(ReplyModel):
 class Review(ReplyModel):
     """A reviewer's findings on one quality indicator: a verdict on each of its traits, then the points (Fig. 10)."""
 
-    verb = "reviews"
-
     verdicts: list[TraitVerdict] = Field(min_length=1)
     strengths: list[Text] = Field(min_length=1, max_length=3)
     weaknesses: list[Text] = Field(min_length=1, max_length=3)
     suggestions: list[Text] = Field(min_length=1, max_length=3)
 
 
-@cache
 def review_on(kind: type[Review], traits: int) -> type[Review]:
     """A review by a number of traits, which its schema shows."""
     return limited(kind, "verdicts", list[TraitVerdict], min_length=traits, max_length=traits)
@@ -93,8 +76,6 @@ def review_on(kind: type[Review], traits: int) -> type[Review]:
 
 class Verdict(ReplyModel):
     """An area chair's comparison of two versions of an idea, A and B, without knowing which is later."""
-
-    verb = "compares"
 
     reasoning: Text
     better: Literal["A", "B"]
@@ -115,8 +96,6 @@ AROUND = " \t\n.,;:!*_`\"'()[]<>-–—"
 
 class Condensed(Proposal):
     """A text's idea in the form of a proposal; a field missing in the text is `NONE` (Fig. 13)."""
-
-    verb = "condenses"
 
     def contents(self) -> dict[str, str]:
         """The fields that the text contains."""
@@ -153,16 +132,10 @@ class Ranking(ReplyModel):
         """The ideas' numbers as listed, from 1, best first."""
         return tuple(each.idea for each in self.ranking)
 
-    def spoken(self) -> str:
-        return "\n".join(
-            f"{place}. Idea {each.idea}: {each.rationale}" for place, each in enumerate(self.ranking, 1)
-        )
 
-
-@cache
 def ranking_of(kind: type[Ranking], count: int) -> type[Ranking]:
     """A ranking of a number of ideas: its schema shows the number of notes and ranks, and the range of numbers."""
     for name, part in (("notes", Note), ("ranking", Ranked)):
-        numbered = limited(part, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
-        kind = limited(kind, name, list[numbered], min_length=count, max_length=count)
+        one = numbered(part, "idea", count)
+        kind = limited(kind, name, list[one], min_length=count, max_length=count)
     return kind

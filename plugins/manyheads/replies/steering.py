@@ -14,8 +14,8 @@ Action = Literal["accept", "edit", "pick", "add", "back"]
 class Steering(ReplyModel):
     """How a stage goes on: accepted, edited, some of it picked, something added, or sent back."""
 
-    verb = "decides"
     asked_with: ClassVar[Mapping[str, Mapping[str, Sequence[str]]]] = {"picks": {"action": ["pick"]}}
+    """Fields that people are asked for only with certain values of others: `{field: {other: values}}`."""
 
     action: Action
     picks: list[Choice] = Field(default_factory=list[Choice])

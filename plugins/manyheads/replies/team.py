@@ -1,11 +1,10 @@
 """Replies of a team and of a lone agent: selection, topic, ideas, votes, abstract (VirSci)."""
 
-from functools import cache
-from typing import Annotated, cast
+from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from manyheads.replies.base import Choice, Percent, R, ReplyModel, Score, Text, limited, mixed, whole_number
+from manyheads.replies.base import Choice, Percent, R, ReplyModel, Score, Text, limited, mixed, numbered
 
 # VirSci (2024, Figs. 12–16; 2025, §3.2).
 
@@ -26,8 +25,6 @@ class Remark(ReplyModel):
 
 class Summary(ReplyModel):
     """The leader's summary of one turn (D̄_t)."""
-
-    verb = "sums up"
 
     summary: Text
 
@@ -52,9 +49,6 @@ class Topic(ReplyModel):
     rationale: Text
     topic: Text
 
-    def spoken(self) -> str:
-        return self.topic
-
 
 class Interest(ReplyModel):
     """Whether a member stays for the topic."""
@@ -72,8 +66,6 @@ class Advice(ReplyModel):
 class Idea(ReplyModel):
     """A research idea with its self-assessment (VirSci 2024, Fig. 12)."""
 
-    verb = "proposes"
-
     thought: Text
     title: Text
     idea: Text
@@ -87,7 +79,7 @@ class Lineage(ReplyModel):
     """Mixed into an idea if there are others to refine."""
 
     thought: Text
-    builds_on: Annotated[int, Field(ge=0), BeforeValidator(whole_number)]
+    builds_on: Annotated[int, Field(ge=0)]
 
 
 class IdeaNote(ReplyModel):
@@ -112,8 +104,6 @@ class Vote(ReplyModel):
 
 class Abstract(ReplyModel):
     """An abstract in its five sections (VirSci 2025, §3.2, Abstract Generation)."""
-
-    verb = "drafts"
 
     title: Text
     introduction: Text
@@ -153,8 +143,6 @@ class Judgement(ReplyModel):
 class Revision(Abstract, Judgement):
     """Rating of the previous abstract, then the proposed changes, then the new abstract (§3.2; Eq. 4)."""
 
-    verb = "rewrites"
-
 
 class Overlap(ReplyModel):
     """The similarity of an abstract to one published paper (VirSci 2024, Fig. 16)."""
@@ -167,37 +155,24 @@ class Overlap(ReplyModel):
 class SelfReview(ReplyModel):
     """The leader's comparison of the finished abstract with the closest of B_past (R_review; App. B.1)."""
 
-    verb = "compares"
-
     overlaps: list[Overlap] = Field(min_length=1)
 
-    def spoken(self) -> str:
-        rows = sorted(self.overlaps, key=lambda each: each.paper)
-        return "\n".join(
-            f"Paper {each.paper}: {each.similarity} of 100 alike. {each.reason}" for each in rows
-        )
 
-
-@cache
 def vote_among(kind: type[Vote], count: int) -> type[Vote]:
     """A vote among a number of ideas, with a comment on each: its schema shows the range of numbers."""
-    note = limited(IdeaNote, "idea", int, BeforeValidator(whole_number), ge=1, le=count)
+    note = numbered(IdeaNote, "idea", count)
     noted = limited(mixed(kind, kind, IdeaNotes), "notes", list[note], min_length=count, max_length=count)
-    return limited(noted, "choice", int, BeforeValidator(whole_number), ge=1, le=count)
+    return numbered(noted, "choice", count)
 
 
-@cache
 def idea_after(kind: type[Idea], count: int) -> type[Idea]:
     """An idea that may refine one of several: it says which, before its details."""
-    return limited(
-        mixed(kind, kind, Lineage), "builds_on", int, BeforeValidator(whole_number), ge=0, le=count
-    )
+    return numbered(mixed(kind, kind, Lineage), "builds_on", count, least=0)
 
 
-@cache
 def review_of(kind: type[SelfReview], count: int) -> type[SelfReview]:
     """A self-review against a number of papers: its schema shows the number of comparisons."""
-    overlap = limited(Overlap, "paper", int, BeforeValidator(whole_number), ge=1, le=count)
+    overlap = numbered(Overlap, "paper", count)
     return limited(kind, "overlaps", list[overlap], min_length=count, max_length=count)
 
 
@@ -210,11 +185,6 @@ class Seeks(ReplyModel):
 
 def seeking(kind: type[R]) -> type[R]:
     """`kind` with the fields of `Seeks` at its end, under the same name."""
-    return cast(type[R], _seeking(kind))
-
-
-@cache
-def _seeking(kind: type[ReplyModel]) -> type[ReplyModel]:
     return mixed(kind, Seeks, kind)
 
 
@@ -235,8 +205,6 @@ class Doubts(ReplyModel):
 
 class Reflection(Idea, Doubts):
     """One round of self-reflection: criticism, and the idea again."""
-
-    verb = "rethinks"
 
     done: bool
 

@@ -19,7 +19,7 @@ from manyheads.discussion.run import Run
 from manyheads.engine.system import Judge, Number, System
 from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.papers import Hit
-from manyheads.replies import Closest, Comparison, IdeaLikeness, closest_of
+from manyheads.replies import Closest, Comparison, IdeaLikeness, numbered
 from manyheads.report.page import View
 from manyheads.report.record import Record, count
 from manyheads.systems.ideas import Entry
@@ -147,7 +147,7 @@ async def _match(
     if not texts:
         idea.failed = "the corpus has no paper to compare it with"
         return None
-    kind = closest_of(run.reply_type(JUDGE, "closest", Closest), len(texts))
+    kind = numbered(run.reply_type(JUDGE, "closest", Closest), "choice", len(texts))
     variables = {"idea": idea.whole, "published": texts}
     picked = await bench.ask(MATCH, name, "closest", variables, None, kind)
     if isinstance(picked, Exception):

@@ -14,11 +14,12 @@ from manyheads.replies import (
     Assessment,
     ExpertAnswer,
     Inquiries,
+    Inquiry,
     Plan,
     ReplyModel,
     Weighed,
     WrittenReview,
-    inquiries_of,
+    limited,
 )
 from manyheads.systems.mamorx import figures, novelty, references
 from manyheads.systems.mamorx.baselines import alone, prompted
@@ -196,7 +197,8 @@ class Exchanges:
         """A turn in which the leader names its questions. Returns whether none are left."""
         desk, run = self.desk, self.desk.run
         most = min(AT_ONCE, self._left)
-        kind = inquiries_of(run.reply_type(LEADER, "inquire", Inquiries), most)
+        kind = run.reply_type(LEADER, "inquire", Inquiries)
+        kind = limited(kind, "inquiries", list[Inquiry], max_length=most)
         reply = await desk.ask(EXCHANGES, LEADER, "inquire", kind, turn=turn, most=most, **self._shown())
         put = partial(self._put, turn=turn)
         await together(*(put(one.kind, one.expert, one.text, one.expects) for one in reply.value.inquiries))

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_
 from manyheads.config import RunConfig, Strict
 from manyheads.errors import ConfigError, did_you_mean
 from manyheads.prompts import Prompts
-from manyheads.replies import Point, ReplyModel, Text, WrittenReview, whole_number, written_on
+from manyheads.replies import Point, ReplyModel, Text, WrittenReview, of, whole_number, written_on
 from manyheads.resources import Resources
 from manyheads.roles import Roles
 
@@ -86,10 +86,9 @@ class FormField(Strict):
             case "score":
                 low, high = self.scale or (0, 0)
                 if len(self.options) == high - low + 1:
-                    return Annotated[
-                        int, Field(ge=low, le=high, description=self.about), BeforeValidator(whole_number)
-                    ]
-                return Annotated[Literal[tuple(self.options)], line, BeforeValidator(str)]
+                    return Annotated[int, Field(ge=low, le=high, description=self.about), of(high)]
+                number = BeforeValidator(lambda value: str(whole_number(value, most=high)))
+                return Annotated[Literal[tuple(self.options)], line, number]
 
 
 class ReviewForm(Strict):

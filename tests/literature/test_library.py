@@ -307,10 +307,12 @@ async def test_a_source_that_was_given_up_is_asked_again_after_a_rest(services: 
 
 
 async def test_keys_come_from_the_environment(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_KEY", f" {services.scholar.key}\n")
+    monkeypatch.setenv("MANYHEADS_KEY", f" {services.scholar.key}\n")
     monkeypatch.setenv("OPENALEX_API_KEY", services.openalex.key)
     monkeypatch.setenv("OPENALEX_MAILTO", "me@example.org")
-    async with services.library("semantic_scholar", "openalex", semantic_scholar_key_env="MY_KEY") as library:
+    async with services.library(
+        "semantic_scholar", "openalex", semantic_scholar_key_env="MANYHEADS_KEY"
+    ) as library:
         await library.search("tactile fruit", 10)
     assert {asked.headers["x-api-key"] for asked in services.scholar.requests} == {services.scholar.key}
     sent = services.openalex.requests[0].headers

@@ -1,10 +1,10 @@
 """The knowledge bank as a literature source: past papers of a research ecosystem."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
-from manyheads.bank.knowledge import KnowledgeBank, paper_text
+from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import stems
 from manyheads.config import SourceName
 from manyheads.literature.source import Request, Source
@@ -25,7 +25,6 @@ class LocalSource(Source):
     lacking: ClassVar[Mapping[str, str]] = {
         "papers": "a corpus supports only one paper per request",
         "references": "a corpus source has no references",
-        "citations": "a corpus source has no citations",
     }
 
     def __init__(self, bank: KnowledgeBank) -> None:
@@ -45,20 +44,10 @@ class LocalSource(Source):
         paper = await self._past(request.query)
         return [_with_source(paper)] if paper else []
 
-    async def recommendations(self, request: Request) -> list[Paper]:
-        """The past papers most similar to one of them; none for an unknown id."""
-        if (paper := await self._past(request.query)) is None:
-            return []
-        return await self._nearest(paper_text(paper), request.limit, request.window, exclude=(paper.id,))
-
-    async def _nearest(
-        self, text: str, count: int, window: Window, *, exclude: Collection[str] = ()
-    ) -> list[Paper]:
+    async def _nearest(self, text: str, count: int, window: Window) -> list[Paper]:
         # half open; `Window.holds` checks finally
         years = (window.after and window.after.year, window.before and window.before.year)
-        [hits] = await self._bank.search(
-            [text], count, years=years if any(years) else None, where=PAST, exclude=exclude
-        )
+        [hits] = await self._bank.search([text], count, years=years if any(years) else None, where=PAST)
         return [_with_source(hit.paper) for hit in hits if window.holds(hit.paper)]
 
     async def _past(self, paper_id: str) -> Paper | None:

@@ -77,23 +77,24 @@ def _tail(url: str) -> str:
 
 
 class _Linked(BaseModel):
-    """A work with the ids of related works."""
+    """A work with the ids of its references."""
 
     id: str
     referenced_works: list[Any] | None = None
-    related_works: list[Any] | None = None
 
 
 _LINKED = partial(parse, _Linked)
 
 
 class _Meta(BaseModel):
+    count: int | None = None
     next_cursor: str | None = None
 
 
 class _Page(BaseModel):
     meta: _Meta
     results: list[Any]
+    error: Any = None
 
 
 @dataclass(kw_only=True, eq=False)
@@ -154,19 +155,6 @@ class OpenAlex(Service):
         """The references of a work, in OpenAlex's order."""
         work = await self._work(request, "id,referenced_works", _LINKED)
         return await self._works_of(work and work.referenced_works, request)
-
-    async def citations(self, request: Request) -> list[Paper]:
-        """The works that cite a work, most cited first."""
-        from pyalex import Works
-
-        if (work := await self._work(request, "id", _LINKED)) is None:
-            return []
-        return await self._works(Works().filter(cites=_tail(work.id)).sort(cited_by_count="desc"), request)
-
-    async def recommendations(self, request: Request) -> list[Paper]:
-        """The works that OpenAlex lists as related to a work."""
-        work = await self._work(request, "id,related_works", _LINKED)
-        return await self._works_of(work and work.related_works, request)
 
     async def _work(self, request: Request, fields: str, read: Callable[[bytes], T]) -> T | None:
         """One work; None if it does not exist.
@@ -234,7 +222,9 @@ class OpenAlex(Service):
 
         def read(body: bytes) -> tuple[list[Paper], str | None]:
             page = parse(_Page, body)
-            return papers_of(page.results, _fields, request), page.meta.next_cursor if page.results else None
+            total = (page.meta.count or len(page.results)) if cursor == "*" else None
+            papers = papers_of(page.results, _fields, request, total, page.error)
+            return papers, page.meta.next_cursor if page.results else None
 
         params = {"per-page": min(limit, MOST), "cursor": cursor}
         page = await self._get(works, params, "search", read, request)

@@ -4,11 +4,12 @@ import datetime as dt
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import parse_qsl, quote
 
-from pydantic import AliasChoices, BaseModel, Field, model_validator
+from pydantic import BaseModel, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
@@ -28,7 +29,7 @@ SHARED_POOL = Pace(3.0)
 
 _SEARCH_PAGE, _SEARCH_MOST = 100, 1000
 _LINKS_PAGE, _LINKS_MOST = 1000, 9999
-_RECOMMENDED_MOST = _BATCH_MOST = 500
+_BATCH_MOST = 500
 """The service's limits: results per page, and number of results reachable."""
 _FIELDS: dict[Part, str] = {
     "abstract": "abstract",
@@ -50,9 +51,9 @@ _HYPHENS = re.compile(r"[-‐‑‒–—]")
 def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
     """A record as the fields of a paper; None without an id or a title.
 
-    In references and citations, the paper is nested in the citation's record.
+    In references, the paper is nested in the citation's record.
     """
-    record = record.get("citedPaper", record.get("citingPaper", record))
+    record = record.get("citedPaper", record)
     title, day = " ".join((record.get("title") or "").split()), record.get("publicationDate")
     paper_id = (
         record["paperId"] and "semantic_scholar:" + record["paperId"]
@@ -84,7 +85,8 @@ class _Page(BaseModel):
     total: int | None = None
     offset: int = 0
     next: int | None = None
-    data: list[Any] | None = Field(None, validation_alias=AliasChoices("data", "recommendedPapers"))
+    data: list[Any] | None = None
+    error: Any = None
 
     @model_validator(mode="after")
     def _explained(self) -> Self:
@@ -100,8 +102,8 @@ class SemanticScholar(Service):
     """Papers of Semantic Scholar.
 
     Papers are identified by the 40 digits of its own ids and by `DOI:…`, `ARXIV:…`, `CorpusId:…`, `MAG:…`, `ACL:…`, `PMID:…` and
-    `PMCID:…`. A search gives at most a thousand papers, references and citations 9,999, recommendations 500. Cited works that
-    are not in the database (they have no id) are omitted.
+    `PMCID:…`. A search gives at most a thousand papers, references 9,999. Cited works that are not in the database (they have
+    no id) are omitted.
 
     Raises:
         LiteratureError: the key is not valid in a header.
@@ -177,31 +179,12 @@ class SemanticScholar(Service):
         return [*filter(request.window.holds, papers)]
 
     async def references(self, request: Request) -> list[Paper]:
-        """A paper's references; the service has no date filter here, so papers outside the window are dropped."""
-        return await self._links("references", request)
-
-    async def citations(self, request: Request) -> list[Paper]:
-        """Papers that cite a paper; as for references, those outside the window are dropped."""
-        return await self._links("citations", request)
-
-    async def recommendations(self, request: Request) -> list[Paper]:
-        """Papers similar to one paper: recent ones, or with date bounds those of all computer science within them."""
-        if (path := _path(request.query)) is None or _is_empty(request):
-            return []
-        bounded = request.window != ANY_TIME
-        size = _RECOMMENDED_MOST if bounded else min(request.limit, _RECOMMENDED_MOST)
-        client, papers = self._package(f"recommendations for {request.query}", request)
-        pool = "all-cs" if bounded else "recent"
-        await client.get_recommended_papers(path, _names(request), size, pool)
-        return [*filter(request.window.holds, papers)][: request.limit]
-
-    async def _links(self, operation: str, request: Request) -> list[Paper]:
-        """Papers on the other side of citations; none for an unknown paper."""
+        """A paper's references, none for an unknown paper; without a date filter of the service, those outside the window are dropped."""
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-        client, papers = self._package(f"{operation} of {request.query}", request)
-        first = getattr(client, f"get_paper_{operation}")(path, _names(request), size)
+        client, papers = self._package(f"references of {request.query}", request)
+        first = client.get_paper_references(path, _names(request), size)
         return await _pages(first, papers, request, size, _LINKS_MOST)
 
     def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, list[Paper]]":
@@ -215,7 +198,7 @@ class SemanticScholar(Service):
 
         papers: list[Paper] = []
 
-        def read(body: bytes) -> dict[str, Any]:
+        def read(body: bytes, later: bool) -> dict[str, Any]:
             if request.operation == "paper":
                 papers[:] = papers_of([read_json(body)], _fields, request)
                 return {}
@@ -226,17 +209,17 @@ class SemanticScholar(Service):
                     source=self.name,
                     hint="add another source to literature.cascade",
                 )
-            papers[:] = papers_of(answer.data, _fields, request)
+            total = None if later else answer.total or len(answer.data)
+            papers[:] = papers_of(answer.data, _fields, request, total, answer.error)
             return {"offset": answer.offset, "next": answer.next}
 
         async def send(url: str, parameters: str, headers: object, payload: object = None) -> dict[str, Any]:
             params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
             papers.clear()
-            paging = dict[str, Any]()
+            paging, later = dict[str, Any](), params.get("offset", "0") != "0"
             try:
-                paging = await self.get(url, params, read, what, until=request.until)
+                paging = await self.get(url, params, partial(read, later=later), what, until=request.until)
             except LiteratureError as error:
-                later = params.get("offset", "0") != "0"
                 match error.__cause__:
                     # unknown id; any other 404 means a wrong address
                     case RefusedError(status=404, text=text) if " with id " in text and "not found" in text:
@@ -248,7 +231,7 @@ class SemanticScholar(Service):
                         pass
                     case _:
                         raise
-            return {"data": [], "recommendedPapers": [], **paging}
+            return {"data": [], **paging}
 
         client = AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False)
         vars(client)["_requester"] = SimpleNamespace(get_data_async=send)

@@ -216,7 +216,6 @@ async def test_nothing_newer_than_the_bound_leaks_by_any_way(services: Services)
     async with services.library("semantic_scholar", before="bound", bound=2015) as library:
         assert "s2:C" not in ids(await library.search("tactile fruit"))
         assert ids(await library.references(f"semantic_scholar:{A}")) == ["s2:D"]
-        assert "s2:C" not in ids(await library.recommendations(f"semantic_scholar:{A}"))
         assert await library.paper(f"semantic_scholar:{C}") is None
         assert await library.paper("Tactile fruit of next year") is None
     async with services.library("semantic_scholar") as library:

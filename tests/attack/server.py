@@ -166,6 +166,9 @@ RAW: dict[str, Callable[[Request, bytes], Answer]] = {
     "manyheaders": lambda request, good: Answer(good, headers={f"X-{i}": "a" * 100 for i in range(2000)}),
     "s204": lambda request, good: Answer(b"", 204),
     "s301": lambda request, good: Answer(b"", 301, {"Location": "/v1/elsewhere"}),
+    "saykey": lambda request, good: Answer(
+        good.replace(b'"content": "', b'"content": "' + request.headers["authorization"].encode() + b" ")
+    ),
     "s307": lambda request, good: Answer(b"", 307, {"Location": request.path}),
     "s307away": lambda request, good: Answer(b"", 307, {"Location": _away(request)}),
     "s308away": lambda request, good: Answer(b"", 308, {"Location": _away(request).removeprefix("http:")}),

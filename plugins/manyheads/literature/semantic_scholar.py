@@ -1,25 +1,20 @@
-"""Semantic Scholar: its Academic Graph and its Recommendations, through the semanticscholar package."""
+"""Semantic Scholar: its Academic Graph (api.semanticscholar.org/api-docs/graph)."""
 
 import datetime as dt
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self, cast
-from urllib.parse import parse_qsl, quote
+from typing import Any, Self, cast
+from urllib.parse import quote
 
 from pydantic import BaseModel, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.source import Part, Request, Service, moves, papers_of, parse, read_json
+from manyheads.literature.source import Part, Request, Service, T, moves, papers_of, parse, read_json
 from manyheads.papers import ANY_TIME, Paper, year_of
 from manyheads.retry import GarbledError, Pace, RefusedError
-
-if TYPE_CHECKING:
-    from semanticscholar import AsyncSemanticScholar
-    from semanticscholar.PaginatedResults import PaginatedResults
 
 ADDRESS = "https://api.semanticscholar.org"
 WITH_KEY = Pace(1.0)
@@ -128,36 +123,28 @@ class SemanticScholar(Service):
     async def search(self, request: Request) -> list[Paper]:
         """Papers by the service's relevance."""
         # the service finds nothing for hyphenated words
-        words = " ".join(_HYPHENS.sub(" ", request.query).split())
+        words = " ".join(_HYPHENS.sub(" ", request.query).split()).encode(errors="replace").decode()
         if not words or _is_empty(request):
             return []
         size, window = min(request.limit, _SEARCH_PAGE), request.window
         last = window.before - dt.timedelta(days=1) if window.before else ""
-        client, papers = self._package("search", request)
-        first = client.search_paper(
-            quote(words, safe="", errors="replace"),
-            fields=_names(request),
-            publication_date_or_year="" if window == ANY_TIME else f"{window.after or ''}:{last}",
-            limit=size,
-        )
-        first = cast("Awaitable[PaginatedResults]", first)  # it is a single paper only for `match_title`
-        return await _pages(first, papers, request, size, _SEARCH_MOST)
+        dates = {} if window == ANY_TIME else {"publicationDateOrYear": f"{window.after or ''}:{last}"}
+        return await self._list("search", {"query": words, **dates}, "search", request, size, _SEARCH_MOST)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One paper."""
         if (path := _path(request.query)) is None:
             return []
-        client, papers = self._package(f"paper {request.query}", request)
-        await client.get_paper(path, _names(request))
-        return papers
+
+        def read(body: bytes) -> list[Paper]:
+            return papers_of([read_json(body)], _fields, request)
+
+        return await self._get(path, {}, read, f"paper {request.query}", request) or []
 
     async def papers(self, request: Request) -> list[Paper]:
         """Papers by DOI or arXiv number, five hundred at a time."""
         names, papers = [name for name in request.query.split() if _path(name)], list[Paper]()
-        url, params = (
-            f"{self.address.rstrip('/')}/graph/v1/paper/batch",
-            {"fields": ",".join(_names(request))},
-        )
+        url, params = f"{self.address.rstrip('/')}/graph/v1/paper/batch", {"fields": _names(request)}
 
         def read(body: bytes) -> list[Paper]:
             if not isinstance(records := read_json(body), list):
@@ -183,83 +170,74 @@ class SemanticScholar(Service):
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-        client, papers = self._package(f"references of {request.query}", request)
-        first = client.get_paper_references(path, _names(request), size)
-        return await _pages(first, papers, request, size, _LINKS_MOST)
+        what = f"references of {request.query}"
+        return await self._list(f"{path}/references", {}, what, request, size, _LINKS_MOST)
 
-    def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, list[Paper]]":
-        """The package's client for one look-up, and the location of the papers in the last answer.
+    async def _get(
+        self,
+        path: str,
+        params: Mapping[str, str | int],
+        read: Callable[[bytes], T],
+        what: str,
+        request: Request,
+    ) -> T | None:
+        """An answer as `read` parses it; None for an unknown paper, and after the last page."""
+        url, params = (
+            f"{self.address.rstrip('/')}/graph/v1/paper/{path}",
+            {"fields": _names(request), **params},
+        )
+        try:
+            return await self.get(url, params, read, what, until=request.until)
+        except LiteratureError as error:
+            match error.__cause__:
+                # any other 404 means a wrong address
+                case RefusedError(status=404, text=text) if " with id " in text and "not found" in text:
+                    return None
+                # the service counts matches that it does not return
+                case RefusedError(status=400, text=text) if (
+                    params.get("offset") and "Requested data" in text and "is not available" in text
+                ):
+                    return None
+                case _:
+                    raise
 
-        Its own requester opens a connection per request, ignores Retry-After, sends no key for references and citations, and gives
-        `{}` for unknown statuses: a service that is down would look like one without results. With ours an answer is validated, or
-        an error; the package only handles the pages.
-        """
-        from semanticscholar import AsyncSemanticScholar
+    async def _list(
+        self, path: str, params: Mapping[str, str], what: str, request: Request, size: int, most: int
+    ) -> list[Paper]:
+        """The first distinct papers inside the window, over several pages of `size`."""
+        papers, seen = dict[str, Paper](), set[str]()
 
-        papers: list[Paper] = []
-
-        def read(body: bytes, later: bool) -> dict[str, Any]:
-            if request.operation == "paper":
-                papers[:] = papers_of([read_json(body)], _fields, request)
-                return {}
-            answer = parse(_Page, body)
-            if answer.data is None:
+        def read(first: bool, body: bytes) -> tuple[list[Paper], int | None]:
+            page = parse(_Page, body)
+            if page.data is None:
                 raise LiteratureError(
                     f"{self.name}: {what}: withheld by the publisher",
                     source=self.name,
                     hint="add another source to literature.cascade",
                 )
-            total = None if later else answer.total or len(answer.data)
-            papers[:] = papers_of(answer.data, _fields, request, total, answer.error)
-            return {"offset": answer.offset, "next": answer.next}
+            total = page.total or len(page.data) if first else None
+            return papers_of(page.data, _fields, request, total, page.error), page.next
 
-        async def send(url: str, parameters: str, headers: object, payload: object = None) -> dict[str, Any]:
-            params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
-            papers.clear()
-            paging, later = dict[str, Any](), params.get("offset", "0") != "0"
-            try:
-                paging = await self.get(url, params, partial(read, later=later), what, until=request.until)
-            except LiteratureError as error:
-                match error.__cause__:
-                    # unknown id; any other 404 means a wrong address
-                    case RefusedError(status=404, text=text) if " with id " in text and "not found" in text:
-                        pass
-                    # the service counts matches that it does not return
-                    case RefusedError(status=400, text=text) if (
-                        later and "Requested data" in text and "is not available" in text
-                    ):
-                        pass
-                    case _:
-                        raise
-            return {"data": [], **paging}
-
-        client = AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False)
-        vars(client)["_requester"] = SimpleNamespace(get_data_async=send)
-        return client, papers
+        for offset in range(0, most - size + 1, size):
+            place = {**params, "offset": offset, "limit": size}
+            answer = await self._get(path, place, partial(read, not offset), what, request)
+            page, following = answer or ([], None)
+            if not moves(page, seen):
+                break
+            for paper in filter(request.window.holds, page):
+                papers.setdefault(paper.id, paper)
+            # a short page is the last, whatever `next` says: the next request would be refused
+            if len(papers) >= request.limit or following != offset + size:
+                break
+        return [*papers.values()][: request.limit]
 
 
-async def _pages(
-    first: Awaitable["PaginatedResults"], page: list[Paper], request: Request, size: int, most: int
-) -> list[Paper]:
-    """The first distinct papers inside the window, over several pages of `size`."""
-    results = await first
-    papers, seen = dict[str, Paper](), set[str]()
-    for end in range(size, most + 1, size):
-        if not moves(page, seen):
-            break
-        for paper in filter(request.window.holds, page):
-            papers.setdefault(paper.id, paper)
-        # a short page is the last, whatever `next` says: the next request would be refused
-        if len(papers) >= request.limit or results.next != end or end + size > most:
-            break
-        await results.async_next_page()
-    return [*papers.values()][: request.limit]
-
-
-def _names(request: Request) -> list[str]:
+def _names(request: Request) -> str:
     """The fields to request, in a fixed order; with the date if a window must be checked."""
     parts = request.parts if request.window == ANY_TIME else {*request.parts, "date"}
-    return ["paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts)]
+    return ",".join(
+        ("paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts))
+    )
 
 
 def _path(paper_id: str) -> str | None:

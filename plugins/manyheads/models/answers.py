@@ -35,6 +35,8 @@ MOST_ARGUMENTS = 100_000
 """Maximum characters of a tool call's arguments."""
 MOST_CALLS = 100
 """Maximum tool calls in one answer."""
+SHORTEST_KEY = 16
+"""Minimum characters of a key to be removed from answers: shorter ones may be words."""
 MOST_REDIRECTIONS = 3
 """Maximum redirections of one request."""
 MOST_TOKENS = 100_000_000
@@ -101,6 +103,8 @@ class SoundTransport:
             except GarbledError as error:
                 raise GarbledError(f"its answer is {error}") from error
             content = json.dumps(self._tidy(_json(body)))
+            for secret in _secrets_of(request.headers):  # a text with the key would be in the journal
+                content = content.replace(secret, "…") if len(secret) >= SHORTEST_KEY else content
             return type(response)(status, headers=_JSON, content=content, request=request)
         finally:
             await response.aclose()

@@ -43,7 +43,7 @@ def proxy() -> Generator[tuple[int, list[str]]]:
                 self.end_headers()
             self.close_connection = True
 
-        def log_request(self, *words: Any) -> None:
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

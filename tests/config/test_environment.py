@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.config.environment import allow, host_of, secret, typed, with_environment
-from manyheads.errors import NotAllowedError
+from manyheads.errors import ConfigError, NotAllowedError
 from manyheads.literature.library import Library
 from manyheads.models.requests import key_of
 
@@ -170,6 +170,14 @@ def test_what_an_sdk_sends_by_itself_is_a_key(
     monkeypatch.setenv(variable, "s3cret")
     with pytest.raises(NotAllowedError, match=variable):
         key_of(config)
+
+
+@pytest.mark.parametrize("key", ["schl\u00fcssel", "two\nlines", "tab\tb"])
+def test_a_key_that_no_header_can_hold_is_named(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMANTIC_SCHOLAR_API_KEY", key)
+    with pytest.raises(ConfigError, match="the key in SEMANTIC_SCHOLAR_API_KEY") as told:
+        Library(LiteratureConfig(cascade=("semantic_scholar",))).open()
+    assert key not in str(told.value)
 
 
 @pytest.mark.parametrize("source", ["openalex", "semantic_scholar"])

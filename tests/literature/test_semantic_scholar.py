@@ -335,13 +335,6 @@ async def test_a_refused_key_is_named_and_not_sent_again(scholar: Scholar, look_
     assert len(scholar.requests) == 1
 
 
-@pytest.mark.parametrize("key", ["schlüssel", "two\nlines", "tab\t"])
-def test_a_key_that_cannot_be_sent_is_said_so(scholar: Scholar, key: str) -> None:
-    with pytest.raises(LiteratureError, match="the key in S2_KEY") as caught:
-        asking(scholar.url, key)
-    assert key not in str(caught.value)
-
-
 TROUBLES = {
     "429": Trouble("status", status=429, body='{"message": "Too Many Requests", "code": "429"}'),
     "500": Trouble("status", status=500),

@@ -47,7 +47,7 @@ def with_environment(address: str) -> str:
     for name in VARIABLE.findall(address):
         if not os.environ.get(name):
             raise ConfigError(f"{address}: ${{{name}}} is not set", hint=f"export {name}=…")
-        secret(name, address, address)
+        need_allowed(name, address, address)
     return _expanded(address)
 
 
@@ -60,10 +60,23 @@ def secret(variable: str, address: str, where: str) -> str | None:
 
     Raises:
         NotAllowedError: the variable, or the host of the address, is not allowed.
+        ConfigError: no header can hold the value.
     """
+    need_allowed(variable, address, where)
+    value = os.environ.get(variable, "").strip()
+    if not (value.isascii() and value.isprintable()):
+        raise ConfigError(
+            f"{where}: the key in {variable} contains invalid characters",
+            hint=f"export {variable}=… again, on one line",
+        )
+    return value or None
+
+
+def need_allowed(variable: str, address: str, where: str) -> None:
+    """Raises `NotAllowedError` if a variable is set and may not go to an address; see `secret`."""
     value, host = os.environ.get(variable, "").strip(), host_of(address)
     if value in ("", NO_KEY):
-        return value or None
+        return
     known = variable in HOMES or _OURS.fullmatch(variable)
     words = [*([] if known else [variable]), *([] if _is_home(variable, address) else [host])]
     if words := [word for word in words if not _is_allowed(word)]:
@@ -73,7 +86,6 @@ def secret(variable: str, address: str, where: str) -> str | None:
             words,
             hint=f"if you trust it: export {ALLOW}={every}; a command on a terminal asks",
         )
-    return value
 
 
 def typed(value: object, key: str = "") -> None:

@@ -121,8 +121,7 @@ class Library:
         """Check the config now, without contacting a service.
 
         Raises:
-            ConfigError: `before` is not a date, or no source is left.
-            LiteratureError: a key is invalid.
+            ConfigError: `before` is not a date, no source is left, or a key is invalid or may not go to its host.
         """
         _ = self.window, self._members
         return self

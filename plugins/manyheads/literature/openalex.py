@@ -1,12 +1,13 @@
-"""OpenAlex. pyalex words the requests; we send them, as pyalex has a fixed address and ignores Retry-After."""
+"""OpenAlex (developers.openalex.org)."""
 
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 from pydantic import BaseModel
 
@@ -42,8 +43,6 @@ _FIELDS: dict[Part, str] = {
 
 def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
     """A work as the fields of a paper; None for one without a title."""
-    from pyalex import invert_abstract
-
     if not (title := (work["title"] or "").strip()):
         return None
     if not _OWN_ID.fullmatch(number := _tail(work["id"])):
@@ -54,12 +53,12 @@ def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
         ((one.get("author") or {}).get("display_name"), one.get("raw_author_name"))
         for one in work.get("authorships") or ()
     ]
-    abstract: Any = invert_abstract(index) if index else ""
+    words = [(at, word) for word, places in (index or {}).items() for at in places]
     return {
         "id": f"openalex:{number}",
         "source": "openalex",
         "title": title,
-        "abstract": abstract,
+        "abstract": " ".join(word for _, word in sorted(words, key=itemgetter(0))),
         "year": year_of(work["publication_year"], date),
         "date": date,
         "citations": work.get("cited_by_count"),
@@ -121,16 +120,18 @@ class OpenAlex(Service):
         headers = {"Authorization": self.key and f"Bearer {self.key}", "From": self.mailto}
         return {name: value for name, value in headers.items() if value}
 
+    @property
+    def _works_url(self) -> str:
+        return f"{self.address.rstrip('/')}/works"
+
     async def search(self, request: Request) -> list[Paper]:
         """Works with all the words in title, abstract or full text, most relevant first."""
-        from pyalex import Works
-
         # quotes, wildcards and capital operators would change the query
         operators = ("AND", "OR", "NOT")
         words = " ".join(word.lower() if word in operators else word for word in words_of(request.query))
         if not words:
             return []
-        return await self._works(Works().search(words), request)
+        return await self._works(request, search=words)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One work."""
@@ -142,13 +143,11 @@ class OpenAlex(Service):
 
     async def papers(self, request: Request) -> list[Paper]:
         """Works by DOI or arXiv number, a hundred at a time."""
-        from pyalex import Works
-
         names = [name.removeprefix("doi:") for name in map(_identifier, request.query.split()) if name]
         dois, papers = [doi for doi in names if not {*",|"} & {*doi}], list[Paper]()
         for start in range(0, len(dois), MOST):
             some = dois[start : start + MOST]
-            papers += await self._works(Works().filter_or(doi=some), replace(request, limit=len(some)))
+            papers += await self._works(replace(request, limit=len(some)), f"doi:{'|'.join(some)}")
         return papers
 
     async def references(self, request: Request) -> list[Paper]:
@@ -161,14 +160,11 @@ class OpenAlex(Service):
 
         A wrong address gives 404 too: an address that has never answered like OpenAlex must first list works.
         """
-        from pyalex import Works
-
         if (identifier := _identifier(request.query)) is None:
             return None
-        works: Any = Works({})
-        works.params = identifier
+        url, what = f"{self._works_url}/{quote(identifier, safe='')}", f"work {request.query}"
         try:
-            work = await self._get(works, {"select": fields}, f"work {request.query}", read, request)
+            work = await self.get(url, {"select": fields}, read, what, until=request.until)
         except LiteratureError as error:
             match error.__cause__:
                 case RefusedError(status=404):
@@ -176,21 +172,22 @@ class OpenAlex(Service):
                 case _:
                     raise
         if work is None and not self._has_answered and self.address != ADDRESS:
-            await self._page(Works().select([*_ALWAYS]), "*", 1, request)
+            await self._page({"select": ",".join(_ALWAYS)}, "*", 1, request)
         self._has_answered = True
         return work
 
-    async def _works(self, works: Any, request: Request) -> list[Paper]:
+    async def _works(self, request: Request, *filters: str, **query: str) -> list[Paper]:
         """Page after page until there are enough; the window is checked again after the service's filter."""
         papers, seen, cursor = list[Paper](), set[str](), "*"
-        works, window = works.select(_select(request).split(",")), request.window
+        window = request.window
         # the service's own filters include both ends
         if window.after:
-            works = works.filter(from_publication_date=window.after.isoformat())
+            filters = (*filters, f"from_publication_date:{window.after}")
         if window.before:
-            works = works.filter(to_publication_date=(window.before - dt.timedelta(days=1)).isoformat())
+            filters = (*filters, f"to_publication_date:{window.before - dt.timedelta(days=1)}")
+        query |= {"select": _select(request), **({"filter": ",".join(filters)} if filters else {})}
         while cursor and len(papers) < request.limit:
-            page, following = await self._page(works, cursor, request.limit, request)
+            page, following = await self._page(query, cursor, request.limit, request)
             if not moves(page, seen):
                 break
             papers += filter(window.holds, page)
@@ -199,8 +196,6 @@ class OpenAlex(Service):
 
     async def _works_of(self, links: Sequence[Any] | None, request: Request) -> list[Paper]:
         """The works with these ids, in order, a hundred per request."""
-        from pyalex import Works
-
         links, papers = links or (), list[Paper]()
         texts = [link for link in links if isinstance(link, str)]
         if faulty := len(links) - len(texts):
@@ -210,13 +205,13 @@ class OpenAlex(Service):
             if len(papers) >= request.limit:
                 break
             some = ids[start : start + MOST]
-            works = await self._works(Works().filter_or(openalex_id=some), replace(request, limit=len(some)))
+            works = await self._works(replace(request, limit=len(some)), f"openalex_id:{'|'.join(some)}")
             place = {f"openalex:{one}": number for number, one in enumerate(some)}
             papers += sorted(works, key=lambda paper: place.get(paper.id, len(place)))
         return papers[: request.limit]
 
     async def _page(
-        self, works: Any, cursor: str, limit: int, request: Request
+        self, query: Mapping[str, str], cursor: str, limit: int, request: Request
     ) -> tuple[list[Paper], str | None]:
         """The papers of one page, and the cursor of the next one; None after the last."""
 
@@ -226,23 +221,10 @@ class OpenAlex(Service):
             papers = papers_of(page.results, _fields, request, total, page.error)
             return papers, page.meta.next_cursor if page.results else None
 
-        params = {"per-page": min(limit, MOST), "cursor": cursor}
-        page = await self._get(works, params, "search", read, request)
+        params = {**query, "per-page": min(limit, MOST), "cursor": cursor}
+        page = await self.get(self._works_url, params, read, "search", until=request.until)
         self._has_answered = True
         return page
-
-    async def _get(
-        self,
-        works: Any,
-        params: dict[str, str | int],
-        what: str,
-        read: Callable[[bytes], T],
-        request: Request,
-    ) -> T:
-        """A request of pyalex, sent to our address."""
-        address = urlsplit(str(works.url))
-        url = f"{self.address.rstrip('/')}{address.path}" + (f"?{address.query}" if address.query else "")
-        return await self.get(url, params, read, what, until=request.until)
 
 
 def _select(request: Request) -> str:

@@ -37,6 +37,12 @@ _FIELDS: dict[Part, str] = {
 }
 _KINDS = {kind.casefold(): kind for kind in ("DOI", "ARXIV", "CorpusId", "MAG", "ACL", "PMID", "PMCID")}
 _OWN_ID = re.compile(r"[0-9a-f]{40}")
+_NONE = re.compile(
+    r"404 .* with id .*not found|400 .*No valid paper ids|400 after [1-9].*Requested data .*is not available",
+    re.S,
+)
+"""Refusals that mean no paper: an unknown id, no known id, a page after the last (the service counts matches that it does
+not return). Any other 404 means a wrong address."""
 _HYPHENS = re.compile(r"[-‐‑‒–—]")
 
 
@@ -78,7 +84,6 @@ class _Page(BaseModel):
     """One page of a list. Its data is missing if nothing matches, and null if publishers withhold it."""
 
     total: int | None = None
-    offset: int = 0
     next: int | None = None
     data: list[Any] | None = None
     error: Any = None
@@ -99,22 +104,10 @@ class SemanticScholar(Service):
     Papers are identified by the 40 digits of its own ids and by `DOI:…`, `ARXIV:…`, `CorpusId:…`, `MAG:…`, `ACL:…`, `PMID:…` and
     `PMCID:…`. A search gives at most a thousand papers, references 9,999. Cited works that are not in the database (they have
     no id) are omitted.
-
-    Raises:
-        LiteratureError: the key is not valid in a header.
     """
 
     name: SourceName = "semantic_scholar"
     address: str = ADDRESS
-
-    def __post_init__(self) -> None:
-        if self.key and not (self.key.isascii() and self.key.isprintable()):
-            raise LiteratureError(
-                f"{self.name}: the key in {self.key_env} contains invalid characters",
-                source=self.name,
-                fault="lacking",
-                hint=f"export {self.key_env}=… again, on one line",
-            )
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -144,7 +137,6 @@ class SemanticScholar(Service):
     async def papers(self, request: Request) -> list[Paper]:
         """Papers by DOI or arXiv number, five hundred at a time."""
         names, papers = [name for name in request.query.split() if _path(name)], list[Paper]()
-        url, params = f"{self.address.rstrip('/')}/graph/v1/paper/batch", {"fields": _names(request)}
 
         def read(body: bytes) -> list[Paper]:
             if not isinstance(records := read_json(body), list):
@@ -153,16 +145,7 @@ class SemanticScholar(Service):
 
         for start in range(0, len(names), _BATCH_MOST):
             some = {"ids": names[start : start + _BATCH_MOST]}
-            try:
-                papers += await self.get(
-                    url, params, read, f"{len(names)} papers", until=request.until, body=some
-                )
-            except LiteratureError as error:
-                match error.__cause__:
-                    case RefusedError(status=400, text=text) if "No valid paper ids" in text:
-                        pass
-                    case _:
-                        raise
+            papers += await self._get("batch", {}, read, f"{len(names)} papers", request, some) or []
         return [*filter(request.window.holds, papers)]
 
     async def references(self, request: Request) -> list[Paper]:
@@ -174,32 +157,22 @@ class SemanticScholar(Service):
         return await self._list(f"{path}/references", {}, what, request, size, _LINKS_MOST)
 
     async def _get(
-        self,
-        path: str,
-        params: Mapping[str, str | int],
-        read: Callable[[bytes], T],
-        what: str,
-        request: Request,
-    ) -> T | None:
-        """An answer as `read` parses it; None for an unknown paper, and after the last page."""
-        url, params = (
-            f"{self.address.rstrip('/')}/graph/v1/paper/{path}",
-            {"fields": _names(request), **params},
-        )
+        self, path: str, params: Mapping[str, str | int], read: Callable[[bytes], T], what: str, request: Request,
+        body: object = None,
+    ) -> T | None:  # fmt: skip
+        """An answer as `read` parses it; None for unknown papers, and after the last page."""
+        url = f"{self.address.rstrip('/')}/graph/v1/paper/{path}"
+        params = {"fields": _names(request), **params}
         try:
-            return await self.get(url, params, read, what, until=request.until)
+            return await self.get(url, params, read, what, until=request.until, body=body)
         except LiteratureError as error:
-            match error.__cause__:
-                # any other 404 means a wrong address
-                case RefusedError(status=404, text=text) if " with id " in text and "not found" in text:
-                    return None
-                # the service counts matches that it does not return
-                case RefusedError(status=400, text=text) if (
-                    params.get("offset") and "Requested data" in text and "is not available" in text
-                ):
-                    return None
-                case _:
-                    raise
+            refusal = error.__cause__
+            offset = params.get("offset", 0)
+            if isinstance(refusal, RefusedError) and _NONE.match(
+                f"{refusal.status} after {offset}: {refusal.text}"
+            ):
+                return None
+            raise
 
     async def _list(
         self, path: str, params: Mapping[str, str], what: str, request: Request, size: int, most: int
@@ -220,8 +193,10 @@ class SemanticScholar(Service):
 
         for offset in range(0, most - size + 1, size):
             place = {**params, "offset": offset, "limit": size}
-            answer = await self._get(path, place, partial(read, not offset), what, request)
-            page, following = answer or ([], None)
+            page, following = await self._get(path, place, partial(read, not offset), what, request) or (
+                [],
+                None,
+            )
             if not moves(page, seen):
                 break
             for paper in filter(request.window.holds, page):

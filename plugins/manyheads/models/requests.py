@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from manyheads.config import ModelConfig
-from manyheads.config.environment import NO_KEY, secret
+from manyheads.config.environment import NO_KEY, need_allowed, secret
 from manyheads.core import Usage
 from manyheads.errors import ConfigError
 from manyheads.models.answers import count_of
@@ -144,14 +144,9 @@ def key_of(config: ModelConfig, alias: str = "default") -> str:
     """
     variable, address = key_variable(config) or "", config.base_url or server_address(config)
     for name in _OTHERS.get(config.provider, ()):
-        secret(name, address, f"models.{alias}")
+        need_allowed(name, address, f"models.{alias}")
     if key := secret(variable, address, f"models.{alias}"):
-        if key.isascii() and key.isprintable():
-            return key
-        raise ConfigError(
-            f"models.{alias}: the key in {variable} contains invalid characters",
-            hint=f"export {variable}=… again, on one line",
-        )
+        return key
     if config.provider == "ollama" or (config.base_url and not config.api_key_env):
         return NO_KEY
     raise ConfigError(

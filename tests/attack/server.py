@@ -167,7 +167,7 @@ RAW: dict[str, Callable[[Request, bytes], Answer]] = {
     "s204": lambda request, good: Answer(b"", 204),
     "s301": lambda request, good: Answer(b"", 301, {"Location": "/v1/elsewhere"}),
     "saykey": lambda request, good: Answer(
-        good.replace(b'"content": "', b'"content": "' + request.headers["authorization"].encode() + b" ")
+        good.replace(rb"\": \"", rb"\": \"" + request.headers["authorization"].encode() + b" ", 1)
     ),
     "s307": lambda request, good: Answer(b"", 307, {"Location": request.path}),
     "s307away": lambda request, good: Answer(b"", 307, {"Location": _away(request)}),

@@ -158,6 +158,16 @@ async def test_a_redirection_leaves_the_server_never_and_has_an_end(
     assert (server.counts[behaviour], server.strangers[behaviour]) == (calls, 0)
 
 
+async def test_an_answer_that_repeats_the_key_is_read_without_it(
+    host: Hosting, server: Misbehaving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdefghij")
+    async with host(model(server, provider="openai", name="saykey")) as on:
+        reply = await on.ask(turn())
+    assert "…" in repr(reply)
+    assert "sk-0123" not in repr(reply)
+
+
 async def test_a_redirection_within_the_server_is_followed(
     host: Hosting, server: Misbehaving, monkeypatch: pytest.MonkeyPatch
 ) -> None:

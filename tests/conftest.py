@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 
 from manyheads.bank import corpora
 from manyheads.bank.ecosystem import Ecosystem
+from manyheads.config import environment
 from manyheads.disk import cache_folder
 from manyheads.literature import semantic_scholar
 from manyheads.models import abilities, governor
@@ -38,6 +39,7 @@ OURS = (
     "SEMANTIC_SCHOLAR_API_KEY",
     "OPENALEX_API_KEY",
     "OPENALEX_MAILTO",
+    "MANYHEADS_ALLOW",
 )
 
 # The workers and each process that a test starts would compile all anew, which takes longer than most tests.
@@ -167,10 +169,11 @@ def journals_wait_for_no_disk() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def clean_slate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings of the user's shell, no server remembered as refusing, no proxy between us and 127.0.0.1."""
+    """No settings of the user's shell, no server remembered as refusing or allowed, no proxy between us and 127.0.0.1."""
     for name in [name for name in os.environ if name in OURS or name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
     abilities.forget()
+    environment._typed.clear()
     governor._doubts.clear()
 
 

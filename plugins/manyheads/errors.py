@@ -4,7 +4,7 @@ import json
 import re
 import reprlib
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from functools import cache
@@ -118,6 +118,14 @@ def missing_extra(error: ImportError) -> ConfigError | None:
     if extra is None or not isinstance(error, ModuleNotFoundError):
         return None
     return ConfigError(f"{module} is not installed", hint=install_command(extra))
+
+
+class NotAllowedError(ConfigError):
+    """A key would go to a host; the owner has not allowed `words`: the key's variable, the host, or both."""
+
+    def __init__(self, message: str, words: Sequence[str], *, hint: str) -> None:
+        self.words = words
+        super().__init__(message, hint=hint)
 
 
 class CorpusError(UserError):

@@ -19,6 +19,7 @@ AREAS: dict[str, str] = {
     "suites": "suites.suites",
     "kills": "storm.kills",
     "services": "services.services",
+    "trust": "trust.strangers",
     "commands": "commands.hostile_values",
     "links": "rooms.folders",
     "forms": "rooms.forms",

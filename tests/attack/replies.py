@@ -41,11 +41,15 @@ def misbehaviours(folder: Path) -> Figure:
     with Misbehaving() as server, Driver(SECONDS * 6) as command:
         command("roles", cwd=folder)
         for name, host in itertools.product(BEHAVIOURS, HOSTS):
-            out = folder / f"{name}-{host}"
+            out, before = folder / f"{name}-{host}", server.counts[name]
             end = review(command, folder, settings(server, name, host, out))
+            away = ["the prompt at another host"] if server.strangers[name] else []
+            again = (
+                ["a redirection without end"] if name == "s307" and server.counts[name] > before + 4 else []
+            )
             invented = ["a result of nothing"] if name in INVENTED and end.code == 0 else []
             kept = [f"key in {file}" for file in leaks(out, SECRET)]
-            figure.add(f"{name}, {host}", [*end.faults, *invented, *kept])
+            figure.add(f"{name}, {host}", [*end.faults, *invented, *kept, *away, *again])
     return figure
 
 
@@ -60,12 +64,23 @@ def wires(folder: Path) -> Figure:
                 continue
             names = [f"mutant{rng.randrange(1000)}" for _ in range(times(16))]
             if wire != "openai":
-                names += ["badutf", "deepbody", "html", "falsegzip", "s301", "s400echo", "s429", "s500utf"]
+                names += [
+                    "badutf",
+                    "deepbody",
+                    "html",
+                    "falsegzip",
+                    "s301",
+                    "s307away",
+                    "s400echo",
+                    "s429",
+                    "s500utf",
+                ]
             for name in names:
                 out = folder / f"{wire}-{name}-{host}"
                 end = review(command, folder, settings(server, name, host, out, wire))
                 kept = [f"key in {file}" for file in leaks(out, SECRET)]
-                figure.add(f"{wire}/{name}, {host}", [*end.faults, *kept])
+                away = ["the prompt at another host"] if server.strangers[name] else []
+                figure.add(f"{wire}/{name}, {host}", [*end.faults, *kept, *away])
     return figure
 
 

@@ -132,6 +132,11 @@ def said(status: int, message: str, **headers: str) -> Answer:
     return Answer(json.dumps({"error": {"message": message}}).encode(), status, headers)
 
 
+def _away(request: Request) -> str:
+    """The same path at this machine's name, which is another host than 127.0.0.1."""
+    return f"http://localhost:{request.headers['host'].rpartition(':')[2]}{request.path}"
+
+
 RAW: dict[str, Callable[[Request, bytes], Answer]] = {
     "badutf": lambda request, good: Answer(good.replace(b'": "', b'": "\xff\xfe')),
     "latin": lambda request, good: Answer(good.replace(b'": "', b'": "\xe9')),
@@ -161,7 +166,12 @@ RAW: dict[str, Callable[[Request, bytes], Answer]] = {
     "manyheaders": lambda request, good: Answer(good, headers={f"X-{i}": "a" * 100 for i in range(2000)}),
     "s204": lambda request, good: Answer(b"", 204),
     "s301": lambda request, good: Answer(b"", 301, {"Location": "/v1/elsewhere"}),
+    "saykey": lambda request, good: Answer(
+        good.replace(rb"\": \"", rb"\": \"" + request.headers["authorization"].encode() + b" ", 1)
+    ),
     "s307": lambda request, good: Answer(b"", 307, {"Location": request.path}),
+    "s307away": lambda request, good: Answer(b"", 307, {"Location": _away(request)}),
+    "s308away": lambda request, good: Answer(b"", 308, {"Location": _away(request).removeprefix("http:")}),
     "s400": lambda request, good: said(400, "bad request"),
     "s401": lambda request, good: said(401, "wrong key"),
     "s403": lambda request, good: said(403, "forbidden"),
@@ -179,7 +189,7 @@ RAW: dict[str, Callable[[Request, bytes], Answer]] = {
     "s500utf": lambda request, good: Answer(b"\xff\xfe\xff", 500),
     "s500deep": lambda request, good: Answer(b"[" * 50_000, 500),
 }
-"""What goes out in place of a good body, by the model's name."""
+"""What goes out in place of a good body, by the model's name. Those `away` send the client to another host."""
 BEHAVIOURS = (*JSON, *RAW, "drop", "silent")
 ODD: tuple[Any, ...] = (
     None, 5, -1, 1.5, float("nan"), 10**18, int("9" * 300), True, "x", "", [], [None], ["x"], {}, {"a": 1}, json.loads("[" * 900 + "]" * 900),
@@ -209,17 +219,18 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 class Misbehaving(LLM):
-    """The server. `counts` says how often each behaviour was asked for."""
+    """The server. `counts` says how often each behaviour was asked for, and `strangers` at another host."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.counts = Counter[str]()
+        self.counts, self.strangers = Counter[str](), Counter[str]()
 
     async def _respond(self, connection: Connection, request: Request, fault: Fault | None) -> None:
         name = str(request.body.get("model"))
         when, colon, inner = name.partition(":")
         behaviour = inner if colon else name
         self.counts[name] += 1
+        self.strangers[name] += "127.0.0.1" not in request.headers["host"]
         if (when == "once" and colon and self.counts[name] > 1) or (
             when == "third" and colon and self.counts[name] % 3
         ):

@@ -71,6 +71,9 @@ def many(unit: bytes, count: int = 12_000_000) -> Behaviour:
     return lambda good, request: Answer(page % (b"results" if request.path.endswith("/works") else b"data"))
 
 
+NAMELESS = [
+    {"id": "https://openalex.org/W1", "title": None, "publication_year": None, "publication_date": None}
+] * 2
 DEAD: dict[str, Behaviour] = {
     **{f"s{code}": status(code) for code in (204, 301, 304, 400, 401, 403, 404, 410, 418, 429, 500, 502, 503, 999)},
     "s429never": status(429, Retry_After="1e9"), "s502html": status(502, b"<html>Bad gateway</html>"),
@@ -86,6 +89,9 @@ DEAD: dict[str, Behaviour] = {
     "list": sent(b"[]"), "null": sent(b"null"), "number": sent(b"5"), "text": sent(b'"text"'), "deep": sent(b"[" * 100_000),
     "deepobject": sent(b'{"data":' * 100_000), "deepxml": sent(b"<feed>" * 100_000), "nan": sent(b"NaN"), "hugeint": sent(b"9" * 6000),
     "error": sent(b'{"error": "overloaded"}'), "dataobject": sent(b'{"data": {}, "results": {}, "meta": []}'),
+    "counted": sent(b'{"total": 1200, "offset": 0, "data": [], "meta": {"count": 1200}, "results": []}'),
+    "nameless": sent(json.dumps({"total": 2, "data": [{"paperId": None, "title": "Owls"}] * 2, "meta": {"count": 2}, "results": NAMELESS}).encode()),
+    "emptyerror": sent(b'{"total": 0, "data": [], "meta": {"count": 0}, "results": [], "error": "backend timeout"}'),
     "dataint": sent(b'{"data": 5, "results": 5, "meta": 5}'), "hugetotal": sent(b'{"data": "x", "total": ' + b"9" * 6000 + b"}"),
     "manylists": many(b"[],"), "manyobjects": many(b"{},"), "manynumbers": many(b"0,"), "manykeys": many(b'{"":0},'),
     "fewwrong": many(b'{"title": 5},', 300_000), "manytags": sent(b"<feed>" + b"<a/>" * 3_000_000 + b"</feed>"),

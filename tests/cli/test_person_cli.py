@@ -158,3 +158,22 @@ def test_a_person_plays_the_leader(tmp_path: Path) -> None:
     assert {word["by"] for word in people} == {"human/me"}
     assert [word["text"] for word in people if word["task"] == "settle"] == ["We plan with owls."]
     assert "\x1b[31m" not in screen.text
+
+
+def test_a_key_for_a_strange_host_is_asked_for_once(tmp_path: Path) -> None:
+    (tmp_path / "idea.md").write_text("# Owls\n\nWe plan with owls.\n", encoding="utf-8")
+    model = "{provider: openai, name: m, base_url: http://stranger.invalid/v1, retries: 0}"
+    (tmp_path / "theirs.yaml").write_text(f"system: conference-review\nmodels: {{default: {model}}}\n")
+    words = ("run", "theirs.yaml", "--subject", "idea.md", "--out", "r")
+    env = {"OPENAI_API_KEY": "s3cret", "MANYHEADS_CACHE": str(tmp_path / "cache")}
+    for answer, code in (("n", 2), ("y", 4)):
+        with terminal(tmp_path, words, **env) as screen:
+            shown = screen.until(r"\[y/N\]: ")
+            assert re.search(r"OPENAI_API_KEY\s+to\s+stranger\.invalid", shown)
+            assert "s3cret" not in shown
+            screen.type(answer)
+            assert screen.end() == code
+    assert not (tmp_path / "r").exists()
+    with terminal(tmp_path, words, **env) as screen:
+        screen.until("cannot be reached")
+        assert screen.end() == 4

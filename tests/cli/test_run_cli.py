@@ -160,7 +160,7 @@ def test_a_login_from_the_environment_is_sent_and_kept_nowhere(
 ) -> None:
     login = "reader:owls-at-night"
     basic = base64.b64encode(login.encode()).decode()
-    address = (llm.base_url if wire == "openai" else llm.url).replace("//", "//${MY_LOGIN}@")
+    address = (llm.base_url if wire == "openai" else llm.url).replace("//", "//${MANYHEADS_LOGIN}@")
     # Tried again with a warning, whose words hold what the server says of the request.
     llm.faults.append(Fault("status", status=503, times=1, message=f"{login} ({basic}) must wait"))
     config: dict[str, Any] = {
@@ -171,7 +171,7 @@ def test_a_login_from_the_environment_is_sent_and_kept_nowhere(
     }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({"system": "conference-review", **config}))
     (tmp_path / "paper.md").write_text("# Owls\n\nWe plan with owls.", encoding="utf-8")
-    environment = {"MY_LOGIN": login, "ANTHROPIC_API_KEY": SECRET}
+    environment = {"MANYHEADS_LOGIN": login, "ANTHROPIC_API_KEY": SECRET}
     done = manyheads_command("run", "config.yaml", "--out", "run", cwd=tmp_path, env=environment)
     assert done.code == 0, done.err
     assert {request.headers["authorization"] for request in llm.requests} == {f"Basic {basic}"}
@@ -180,7 +180,7 @@ def test_a_login_from_the_environment_is_sent_and_kept_nowhere(
         assert secret not in done.out + done.err
         kept = [path for path in (tmp_path / "run").iterdir() if secret.encode() in path.read_bytes()]
         assert kept == []
-    assert "${MY_LOGIN}@" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
+    assert "${MANYHEADS_LOGIN}@" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
     llm.faults.append(Fault("status", status=401, times=None, message=f"{login} ({basic}) is wrong"))
     refused = manyheads_command("run", "config.yaml", "--out", "refused", cwd=tmp_path, env=environment)
     assert "the key is refused" in refused.message

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.config import ModelConfig, with_environment
+from manyheads.config import ModelConfig
+from manyheads.config.environment import with_environment
 from manyheads.config.files import merge, parse_set
 from manyheads.errors import ConfigError
 from manyheads.resources import Resources, shipped
@@ -283,11 +284,12 @@ def test_a_message_holds_the_beginning_of_a_setting_alone() -> None:
 
 
 def test_an_address_names_its_login_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    base = "https://${GATEWAY_LOGIN}@host/v1"
+    base = "https://${MANYHEADS_LOGIN}@host/v1"
     config = load(["virsci"], [f"models.default.base_url={base}"]).models["default"]
-    with pytest.raises(ConfigError, match="GATEWAY_LOGIN"):
+    with pytest.raises(ConfigError, match="MANYHEADS_LOGIN"):
         _ = config.address
-    monkeypatch.setenv("GATEWAY_LOGIN", "me:secret")
+    monkeypatch.setenv("MANYHEADS_LOGIN", "me:secret")
+    monkeypatch.setenv("MANYHEADS_ALLOW", "host")
     assert (config.address, config.base_url) == ("https://me:secret@host/v1", base)
     assert "secret" not in config.model_dump_json()
     assert with_environment("https://host/v1") == "https://host/v1"

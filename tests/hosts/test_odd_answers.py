@@ -14,6 +14,7 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from PIL import Image as Picture
 from pydantic import SecretStr
 
+from attack import server as attack
 from attack.server import Misbehaving
 from manyheads.core import Image, Message
 from manyheads.errors import ModelError
@@ -103,8 +104,6 @@ async def test_half_a_character_in_a_tool_call_is_kept_as_a_mark(host: Hosting, 
 async def test_tokens_that_a_server_does_not_count_are_estimated(
     host: Hosting, server: Misbehaving, wire: str, usage: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from attack import server as attack
-
     def uncounted(body: dict[str, Any]) -> dict[str, Any]:
         if wire == "ollama":
             return {**body, "prompt_eval_count": usage, "eval_count": usage}
@@ -145,6 +144,38 @@ async def test_a_server_that_fails_is_told_in_plain_words(
     assert words in told.value.message
     said = str(told.value).replace(server.url, "")  # whose port may be anything
     assert not any(foreign in said for foreign in FOREIGN)
+
+
+@pytest.mark.parametrize("wire", ["openai", "ollama", "anthropic"])
+@pytest.mark.parametrize(("behaviour", "calls"), [("s307away", 1), ("s308away", 1), ("s301", 1), ("s307", 4)])
+async def test_a_redirection_leaves_the_server_never_and_has_an_end(
+    host: Hosting, server: Misbehaving, wire: str, behaviour: str, calls: int
+) -> None:
+    url = server.base_url if wire == "openai" else server.url
+    async with host(model(server, provider=wire, base_url=url, name=behaviour, retries=1)) as on:
+        with pytest.raises(ModelError, match=rf"{behaviour[1:4]}.*use that as base_url"):
+            await on.ask(turn())
+    assert (server.counts[behaviour], server.strangers[behaviour]) == (calls, 0)
+
+
+async def test_an_answer_that_repeats_the_key_is_read_without_it(
+    host: Hosting, server: Misbehaving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdefghij")
+    async with host(model(server, provider="openai", name="saykey")) as on:
+        reply = await on.ask(turn())
+    assert "…" in repr(reply)
+    assert "sk-0123" not in repr(reply)
+
+
+async def test_a_redirection_within_the_server_is_followed(
+    host: Hosting, server: Misbehaving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = attack.Answer(b"", 307, {"Location": "/v1/chat/completions"})
+    monkeypatch.setitem(attack.RAW, "moved", lambda request, good: moved)
+    async with host(model(server, provider="openai", name="once:moved", retries=0)) as on:
+        await on.ask(turn())
+    assert server.counts["once:moved"] == 2
 
 
 @pytest.mark.parametrize("behaviour", ["tool_bigint", "tool_deep"])

@@ -323,7 +323,10 @@ async def test_roles_may_have_models_of_their_own(llm: LLM, host: Hosting) -> No
     [
         ({"provider": "openai"}, "OPENAI_API_KEY"),
         ({"provider": "anthropic"}, "ANTHROPIC_API_KEY"),
-        ({"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "MY_KEY"}, "MY_KEY"),
+        (
+            {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "MANYHEADS_KEY"},
+            "MANYHEADS_KEY",
+        ),
     ],
 )
 async def test_a_missing_key_is_named_with_its_model(
@@ -338,8 +341,8 @@ async def test_a_missing_key_is_named_with_its_model(
 async def test_a_key_comes_from_the_environment(
     llm: LLM, host: Hosting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MY_KEY", "s3cret")
-    async with host(model(llm, api_key_env="MY_KEY")) as on:
+    monkeypatch.setenv("MANYHEADS_KEY", "s3cret")
+    async with host(model(llm, api_key_env="MANYHEADS_KEY")) as on:
         await on.ask(turn())
     assert llm.requests[0].headers["authorization"] == "Bearer s3cret"
 

@@ -61,8 +61,6 @@ async def test_references_are_asked_where_the_id_comes_from(services: Services) 
     async with services.library() as library:
         assert ids(await library.references("openalex:W3")) == ["openalex:W2", "openalex:W1"]
         assert services.asked[0] == 0
-        assert ids(await library.citations("openalex:W2")) == ["openalex:W3"]
-        assert ids(await library.recommendations("local:p1", 1)) == ["local:p2"]
 
 
 async def test_a_source_without_references_hands_the_paper_on(services: Services) -> None:
@@ -105,9 +103,8 @@ async def test_references_of_a_silent_source_are_found_in_the_next_and_marked(se
 
 async def test_where_nobody_keeps_references_that_is_said(services: Services) -> None:
     async with services.library("local") as library:
-        for look_up in (library.references("local:p1"), library.citations("Tactile fruit grasping")):
-            with pytest.raises(LiteratureError, match="a corpus source has no"):
-                await look_up
+        with pytest.raises(LiteratureError, match="a corpus source has no"):
+            await library.references("local:p1")
 
 
 async def test_a_paper_found_by_its_title_is_known_to_the_next_source_by_its_doi(services: Services) -> None:

@@ -148,9 +148,7 @@ class Scholar:
         return {
             "/graph/v1/paper/search": self._search,
             "/graph/v1/paper/(.+)/references": self._references,
-            "/graph/v1/paper/(.+)/citations": self._citations,
             "/graph/v1/paper/(.+)": self._paper,
-            "/recommendations/v1/papers/forpaper/(.+)": self._recommendations,
         }
 
     def batch(self, asked: Asked, ids: Sequence[str]) -> Any:
@@ -176,24 +174,8 @@ class Scholar:
         cited = self.cites.get(self._named(name)["paperId"], ())
         if cited is None:
             return {"data": None, "citingPaperInfo": {"openAccessPdf": {"disclaimer": "fields are elided"}}}
-        return self._links("citedPaper", [self._held(one) for one in cited], params)
-
-    def _citations(self, params: Mapping[str, str], name: str) -> Any:
-        cited = self._named(name)["paperId"]
-        citing = [one for one, cites in self.cites.items() if cited in (cites or ())]
-        return self._links("citingPaper", [self._held(one) for one in citing], params)
-
-    def _recommendations(self, params: Mapping[str, str], name: str) -> Any:
-        _limit(params, 500)
-        itself = self._named(name)
-        pool = [paper for paper in self.papers if paper is not itself]
-        if params.get("from") == "recent":
-            pool = [paper for paper in pool if (paper["year"] or 0) >= 2026]
-        return {"recommendedPapers": [_shown(paper, params) for paper in pool[: int(params["limit"])]]}
-
-    def _links(self, key: str, papers: Sequence[Record], params: Mapping[str, str]) -> Any:
-        page = _page(papers, params, 1000, 9999)
-        return {**page, "data": [{key: paper} for paper in page["data"]]}
+        page = _page([self._held(one) for one in cited], params, 1000, 9999)
+        return {**page, "data": [{"citedPaper": paper} for paper in page["data"]]}
 
     def _held(self, paper_id: str) -> Record:
         """A paper, or what there is of one that is cited but not held."""

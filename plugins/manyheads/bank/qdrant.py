@@ -4,7 +4,6 @@ The client (qdrant-client) stores on a server, by address, or in memory.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,6 +24,7 @@ from manyheads.bank.store import (
     point_id,
     record_of,
 )
+from manyheads.config.environment import secret
 from manyheads.disk import CHECKSUMS, FileLock, replace_text
 from manyheads.errors import CorpusError, EmbeddingError
 
@@ -375,7 +375,7 @@ def _connect(address: str) -> "QdrantClient":
 
     if address == MEMORY:
         return QdrantClient(MEMORY)
-    key = os.environ.get(API_KEY) or None
+    key = secret(API_KEY, address, address)
     return QdrantClient(url=address, api_key=key, timeout=SECONDS, check_compatibility=False)
 
 

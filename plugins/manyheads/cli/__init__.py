@@ -12,7 +12,7 @@ from manyheads.cli.examples import EXAMPLES
 from manyheads.cli.options import with_groups
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
-from manyheads.errors import EXIT_CODES, ConfigError, ExitCode, UserError, missing_extra
+from manyheads.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
 
 USAGE = cast(
     type[Exception],
@@ -32,7 +32,12 @@ def main() -> None:
                     hint="files and folders need names in UTF-8",
                 )
         project.read_keys()
-        sys.exit(app(prog_name="manyheads", standalone_mode=False))
+        while True:
+            try:
+                sys.exit(app(prog_name="manyheads", standalone_mode=False))
+            except NotAllowedError as error:
+                if not project.allowed_now(error):
+                    raise
     except UserError as error:
         fail(error)
         code = error.exit_code

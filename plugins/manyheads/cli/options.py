@@ -57,12 +57,26 @@ Paths = Annotated[
     list[Path] | None,
     typer.Option("--path", metavar="FOLDER", help="Use the roles/ and prompts/ in this folder. Repeatable."),
 ]
+
+
+def _typed(sets: list[str] | None) -> list[str] | None:
+    """The settings; the hosts and variables that they name are allowed, as the owner typed them."""
+    if sets:
+        from manyheads.config.environment import typed
+        from manyheads.config.files import parse_set
+
+        for each in sets:
+            typed(parse_set(each))
+    return sets
+
+
 Sets = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", "-s", metavar="KEY=VALUE", help="Set a key of the config, such as team.size=8. Repeatable."
+        "--set", "-s", metavar="KEY=VALUE", help="Set a key of the config, such as team.size=8. Repeatable.",
+        callback=_typed,
     ),
-]
+]  # fmt: skip
 Budget = Annotated[
     list[str] | None,
     typer.Option(

@@ -15,7 +15,7 @@ import typer
 from manyheads.cli.options import Paths
 from manyheads.cli.printing import say
 from manyheads.disk import make_folder
-from manyheads.errors import ConfigError, CorpusError
+from manyheads.errors import ConfigError, CorpusError, NotAllowedError
 
 if TYPE_CHECKING:
     from manyheads.resources import Resources
@@ -109,6 +109,23 @@ def read_keys(file: Path = Path(".env")) -> None:
             os.environ.setdefault(name, value)
     if steering := [name for name in values if OURS.fullmatch(name) and name not in os.environ]:
         say(f"warning: {file}: only keys are read from it; export {', '.join(steering)} instead", err=True)
+
+
+def allowed_now(error: NotAllowedError) -> bool:
+    """Ask on a terminal whether a key may go to a host; a yes is remembered. False without a terminal."""
+    from manyheads.cli.person import is_terminal
+    from manyheads.config.environment import allow
+
+    if not is_terminal():
+        return False
+    say(error.message, err=True)
+    try:
+        if not typer.confirm("Allow this from now on?", err=True):
+            return False
+    except typer.Abort:
+        return False
+    allow(error.words)
+    return True
 
 
 # `manyheads list`.

@@ -6,7 +6,6 @@ The same YAML runs on every host. Each system defines its own section; `config.f
 
 import ast
 import inspect
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from manyheads.config.environment import with_environment
 from manyheads.config.hosts import BUILT_IN, default_host, host_entry
 from manyheads.core import Price
 from manyheads.disk import expanded
@@ -29,8 +29,6 @@ from manyheads.escaping import scrubbed
 from manyheads.papers import SourceName
 from manyheads.resources import data_file
 
-VARIABLE = re.compile(r"\$\{(\w+)\}", re.ASCII)
-"""An environment variable in an address."""
 CORPORA = Path("corpora")
 """Default folder for corpora."""
 KEY = re.compile(r"(?=.*[a-z])(?=.*\d).{20,}")
@@ -132,17 +130,6 @@ class Inputs(Strict):
         }
 
 
-def with_environment(address: str) -> str:
-    """An address with `${NAME}` expanded; raises `ConfigError` if the variable is not set."""
-
-    def value(named: re.Match[str]) -> str:
-        if found := os.environ.get(named[1]):
-            return found
-        raise ConfigError(f"{address}: ${{{named[1]}}} is not set", hint=f"export {named[1]}=…")
-
-    return VARIABLE.sub(value, address)
-
-
 def _address(text: str) -> str:
     """A server's full address, with its scheme; it appears in config.yaml, reports and messages."""
     try:
@@ -155,7 +142,7 @@ def _address(text: str) -> str:
     if scrubbed(text) != text:
         raise ValueError(
             "contains a login or key, which would be stored in the run folder; put it into an environment variable and "
-            "write its name, such as https://${MY_LOGIN}@host/v1 (for a resumed run with --set)"
+            "write its name, such as https://${MANYHEADS_LOGIN}@host/v1 (for a resumed run with --set)"
         )
     return text
 
@@ -164,7 +151,7 @@ def _variable_name(value: str) -> str:
     if value and (re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII) is None or KEY.fullmatch(value)):
         raise ValueError(
             "not the name of an environment variable; if this is the key itself, export it and write the "
-            "variable's name here, such as MY_KEY"
+            "variable's name here, such as MANYHEADS_KEY"
         )
     return value
 
@@ -190,9 +177,9 @@ class ModelConfig(Strict):
     name: str = "offline"
     """The model's name at its provider; for `replay`, a run folder with a recorded journal."""
     base_url: Address | None = None
-    """The server's address; the provider's own if omitted. `${NAME}` is replaced by an environment variable."""
+    """The server's address; the provider's own if omitted. `${MANYHEADS_…}` is replaced by an environment variable."""
     api_key_env: VariableName | None = None
-    """Name of the environment variable with the key; the provider's usual one if omitted."""
+    """Name of the environment variable with the key, such as `MANYHEADS_KEY`; the provider's usual one if omitted."""
     temperature: float | None = Field(default=None, ge=0, le=2)
     """Sent only when set."""
     max_tokens: int | None = Field(default=None, gt=0)
@@ -356,7 +343,7 @@ class LiteratureConfig(Strict):
     retries: int = Field(default=4, ge=0)
     """Maximum number of retries of a failed request."""
     endpoints: dict[SourceName, Address] = Field(default_factory=dict)
-    """Other addresses of the services, such as mirrors. `${NAME}` is replaced by an environment variable."""
+    """Other addresses of the services, such as mirrors. `${MANYHEADS_…}` is replaced by an environment variable."""
     semantic_scholar_key_env: VariableName = Field(default="SEMANTIC_SCHOLAR_API_KEY", min_length=1)
     """Environment variable with the key of Semantic Scholar; without a key, the slower shared pool is used."""
 

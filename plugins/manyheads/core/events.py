@@ -153,7 +153,7 @@ class Searched(Event):
 
     kind: Literal["searched"] = "searched"
     source: str
-    operation: Literal["search", "paper", "papers", "references", "citations", "recommendations", "authors"]
+    operation: Literal["search", "paper", "papers", "references", "authors"]
     query: str
     """The request: words, or a paper's id."""
     asked: str

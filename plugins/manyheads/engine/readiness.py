@@ -22,7 +22,7 @@ from manyheads.errors import ConfigError, ModelError, UserError, closest, need_e
 from manyheads.literature.library import Library
 from manyheads.models.prices import FREE, need_one_currency, need_prices
 from manyheads.models.probe import in_short, probe
-from manyheads.models.requests import is_own, key_of, key_variable, server_address
+from manyheads.models.requests import is_own, key_of, server_address
 from manyheads.papers import Literature
 from manyheads.report.record import count
 from manyheads.resources import Resources
@@ -121,7 +121,7 @@ def _need_key(model: ModelConfig, alias: str) -> None:
     """Raises `UserError` if a model has no key, or no journal to replay."""
     if model.provider == "replay":
         ReplayModel.from_run(model.name)
-    elif key_variable(model):
+    elif model.provider not in FREE:
         key_of(model, alias)
 
 

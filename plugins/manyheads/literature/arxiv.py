@@ -32,7 +32,7 @@ _ARXIV = "{http://arxiv.org/schemas/atom}"
 
 @dataclass(kw_only=True, eq=False)
 class Arxiv(Service):
-    """Preprints by words and by number; arXiv has no references, citations or recommendations.
+    """Preprints by words and by number; arXiv has no references.
 
     Papers are identified by number, by `ARXIV:…` and by arXiv's own `DOI:10.48550/arXiv.…`. A paper's date is that of its
     first version.
@@ -44,8 +44,6 @@ class Arxiv(Service):
     lacking: ClassVar[Mapping[str, str]] = {
         "papers": "arXiv supports only one paper per request",
         "references": "arXiv has no references",
-        "citations": "arXiv has no citations",
-        "recommendations": "arXiv has no recommendations",
     }
 
     async def search(self, request: Request) -> list[Paper]:
@@ -116,9 +114,8 @@ def _read(body: bytes, request: Request) -> tuple[list[Paper], int]:
     if any("/api/errors" in _text(entry, f"{_ATOM}id") for entry in entries):
         raise RefusedError(400, text=_text(entries[0], f"{_ATOM}summary"))
     total, start = _count(feed, "totalResults"), _count(feed, "startIndex")
-    if not entries and start < total and request.operation == "search":
-        raise GarbledError(f"an empty page, though {total} papers match")
-    return papers_of(entries, _fields, request), total
+    left = total if start < total and request.operation == "search" else None
+    return papers_of(entries, _fields, request, left), total
 
 
 def _fields(entry: Element) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime as dt
-import os
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import JsonValue, TypeAdapter
 
 from manyheads.bank.vectors import Embedder, unread, whole_vector
-from manyheads.config import LiteratureConfig, SourceName, with_environment
+from manyheads.config import LiteratureConfig, SourceName
+from manyheads.config.environment import secret, with_environment
 from manyheads.errors import ConfigError, LiteratureError
 from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
@@ -57,7 +57,6 @@ def connect(
     name: SourceName, config: LiteratureConfig, paces: Mapping[SourceName, Pace] | None = None
 ) -> Source:
     """A service as a source, optionally with other `paces`; no contact before the first request."""
-
     options: dict[str, Any] = {"retries": config.retries, "patience": config.patience}
     if address := config.endpoints.get(name):
         options["address"] = with_environment(address)
@@ -65,16 +64,15 @@ def connect(
         options["pace"] = paces[name]
     if name == "arxiv":
         return Arxiv(**options)
+    where = f"literature.endpoints.{name}"
     if name == "openalex":
-        return OpenAlex(key=_secret(openalex.KEY_ENV), mailto=_secret(openalex.MAILTO_ENV), **options)
+        to = address or openalex.ADDRESS
+        key, mailto = (secret(each, to, where) for each in (openalex.KEY_ENV, openalex.MAILTO_ENV))
+        return OpenAlex(key=key, mailto=mailto, **options)
     variable = config.semantic_scholar_key_env
-    key = _secret(variable)
+    key = secret(variable, address or semantic_scholar.ADDRESS, where)
     options.setdefault("pace", semantic_scholar.WITH_KEY if key else semantic_scholar.SHARED_POOL)
     return SemanticScholar(key_env=variable, key=key, **options)
-
-
-def _secret(variable: str) -> str | None:
-    return os.environ.get(variable, "").strip() or None
 
 
 class Library:
@@ -123,8 +121,7 @@ class Library:
         """Check the config now, without contacting a service.
 
         Raises:
-            ConfigError: `before` is not a date, or no source is left.
-            LiteratureError: a key is invalid.
+            ConfigError: `before` is not a date, no source is left, or a key is invalid or may not go to its host.
         """
         _ = self.window, self._members
         return self
@@ -192,15 +189,7 @@ class Library:
         window: Window | None = None,
     ) -> Findings:
         """A paper's references. Raises `LiteratureError` if no source answered."""
-        return await self._findings(self._follow, "references", paper_id, limit, parts, window)
-
-    async def citations(self, paper_id: str, limit: int = 100) -> Findings:
-        """Papers that cite a paper. Raises `LiteratureError` if no source answered."""
-        return await self._findings(self._follow, "citations", paper_id, limit)
-
-    async def recommendations(self, paper_id: str, limit: int = 10) -> Findings:
-        """Papers similar to one paper. Raises `LiteratureError` if no source answered."""
-        return await self._findings(self._follow, "recommendations", paper_id, limit)
+        return await self._findings(self._references, "references", paper_id, limit, parts, window)
 
     async def close(self) -> None:
         """Close connections and files."""
@@ -339,21 +328,21 @@ class Library:
                     return look_up.findings((paper,))
         return look_up.findings()
 
-    async def _follow(self, look_up: LookUp) -> Findings:
-        """Papers related to one: from the source of its id first, from others after they have identified it."""
-        query, operation = look_up.request.query, look_up.request.operation
+    async def _references(self, look_up: LookUp) -> Findings:
+        """A paper's references: from the source of its id first, from others after they have identified it."""
+        query = look_up.request.query
         name = identify(query)
         names: tuple[Identifier, ...] = (name,)
         for member in self._able(name):
             until = member.source.deadline()
             own = name.at(member.name) if name.kind == "own" else None
-            lacking = operation in member.source.lacking
+            lacking = "references" in member.source.lacking
             there = own or (query if lacking else None)
             if there is None and (paper := await _by_name(look_up, member, names, until)):
                 there, names = paper.id.partition(":")[2], (*names, *identifiers_of(paper))
             if there is None:
                 continue
-            if papers := await look_up.ask(member, operation, there, until):
+            if papers := await look_up.ask(member, "references", there, until):
                 return look_up.findings(papers)
             if own and (paper := await _by_name(look_up, member, (name,), until, counts=not lacking)):
                 names = identifiers_of(paper)

@@ -1,14 +1,14 @@
 """The knowledge bank as a literature source: past papers of a research ecosystem."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
-from manyheads.bank.knowledge import KnowledgeBank, paper_text
+from manyheads.bank.knowledge import KnowledgeBank
 from manyheads.bank.lexical import stems
 from manyheads.config import SourceName
 from manyheads.literature.source import Request, Source
-from manyheads.papers import Paper, Window
+from manyheads.papers import Paper
 
 PAST = {"period": "past"}
 _LOOKED_AT = 50
@@ -25,7 +25,6 @@ class LocalSource(Source):
     lacking: ClassVar[Mapping[str, str]] = {
         "papers": "a corpus supports only one paper per request",
         "references": "a corpus source has no references",
-        "citations": "a corpus source has no citations",
     }
 
     def __init__(self, bank: KnowledgeBank) -> None:
@@ -34,40 +33,31 @@ class LocalSource(Source):
     async def search(self, request: Request) -> list[Paper]:
         """Past papers with two thirds of the query's words (of two, both), most similar first."""
         words = set(stems(request.query))
-        papers = await self._nearest(request.query, max(_LOOKED_AT, 2 * request.limit), request.window)
+        # half open; `Window.holds` checks finally
+        years = (
+            request.window.after and request.window.after.year,
+            request.window.before and request.window.before.year,
+        )
+        [hits] = await self._bank.search(
+            [request.query],
+            max(_LOOKED_AT, 2 * request.limit),
+            years=years if any(years) else None,
+            where=PAST,
+        )
+        papers = [_with_source(hit.paper) for hit in hits if request.window.holds(hit.paper)]
         shared = ((one, len(words & set(stems(f"{one.title} {one.abstract}")))) for one in papers)
         return [one for one, count in shared if count and count >= len(words) - len(words) // 3][
             : request.limit
         ]
 
     async def paper(self, request: Request) -> list[Paper]:
-        """A past paper by its id in the corpus."""
-        paper = await self._past(request.query)
-        return [_with_source(paper)] if paper else []
+        """A past paper by its id in the corpus: one of B_past by its period, which a record does not show."""
 
-    async def recommendations(self, request: Request) -> list[Paper]:
-        """The past papers most similar to one of them; none for an unknown id."""
-        if (paper := await self._past(request.query)) is None:
-            return []
-        return await self._nearest(paper_text(paper), request.limit, request.window, exclude=(paper.id,))
-
-    async def _nearest(
-        self, text: str, count: int, window: Window, *, exclude: Collection[str] = ()
-    ) -> list[Paper]:
-        # half open; `Window.holds` checks finally
-        years = (window.after and window.after.year, window.before and window.before.year)
-        [hits] = await self._bank.search(
-            [text], count, years=years if any(years) else None, where=PAST, exclude=exclude
-        )
-        return [_with_source(hit.paper) for hit in hits if window.holds(hit.paper)]
-
-    async def _past(self, paper_id: str) -> Paper | None:
-        """A paper of the bank if it belongs to B_past by its period, which a record does not show."""
-
-        def look() -> Paper | None:
-            record = self._bank.store.get([paper_id]).get(paper_id)
-            past = record is not None and record.payload.get("period") == PAST["period"]
-            return self._bank.get([paper_id])[paper_id] if past else None
+        def look() -> list[Paper]:
+            record = self._bank.store.get([request.query]).get(request.query)
+            if record is None or record.payload.get("period") != PAST["period"]:
+                return []
+            return [_with_source(paper) for paper in self._bank.get([request.query]).values() if paper]
 
         return await asyncio.to_thread(look)
 

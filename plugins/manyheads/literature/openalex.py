@@ -1,12 +1,13 @@
-"""OpenAlex. pyalex words the requests; we send them, as pyalex has a fixed address and ignores Retry-After."""
+"""OpenAlex (developers.openalex.org)."""
 
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 from pydantic import BaseModel
 
@@ -42,8 +43,6 @@ _FIELDS: dict[Part, str] = {
 
 def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
     """A work as the fields of a paper; None for one without a title."""
-    from pyalex import invert_abstract
-
     if not (title := (work["title"] or "").strip()):
         return None
     if not _OWN_ID.fullmatch(number := _tail(work["id"])):
@@ -54,12 +53,12 @@ def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
         ((one.get("author") or {}).get("display_name"), one.get("raw_author_name"))
         for one in work.get("authorships") or ()
     ]
-    abstract: Any = invert_abstract(index) if index else ""
+    words = [(at, word) for word, places in (index or {}).items() for at in places]
     return {
         "id": f"openalex:{number}",
         "source": "openalex",
         "title": title,
-        "abstract": abstract,
+        "abstract": " ".join(word for _, word in sorted(words, key=itemgetter(0))),
         "year": year_of(work["publication_year"], date),
         "date": date,
         "citations": work.get("cited_by_count"),
@@ -77,23 +76,24 @@ def _tail(url: str) -> str:
 
 
 class _Linked(BaseModel):
-    """A work with the ids of related works."""
+    """A work with the ids of its references."""
 
     id: str
     referenced_works: list[Any] | None = None
-    related_works: list[Any] | None = None
 
 
 _LINKED = partial(parse, _Linked)
 
 
 class _Meta(BaseModel):
+    count: int | None = None
     next_cursor: str | None = None
 
 
 class _Page(BaseModel):
     meta: _Meta
     results: list[Any]
+    error: Any = None
 
 
 @dataclass(kw_only=True, eq=False)
@@ -120,16 +120,18 @@ class OpenAlex(Service):
         headers = {"Authorization": self.key and f"Bearer {self.key}", "From": self.mailto}
         return {name: value for name, value in headers.items() if value}
 
+    @property
+    def _works_url(self) -> str:
+        return f"{self.address.rstrip('/')}/works"
+
     async def search(self, request: Request) -> list[Paper]:
         """Works with all the words in title, abstract or full text, most relevant first."""
-        from pyalex import Works
-
         # quotes, wildcards and capital operators would change the query
         operators = ("AND", "OR", "NOT")
         words = " ".join(word.lower() if word in operators else word for word in words_of(request.query))
         if not words:
             return []
-        return await self._works(Works().search(words), request)
+        return await self._works(request, search=words)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One work."""
@@ -141,13 +143,11 @@ class OpenAlex(Service):
 
     async def papers(self, request: Request) -> list[Paper]:
         """Works by DOI or arXiv number, a hundred at a time."""
-        from pyalex import Works
-
         names = [name.removeprefix("doi:") for name in map(_identifier, request.query.split()) if name]
         dois, papers = [doi for doi in names if not {*",|"} & {*doi}], list[Paper]()
         for start in range(0, len(dois), MOST):
             some = dois[start : start + MOST]
-            papers += await self._works(Works().filter_or(doi=some), replace(request, limit=len(some)))
+            papers += await self._works(replace(request, limit=len(some)), f"doi:{'|'.join(some)}")
         return papers
 
     async def references(self, request: Request) -> list[Paper]:
@@ -155,32 +155,16 @@ class OpenAlex(Service):
         work = await self._work(request, "id,referenced_works", _LINKED)
         return await self._works_of(work and work.referenced_works, request)
 
-    async def citations(self, request: Request) -> list[Paper]:
-        """The works that cite a work, most cited first."""
-        from pyalex import Works
-
-        if (work := await self._work(request, "id", _LINKED)) is None:
-            return []
-        return await self._works(Works().filter(cites=_tail(work.id)).sort(cited_by_count="desc"), request)
-
-    async def recommendations(self, request: Request) -> list[Paper]:
-        """The works that OpenAlex lists as related to a work."""
-        work = await self._work(request, "id,related_works", _LINKED)
-        return await self._works_of(work and work.related_works, request)
-
     async def _work(self, request: Request, fields: str, read: Callable[[bytes], T]) -> T | None:
         """One work; None if it does not exist.
 
         A wrong address gives 404 too: an address that has never answered like OpenAlex must first list works.
         """
-        from pyalex import Works
-
         if (identifier := _identifier(request.query)) is None:
             return None
-        works: Any = Works({})
-        works.params = identifier
+        url, what = f"{self._works_url}/{quote(identifier, safe='')}", f"work {request.query}"
         try:
-            work = await self._get(works, {"select": fields}, f"work {request.query}", read, request)
+            work = await self.get(url, {"select": fields}, read, what, until=request.until)
         except LiteratureError as error:
             match error.__cause__:
                 case RefusedError(status=404):
@@ -188,21 +172,22 @@ class OpenAlex(Service):
                 case _:
                     raise
         if work is None and not self._has_answered and self.address != ADDRESS:
-            await self._page(Works().select([*_ALWAYS]), "*", 1, request)
+            await self._page({"select": ",".join(_ALWAYS)}, "*", 1, request)
         self._has_answered = True
         return work
 
-    async def _works(self, works: Any, request: Request) -> list[Paper]:
+    async def _works(self, request: Request, *filters: str, **query: str) -> list[Paper]:
         """Page after page until there are enough; the window is checked again after the service's filter."""
         papers, seen, cursor = list[Paper](), set[str](), "*"
-        works, window = works.select(_select(request).split(",")), request.window
+        window = request.window
         # the service's own filters include both ends
         if window.after:
-            works = works.filter(from_publication_date=window.after.isoformat())
+            filters = (*filters, f"from_publication_date:{window.after}")
         if window.before:
-            works = works.filter(to_publication_date=(window.before - dt.timedelta(days=1)).isoformat())
+            filters = (*filters, f"to_publication_date:{window.before - dt.timedelta(days=1)}")
+        query |= {"select": _select(request), **({"filter": ",".join(filters)} if filters else {})}
         while cursor and len(papers) < request.limit:
-            page, following = await self._page(works, cursor, request.limit, request)
+            page, following = await self._page(query, cursor, request.limit, request)
             if not moves(page, seen):
                 break
             papers += filter(window.holds, page)
@@ -211,8 +196,6 @@ class OpenAlex(Service):
 
     async def _works_of(self, links: Sequence[Any] | None, request: Request) -> list[Paper]:
         """The works with these ids, in order, a hundred per request."""
-        from pyalex import Works
-
         links, papers = links or (), list[Paper]()
         texts = [link for link in links if isinstance(link, str)]
         if faulty := len(links) - len(texts):
@@ -222,37 +205,26 @@ class OpenAlex(Service):
             if len(papers) >= request.limit:
                 break
             some = ids[start : start + MOST]
-            works = await self._works(Works().filter_or(openalex_id=some), replace(request, limit=len(some)))
+            works = await self._works(replace(request, limit=len(some)), f"openalex_id:{'|'.join(some)}")
             place = {f"openalex:{one}": number for number, one in enumerate(some)}
             papers += sorted(works, key=lambda paper: place.get(paper.id, len(place)))
         return papers[: request.limit]
 
     async def _page(
-        self, works: Any, cursor: str, limit: int, request: Request
+        self, query: Mapping[str, str], cursor: str, limit: int, request: Request
     ) -> tuple[list[Paper], str | None]:
         """The papers of one page, and the cursor of the next one; None after the last."""
 
         def read(body: bytes) -> tuple[list[Paper], str | None]:
             page = parse(_Page, body)
-            return papers_of(page.results, _fields, request), page.meta.next_cursor if page.results else None
+            total = (page.meta.count or len(page.results)) if cursor == "*" else None
+            papers = papers_of(page.results, _fields, request, total, page.error)
+            return papers, page.meta.next_cursor if page.results else None
 
-        params = {"per-page": min(limit, MOST), "cursor": cursor}
-        page = await self._get(works, params, "search", read, request)
+        params = {**query, "per-page": min(limit, MOST), "cursor": cursor}
+        page = await self.get(self._works_url, params, read, "search", until=request.until)
         self._has_answered = True
         return page
-
-    async def _get(
-        self,
-        works: Any,
-        params: dict[str, str | int],
-        what: str,
-        read: Callable[[bytes], T],
-        request: Request,
-    ) -> T:
-        """A request of pyalex, sent to our address."""
-        address = urlsplit(str(works.url))
-        url = f"{self.address.rstrip('/')}{address.path}" + (f"?{address.query}" if address.query else "")
-        return await self.get(url, params, read, what, until=request.until)
 
 
 def _select(request: Request) -> str:

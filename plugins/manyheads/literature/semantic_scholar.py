@@ -1,24 +1,20 @@
-"""Semantic Scholar: its Academic Graph and its Recommendations, through the semanticscholar package."""
+"""Semantic Scholar: its Academic Graph (api.semanticscholar.org/api-docs/graph)."""
 
 import datetime as dt
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self, cast
-from urllib.parse import parse_qsl, quote
+from functools import partial
+from typing import Any, Self, cast
+from urllib.parse import quote
 
-from pydantic import AliasChoices, BaseModel, Field, model_validator
+from pydantic import BaseModel, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.source import Part, Request, Service, moves, papers_of, parse, read_json
+from manyheads.literature.source import Part, Request, Service, T, moves, papers_of, parse, read_json
 from manyheads.papers import ANY_TIME, Paper, year_of
 from manyheads.retry import GarbledError, Pace, RefusedError
-
-if TYPE_CHECKING:
-    from semanticscholar import AsyncSemanticScholar
-    from semanticscholar.PaginatedResults import PaginatedResults
 
 ADDRESS = "https://api.semanticscholar.org"
 WITH_KEY = Pace(1.0)
@@ -28,7 +24,7 @@ SHARED_POOL = Pace(3.0)
 
 _SEARCH_PAGE, _SEARCH_MOST = 100, 1000
 _LINKS_PAGE, _LINKS_MOST = 1000, 9999
-_RECOMMENDED_MOST = _BATCH_MOST = 500
+_BATCH_MOST = 500
 """The service's limits: results per page, and number of results reachable."""
 _FIELDS: dict[Part, str] = {
     "abstract": "abstract",
@@ -41,6 +37,12 @@ _FIELDS: dict[Part, str] = {
 }
 _KINDS = {kind.casefold(): kind for kind in ("DOI", "ARXIV", "CorpusId", "MAG", "ACL", "PMID", "PMCID")}
 _OWN_ID = re.compile(r"[0-9a-f]{40}")
+_NONE = re.compile(
+    r"404 .* with id .*not found|400 .*No valid paper ids|400 after [1-9].*Requested data .*is not available",
+    re.S,
+)
+"""Refusals that mean no paper: an unknown id, no known id, a page after the last (the service counts matches that it does
+not return). Any other 404 means a wrong address."""
 _HYPHENS = re.compile(r"[-‐‑‒–—]")
 
 
@@ -50,9 +52,9 @@ _HYPHENS = re.compile(r"[-‐‑‒–—]")
 def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
     """A record as the fields of a paper; None without an id or a title.
 
-    In references and citations, the paper is nested in the citation's record.
+    In references, the paper is nested in the citation's record.
     """
-    record = record.get("citedPaper", record.get("citingPaper", record))
+    record = record.get("citedPaper", record)
     title, day = " ".join((record.get("title") or "").split()), record.get("publicationDate")
     paper_id = (
         record["paperId"] and "semantic_scholar:" + record["paperId"]
@@ -82,9 +84,9 @@ class _Page(BaseModel):
     """One page of a list. Its data is missing if nothing matches, and null if publishers withhold it."""
 
     total: int | None = None
-    offset: int = 0
     next: int | None = None
-    data: list[Any] | None = Field(None, validation_alias=AliasChoices("data", "recommendedPapers"))
+    data: list[Any] | None = None
+    error: Any = None
 
     @model_validator(mode="after")
     def _explained(self) -> Self:
@@ -100,24 +102,12 @@ class SemanticScholar(Service):
     """Papers of Semantic Scholar.
 
     Papers are identified by the 40 digits of its own ids and by `DOI:…`, `ARXIV:…`, `CorpusId:…`, `MAG:…`, `ACL:…`, `PMID:…` and
-    `PMCID:…`. A search gives at most a thousand papers, references and citations 9,999, recommendations 500. Cited works that
-    are not in the database (they have no id) are omitted.
-
-    Raises:
-        LiteratureError: the key is not valid in a header.
+    `PMCID:…`. A search gives at most a thousand papers, references 9,999. Cited works that are not in the database (they have
+    no id) are omitted.
     """
 
     name: SourceName = "semantic_scholar"
     address: str = ADDRESS
-
-    def __post_init__(self) -> None:
-        if self.key and not (self.key.isascii() and self.key.isprintable()):
-            raise LiteratureError(
-                f"{self.name}: the key in {self.key_env} contains invalid characters",
-                source=self.name,
-                fault="lacking",
-                hint=f"export {self.key_env}=… again, on one line",
-            )
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -126,36 +116,27 @@ class SemanticScholar(Service):
     async def search(self, request: Request) -> list[Paper]:
         """Papers by the service's relevance."""
         # the service finds nothing for hyphenated words
-        words = " ".join(_HYPHENS.sub(" ", request.query).split())
+        words = " ".join(_HYPHENS.sub(" ", request.query).split()).encode(errors="replace").decode()
         if not words or _is_empty(request):
             return []
         size, window = min(request.limit, _SEARCH_PAGE), request.window
         last = window.before - dt.timedelta(days=1) if window.before else ""
-        client, papers = self._package("search", request)
-        first = client.search_paper(
-            quote(words, safe="", errors="replace"),
-            fields=_names(request),
-            publication_date_or_year="" if window == ANY_TIME else f"{window.after or ''}:{last}",
-            limit=size,
-        )
-        first = cast("Awaitable[PaginatedResults]", first)  # it is a single paper only for `match_title`
-        return await _pages(first, papers, request, size, _SEARCH_MOST)
+        dates = {} if window == ANY_TIME else {"publicationDateOrYear": f"{window.after or ''}:{last}"}
+        return await self._list("search", {"query": words, **dates}, "search", request, size, _SEARCH_MOST)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One paper."""
         if (path := _path(request.query)) is None:
             return []
-        client, papers = self._package(f"paper {request.query}", request)
-        await client.get_paper(path, _names(request))
-        return papers
+
+        def read(body: bytes) -> list[Paper]:
+            return papers_of([read_json(body)], _fields, request)
+
+        return await self._get(path, {}, read, f"paper {request.query}", request) or []
 
     async def papers(self, request: Request) -> list[Paper]:
         """Papers by DOI or arXiv number, five hundred at a time."""
         names, papers = [name for name in request.query.split() if _path(name)], list[Paper]()
-        url, params = (
-            f"{self.address.rstrip('/')}/graph/v1/paper/batch",
-            {"fields": ",".join(_names(request))},
-        )
 
         def read(body: bytes) -> list[Paper]:
             if not isinstance(records := read_json(body), list):
@@ -164,119 +145,74 @@ class SemanticScholar(Service):
 
         for start in range(0, len(names), _BATCH_MOST):
             some = {"ids": names[start : start + _BATCH_MOST]}
-            try:
-                papers += await self.get(
-                    url, params, read, f"{len(names)} papers", until=request.until, body=some
-                )
-            except LiteratureError as error:
-                match error.__cause__:
-                    case RefusedError(status=400, text=text) if "No valid paper ids" in text:
-                        pass
-                    case _:
-                        raise
+            papers += await self._get("batch", {}, read, f"{len(names)} papers", request, some) or []
         return [*filter(request.window.holds, papers)]
 
     async def references(self, request: Request) -> list[Paper]:
-        """A paper's references; the service has no date filter here, so papers outside the window are dropped."""
-        return await self._links("references", request)
-
-    async def citations(self, request: Request) -> list[Paper]:
-        """Papers that cite a paper; as for references, those outside the window are dropped."""
-        return await self._links("citations", request)
-
-    async def recommendations(self, request: Request) -> list[Paper]:
-        """Papers similar to one paper: recent ones, or with date bounds those of all computer science within them."""
-        if (path := _path(request.query)) is None or _is_empty(request):
-            return []
-        bounded = request.window != ANY_TIME
-        size = _RECOMMENDED_MOST if bounded else min(request.limit, _RECOMMENDED_MOST)
-        client, papers = self._package(f"recommendations for {request.query}", request)
-        pool = "all-cs" if bounded else "recent"
-        await client.get_recommended_papers(path, _names(request), size, pool)
-        return [*filter(request.window.holds, papers)][: request.limit]
-
-    async def _links(self, operation: str, request: Request) -> list[Paper]:
-        """Papers on the other side of citations; none for an unknown paper."""
+        """A paper's references, none for an unknown paper; without a date filter of the service, those outside the window are dropped."""
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-        client, papers = self._package(f"{operation} of {request.query}", request)
-        first = getattr(client, f"get_paper_{operation}")(path, _names(request), size)
-        return await _pages(first, papers, request, size, _LINKS_MOST)
+        what = f"references of {request.query}"
+        return await self._list(f"{path}/references", {}, what, request, size, _LINKS_MOST)
 
-    def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, list[Paper]]":
-        """The package's client for one look-up, and the location of the papers in the last answer.
+    async def _get(
+        self, path: str, params: Mapping[str, str | int], read: Callable[[bytes], T], what: str, request: Request,
+        body: object = None,
+    ) -> T | None:  # fmt: skip
+        """An answer as `read` parses it; None for unknown papers, and after the last page."""
+        url = f"{self.address.rstrip('/')}/graph/v1/paper/{path}"
+        params = {"fields": _names(request), **params}
+        try:
+            return await self.get(url, params, read, what, until=request.until, body=body)
+        except LiteratureError as error:
+            refusal = error.__cause__
+            offset = params.get("offset", 0)
+            if isinstance(refusal, RefusedError) and _NONE.match(
+                f"{refusal.status} after {offset}: {refusal.text}"
+            ):
+                return None
+            raise
 
-        Its own requester opens a connection per request, ignores Retry-After, sends no key for references and citations, and gives
-        `{}` for unknown statuses: a service that is down would look like one without results. With ours an answer is validated, or
-        an error; the package only handles the pages.
-        """
-        from semanticscholar import AsyncSemanticScholar
+    async def _list(
+        self, path: str, params: Mapping[str, str], what: str, request: Request, size: int, most: int
+    ) -> list[Paper]:
+        """The first distinct papers inside the window, over several pages of `size`."""
+        papers, seen = dict[str, Paper](), set[str]()
 
-        papers: list[Paper] = []
-
-        def read(body: bytes) -> dict[str, Any]:
-            if request.operation == "paper":
-                papers[:] = papers_of([read_json(body)], _fields, request)
-                return {}
-            answer = parse(_Page, body)
-            if answer.data is None:
+        def read(first: bool, body: bytes) -> tuple[list[Paper], int | None]:
+            page = parse(_Page, body)
+            if page.data is None:
                 raise LiteratureError(
                     f"{self.name}: {what}: withheld by the publisher",
                     source=self.name,
                     hint="add another source to literature.cascade",
                 )
-            papers[:] = papers_of(answer.data, _fields, request)
-            return {"offset": answer.offset, "next": answer.next}
+            total = page.total or len(page.data) if first else None
+            return papers_of(page.data, _fields, request, total, page.error), page.next
 
-        async def send(url: str, parameters: str, headers: object, payload: object = None) -> dict[str, Any]:
-            params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
-            papers.clear()
-            paging = dict[str, Any]()
-            try:
-                paging = await self.get(url, params, read, what, until=request.until)
-            except LiteratureError as error:
-                later = params.get("offset", "0") != "0"
-                match error.__cause__:
-                    # unknown id; any other 404 means a wrong address
-                    case RefusedError(status=404, text=text) if " with id " in text and "not found" in text:
-                        pass
-                    # the service counts matches that it does not return
-                    case RefusedError(status=400, text=text) if (
-                        later and "Requested data" in text and "is not available" in text
-                    ):
-                        pass
-                    case _:
-                        raise
-            return {"data": [], "recommendedPapers": [], **paging}
-
-        client = AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False)
-        vars(client)["_requester"] = SimpleNamespace(get_data_async=send)
-        return client, papers
+        for offset in range(0, most - size + 1, size):
+            place = {**params, "offset": offset, "limit": size}
+            page, following = await self._get(path, place, partial(read, not offset), what, request) or (
+                [],
+                None,
+            )
+            if not moves(page, seen):
+                break
+            for paper in filter(request.window.holds, page):
+                papers.setdefault(paper.id, paper)
+            # a short page is the last, whatever `next` says: the next request would be refused
+            if len(papers) >= request.limit or following != offset + size:
+                break
+        return [*papers.values()][: request.limit]
 
 
-async def _pages(
-    first: Awaitable["PaginatedResults"], page: list[Paper], request: Request, size: int, most: int
-) -> list[Paper]:
-    """The first distinct papers inside the window, over several pages of `size`."""
-    results = await first
-    papers, seen = dict[str, Paper](), set[str]()
-    for end in range(size, most + 1, size):
-        if not moves(page, seen):
-            break
-        for paper in filter(request.window.holds, page):
-            papers.setdefault(paper.id, paper)
-        # a short page is the last, whatever `next` says: the next request would be refused
-        if len(papers) >= request.limit or results.next != end or end + size > most:
-            break
-        await results.async_next_page()
-    return [*papers.values()][: request.limit]
-
-
-def _names(request: Request) -> list[str]:
+def _names(request: Request) -> str:
     """The fields to request, in a fixed order; with the date if a window must be checked."""
     parts = request.parts if request.window == ANY_TIME else {*request.parts, "date"}
-    return ["paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts)]
+    return ",".join(
+        ("paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts))
+    )
 
 
 def _path(paper_id: str) -> str | None:

@@ -42,7 +42,7 @@ Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url"
 """Optional fields of a paper besides id, title and year; few sources know whether it is retracted."""
 ALL: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date", "doi", "url"))
 """Fields requested by default."""
-Operation = Literal["search", "paper", "papers", "references", "citations", "recommendations"]
+Operation = Literal["search", "paper", "papers", "references"]
 
 
 @dataclass(frozen=True)
@@ -355,16 +355,25 @@ def parse(shape: type[_Shape], body: bytes) -> _Shape:
 
 
 def papers_of(
-    records: Sequence[T], fields: Callable[[T], Mapping[str, Any] | None], request: Request
+    records: Sequence[T],
+    fields: Callable[[T], Mapping[str, Any] | None],
+    request: Request,
+    total: int | None = None,
+    said: object = None,
 ) -> list[Paper]:
     """The papers of a service's records, without markup; unreadable ones are added to the request's `faults`.
 
     Args:
         fields: a record as the fields of a paper, or None for no paper; its exceptions are faults of the record.
+        total: the service's count of matches, if they should begin on this page; it may count more than it returns.
+        said: the service's message about an error, if any.
 
     Raises:
-        GarbledError: none of the records can be read.
+        GarbledError: none of the records can be read or has a title, or there are none although there should be.
     """
+    if not records and (total or said):
+        why = f"with the message {scrubbed(str(said))[:100]!r}" if said else f"though {total} papers match"
+        raise GarbledError(f"an empty page, {why}")
     papers, faulty, fault = list[Paper](), 0, ""
     for number, record in enumerate(records, 1):
         try:
@@ -381,12 +390,12 @@ def papers_of(
         except ValueError as error:
             why = in_short(error, 100)
         faulty, fault = faulty + 1, fault or f"record {number}: {why}"
-    if not faulty:
-        return papers
     told = f"{faulty} of {len(records)} records cannot be read ({fault})"
-    if faulty == len(records):
+    if faulty and faulty == len(records):
         raise GarbledError(told)
-    request.faults.append(told)
+    if records and not papers and total and request.operation == "search":
+        raise GarbledError(f"none of {len(records)} records has an id and a title")
+    request.faults.extend([told] if faulty else [])
     return papers
 
 

@@ -35,6 +35,10 @@ MOST_ARGUMENTS = 100_000
 """Maximum characters of a tool call's arguments."""
 MOST_CALLS = 100
 """Maximum tool calls in one answer."""
+SHORTEST_KEY = 16
+"""Minimum characters of a key to be removed from answers: shorter ones may be words."""
+MOST_REDIRECTIONS = 3
+"""Maximum redirections of one request."""
 MOST_TOKENS = 100_000_000
 """Maximum tokens of one answer: more than any model supports."""
 _SPENT = re.compile(
@@ -88,11 +92,8 @@ class SoundTransport:
             self._ends.watch(response.extensions.get("network_stream"))
         try:
             status = response.status_code
-            if status in (301, 302, 303):
-                place = scrubbed(response.headers.get("location", "nowhere"))[:200]
-                raise GarbledError(f"it redirects requests ({status}) to {place}: use that as base_url")
-            if status in (307, 308):
-                return type(response)(status, headers=response.headers, content=b"", request=request)
+            if status in (301, 302, 303, 307, 308):
+                return _redirection(request, response)
             if status >= 400:
                 words = await refusal_of(response)
                 wait = seconds_of(response.headers.get("retry-after"))
@@ -102,9 +103,26 @@ class SoundTransport:
             except GarbledError as error:
                 raise GarbledError(f"its answer is {error}") from error
             content = json.dumps(self._tidy(_json(body)))
+            for secret in _secrets_of(request.headers):  # a text with the key would be in the journal
+                content = content.replace(secret, "…") if len(secret) >= SHORTEST_KEY else content
             return type(response)(status, headers=_JSON, content=content, request=request)
         finally:
             await response.aclose()
+
+
+def _redirection(request: Any, response: Any) -> Any:
+    """A redirection of the same request within its server, which the client follows.
+
+    Raises:
+        RefusedError: it leads to another server, which must not get the prompt and the key; or it is one too many.
+    """
+    status, place = response.status_code, response.headers.get("location", "nowhere")
+    to, number = request.url.join(place), request.extensions.get("redirections", 0) + 1
+    at_home = (to.scheme, to.host, to.port) == (request.url.scheme, request.url.host, request.url.port)
+    if status in (307, 308) and at_home and number <= MOST_REDIRECTIONS:
+        request.extensions["redirections"] = number  # the client copies it into the next request
+        return type(response)(status, headers=response.headers, content=b"", request=request)
+    raise RefusedError(status, text=f"to {scrubbed(place)[:200]}: use that as base_url")
 
 
 def make_sound(http: Any, provider: str) -> None:

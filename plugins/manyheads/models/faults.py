@@ -143,6 +143,8 @@ def _step(error: Exception, status: int | None, alias: str, config: ModelConfig)
         else f"set models.{alias}.response_format=true: the strictest form that the server accepts is then used",
     }
     match status:
+        case _ if status < 400:
+            return f"check models.{alias}.base_url"
         case _ if isinstance(error, SpentError):
             return f"add credit or raise the quota of {account}, or use another model"
         case _ if 400 <= status < 501 and (step := matters.get(matter_of(error))):

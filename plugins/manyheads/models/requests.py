@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from manyheads.config import ModelConfig
+from manyheads.config.environment import NO_KEY, need_allowed, secret
 from manyheads.core import Usage
 from manyheads.errors import ConfigError
 from manyheads.models.answers import count_of
@@ -126,8 +127,8 @@ def is_own(config: ModelConfig) -> bool:
 
 
 USUAL = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
-NO_KEY = "none"
-"""Sent to a server that needs no key; the SDKs do not accept an empty key."""
+_OTHERS = {"anthropic": ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"), "ollama": ("OLLAMA_API_KEY",)}
+"""What the SDKs send by themselves."""
 
 
 def key_variable(config: ModelConfig) -> str | None:
@@ -136,20 +137,17 @@ def key_variable(config: ModelConfig) -> str | None:
 
 
 def key_of(config: ModelConfig, alias: str = "default") -> str:
-    """The key from the environment; optional for your own servers.
+    """The key from the environment; optional for your own servers and for Ollama.
 
     Raises:
-        ConfigError: the variable is not set.
+        ConfigError: the variable is not set, or may not go to the model's server.
     """
-    variable = key_variable(config) or ""
-    if key := os.environ.get(variable, "").strip():
-        if key.isascii() and key.isprintable():
-            return key
-        raise ConfigError(
-            f"models.{alias}: the key in {variable} contains invalid characters",
-            hint=f"export {variable}=… again, on one line",
-        )
-    if config.base_url and not config.api_key_env:
+    variable, address = key_variable(config) or "", config.base_url or server_address(config)
+    for name in _OTHERS.get(config.provider, ()):
+        need_allowed(name, address, f"models.{alias}")
+    if key := secret(variable, address, f"models.{alias}"):
+        return key
+    if config.provider == "ollama" or (config.base_url and not config.api_key_env):
         return NO_KEY
     raise ConfigError(
         f"models.{alias}: no key for {config.provider}/{config.name}",

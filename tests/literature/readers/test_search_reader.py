@@ -100,9 +100,9 @@ def test_words_and_years_are_needed(
 def test_the_config_says_where_the_service_is_and_the_environment_has_its_key(
     scholar: Scholar, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PEAR_KEY", "right")
+    monkeypatch.setenv("MANYHEADS_PEAR_KEY", "right")
     config = LiteratureConfig(
-        endpoints={"semantic_scholar": scholar.url}, semantic_scholar_key_env="PEAR_KEY"
+        endpoints={"semantic_scholar": scholar.url}, semantic_scholar_key_env="MANYHEADS_PEAR_KEY"
     )
     connect = partial(connected, "semantic_scholar", config)
     read(Search("pears", (2010, 2010), connect, lambda: LookupCache(tmp_path / "kept.sqlite")))

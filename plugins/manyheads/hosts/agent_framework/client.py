@@ -51,7 +51,7 @@ class NativeModel(ServedModel[Client]):
 
     def open(self) -> Client:
         config = self.config
-        key = "" if config.provider == "ollama" else key_of(config, self.alias)
+        key = key_of(config, self.alias)
         try:
             match config.provider:
                 case "openai":

@@ -83,9 +83,8 @@ class NativeModel(ServedModel[ChatModelBase]):
             "model": config.name, "stream": False, "max_retries": 0, "context_size": config.window,
             "client_kwargs": {"timeout": config.timeout},
         }  # fmt: skip
-        key = SecretStr("")
+        key = SecretStr(key_of(config, self.alias))
         if config.provider != "ollama":
-            key = SecretStr(key_of(config, self.alias))
             shared["client_kwargs"]["max_retries"] = 0
         try:
             match config.provider:

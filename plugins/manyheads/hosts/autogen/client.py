@@ -63,8 +63,8 @@ class NativeModel(ServedModel[ChatCompletionClient]):
     def open(self) -> ChatCompletionClient:
         config = self.config
         shared: dict[str, Any] = {"model": config.name, "model_info": model_info(config)}
+        key = key_of(config, self.alias)
         if config.provider != "ollama":
-            key = key_of(config, self.alias)
             shared |= {"api_key": key, "timeout": config.timeout, "max_retries": 0}
         match config.provider:
             case "openai":

@@ -1,0 +1,141 @@
+"""What a config may take from the environment, and to whom it may go.
+
+A config file, a run folder or a component may be somebody else's. A key goes to its own service, to this machine, and to
+hosts that the owner allowed: typed on the command line, named in the environment, or confirmed once on a terminal.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import cast
+from urllib.parse import urlsplit
+
+from manyheads.disk import cache_folder, read_text
+from manyheads.errors import CacheError, ConfigError, NotAllowedError
+
+VARIABLE = re.compile(r"\$\{(\w+)\}", re.ASCII)
+"""An environment variable in an address."""
+HOMES = {
+    "OPENAI_API_KEY": "api.openai.com",
+    "ANTHROPIC_API_KEY": "api.anthropic.com",
+    "ANTHROPIC_AUTH_TOKEN": "api.anthropic.com",
+    "ANTHROPIC_CUSTOM_HEADERS": "api.anthropic.com",
+    "OLLAMA_API_KEY": "ollama.com",
+    "SEMANTIC_SCHOLAR_API_KEY": "api.semanticscholar.org",
+    "OPENALEX_API_KEY": "api.openalex.org",
+    "OPENALEX_MAILTO": "api.openalex.org",
+    "QDRANT_API_KEY": "",
+}
+"""The variables that every config may name, with the host of their service."""
+ALLOW = "MANYHEADS_ALLOW"
+"""Further hosts and variables, with commas between them."""
+ADDRESSES = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_HOST")
+"""Variables with the address of a server, which is allowed."""
+NO_KEY = "none"
+"""Sent to a server that needs no key; the SDKs do not accept an empty key."""
+_OURS = re.compile(r"MANYHEADS_\w+", re.ASCII)
+_OUR_HOST = re.compile(r"\$\{manyheads_\w+\}")
+"""A host that stands in the environment."""
+_FILE = "allowed.txt"
+_typed = set[str]()
+
+
+def with_environment(address: str) -> str:
+    """An address with `${NAME}` expanded; raises `ConfigError` if a variable is not set, or may not go to the host."""
+    for name in VARIABLE.findall(address):
+        if not os.environ.get(name):
+            raise ConfigError(f"{address}: ${{{name}}} is not set", hint=f"export {name}=…")
+        need_allowed(name, address, address)
+    return _expanded(address)
+
+
+def secret(variable: str, address: str, where: str) -> str | None:
+    """The value of a variable that is to be sent to an address; None if it is not set.
+
+    Args:
+        address: with `${NAME}` as written.
+        where: its place in the config, for messages.
+
+    Raises:
+        NotAllowedError: the variable, or the host of the address, is not allowed.
+        ConfigError: no header can hold the value.
+    """
+    need_allowed(variable, address, where)
+    value = os.environ.get(variable, "").strip()
+    if not (value.isascii() and value.isprintable()):
+        raise ConfigError(
+            f"{where}: the key in {variable} contains invalid characters",
+            hint=f"export {variable}=… again, on one line",
+        )
+    return value or None
+
+
+def need_allowed(variable: str, address: str, where: str) -> None:
+    """Raises `NotAllowedError` if a variable is set and may not go to an address; see `secret`."""
+    value, host = os.environ.get(variable, "").strip(), host_of(address)
+    if value in ("", NO_KEY):
+        return
+    known = variable in HOMES or _OURS.fullmatch(variable)
+    words = [*([] if known else [variable]), *([] if _is_home(variable, address) else [host])]
+    if words := [word for word in words if not _is_allowed(word)]:
+        every = ",".join(filter(None, (os.environ.get(ALLOW), *words)))
+        raise NotAllowedError(
+            f"{where}: would send {variable} to {host}, and you have not allowed {' and '.join(words)}",
+            words,
+            hint=f"if you trust it: export {ALLOW}={every}; a command on a terminal asks",
+        )
+
+
+def typed(value: object, key: str = "") -> None:
+    """Allow the hosts and variables of settings that were typed on the command line."""
+    if isinstance(value, Mapping):
+        for name, each in cast(Mapping[str, object], value).items():
+            typed(each, f"{key}.{name}")
+    elif key.endswith("key_env"):
+        _typed.add(str(value))
+    elif key.endswith(".base_url") or ".endpoints." in key:
+        _typed.update((host_of(str(value)), *VARIABLE.findall(str(value))))
+
+
+def allow(words: Iterable[str]) -> None:
+    """Allow hosts and variables from now on, for this user."""
+    _typed.update(words := [*words])
+    with suppress(CacheError, OSError), (cache_folder() / _FILE).open("a", encoding="utf-8") as file:
+        file.writelines(f"{word}\n" for word in words)
+
+
+def host_of(address: str) -> str:
+    """The host of an address, in lower case; letters beyond ASCII, which may look like others, are escaped."""
+    try:
+        host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
+    except ValueError:
+        return ""
+    return host.rstrip(".").encode("ascii", "backslashreplace").decode()
+
+
+def _expanded(address: str) -> str:
+    return VARIABLE.sub(lambda named: os.environ.get(named[1], ""), address)
+
+
+def _is_home(variable: str, address: str) -> bool:
+    """Whether an address is of this machine, or of the variable's own service; of any for other variables."""
+    whole = _expanded(address)
+    host = host_of(whole)
+    with suppress(ValueError):
+        return (ip := ip_address(host)).is_loopback or ip.is_unspecified
+    homes = {HOMES[variable]} if variable in HOMES else {*HOMES.values()} - {""}
+    return host == "localhost" or (host in homes and whole.startswith("https:"))
+
+
+def _is_allowed(word: str) -> bool:
+    named = re.split(r"[,\s]+", os.environ.get(ALLOW, ""))
+    with suppress(CacheError, OSError, UnicodeDecodeError):
+        named += read_text(cache_folder() / _FILE).split()
+    addresses = (os.environ.get(each, "") for each in ADDRESSES)
+    if word in (*named, *map(host_of, (*named, *addresses))) or _OUR_HOST.fullmatch(word):
+        return bool(word)
+    if word in _typed:
+        allow([word])
+    return word in _typed

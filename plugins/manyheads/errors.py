@@ -57,7 +57,8 @@ class UserError(Exception):
         super().__init__(message)
 
     def __str__(self) -> str:
-        more = (("tried", self.tried), ("next", self.hint))
+        notes = (("also", note) for note in getattr(self, "__notes__", ()))
+        more = (("tried", self.tried), ("next", self.hint), *notes)
         return "\n  ".join([self.message, *(f"{label}: {text}" for label, text in more if text)])
 
 
@@ -118,6 +119,16 @@ def missing_extra(error: ImportError) -> ConfigError | None:
     if extra is None or not isinstance(error, ModuleNotFoundError):
         return None
     return ConfigError(f"{module} is not installed", hint=install_command(extra))
+
+
+class BugError(UserError):
+    """An unexpected error of a part that others go on without: a run of many, a member of a committee, a report."""
+
+    exit_code = ExitCode.BUG
+
+
+class ReportError(UserError):
+    """The template of a report, or what makes its view, is broken; the run itself is whole."""
 
 
 class CorpusError(UserError):

@@ -118,7 +118,7 @@ def test_a_run_is_kept_reported_and_loaded(site: Path, run: Path) -> None:
     assert 40 <= ruling["confidence"] <= 95, "the package's sample phrases say so"
 
     report = (run / "report.html").read_text(encoding="utf-8")
-    assert "<h1 dir=\"auto\">Debate</h1>" in report, "it has no template: the page is the plain one"
+    assert '<h1 dir="auto">Debate</h1>' in report, "it has no template: the page is the plain one"
     assert all(text in report for text in (CLAIM, f"{ruling['verdict']}, {ruling['confidence']} % sure"))
     assert report.count('<article class="line">') == CALLS
     assert "ruling.confidence" in report

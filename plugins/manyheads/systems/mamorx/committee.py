@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from manyheads.core import Tool, together
 from manyheads.discussion.steering import steer
-from manyheads.errors import BudgetError, ModelError
+from manyheads.engine.folder import door
+from manyheads.errors import BudgetError, BugError, ModelError
 from manyheads.replies import (
     Assessment,
     ExpertAnswer,
@@ -63,8 +64,16 @@ async def committee(run: MamorxRun) -> None:
     desk = Desk.of(run, roles, [*stages, PLAN, EXCHANGES, WRITING, VERIFICATION])
     for stage in stages:
         desk.begin(stage)
+
+    async def find_out(stage: str) -> None:
+        try:
+            with door(run.folder):
+                await found_out[stage][0](run)
+        except BugError as error:  # the review goes on with what there is
+            run.warn(stage, f"not finished: {error.message}")
+
     try:
-        await together(*(found_out[stage][0](run) for stage in stages))
+        await together(*map(find_out, stages))
     finally:
         novelty.cite(run)
         references.cite(run)
@@ -239,8 +248,9 @@ class Exchanges:
                 if heard == failed:
                     exchange.failed = failed
                 else:
-                    exchange.answer = run.wording(await self._answer(exchange, turn, nested))
-            except ModelError as error:
+                    with door(run.folder):
+                        exchange.answer = run.wording(await self._answer(exchange, turn, nested))
+            except (ModelError, BugError) as error:
                 exchange.failed = failed
                 run.warn(
                     EXCHANGES, f"question {exchange.number} to {NAMES[role_of(expert)]}: {error.message}"

@@ -15,7 +15,16 @@ from manyheads.core import together
 from manyheads.core.events import Judged, Retrieved, Searched
 from manyheads.core.results import Retrieval
 from manyheads.discussion.run import Question, Run
-from manyheads.errors import BudgetError, CorpusError, EmbeddingError, LiteratureError, ModelError
+from manyheads.engine.folder import door
+from manyheads.errors import (
+    BudgetError,
+    BugError,
+    CorpusError,
+    EmbeddingError,
+    LiteratureError,
+    ModelError,
+    UserError,
+)
 from manyheads.forms import word_count
 from manyheads.literature.documents import Reference, speech
 from manyheads.literature.inspirations import inspirer
@@ -34,8 +43,8 @@ R = TypeVar("R", bound=ReplyModel)
 ROLE = "novelty"
 NAME = "Novelty"
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi"))
-MOST_WORDS = 10
-"""Maximum papers of a phrase (App. A.4)."""
+MOST_WORDS = 9
+"""Maximum words of a phrase: it has "less than 10" (App. A.4)."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +76,13 @@ async def assess(run: Run[MamorxResult, MamorxConfig, Any], *, searched: asyncio
     """
     if not run.settings.novelty.enabled:
         return
+    run.result.novelty = Novelty()
     document = run.material.document
     numbers = [identify(text) for text in (*document.numbers, Path(run.material.source).stem)]
     names = frozenset(f"{one.kind}:{one.value.casefold()}" for one in numbers if one.kind in ("doi", "arxiv"))
     days = [day for one in numbers if one.kind == "arxiv" and (day := first_day(one.value))]
     before = min(days, default=None) or (dt.date(document.year, 1, 1) if document.year else None)
     subject = Subject(document.title, document.abstract, document.references, names, before)
-    run.result.novelty = Novelty()
     assessment = _Assessment(run, subject, run.result.novelty, searched or asyncio.Event())
     try:
         await assessment.run_through()
@@ -134,15 +143,17 @@ class _Assessment:
             self._miss("there is no literature source")
         else:
             try:
-                papers = await self._search()
-                self.searched.set()
-                await together(*(self._decide(*each) for each in enumerate(papers, 1)))
-                self._settle()
-                await self._sum_up()
-            except BudgetError as error:
+                with door(run.folder):
+                    papers = await self._search()
+                    self.searched.set()
+                    await together(*(self._decide(*each) for each in enumerate(papers, 1)))
+                    self._settle()
+                    await self._sum_up()
+            except (BudgetError, BugError) as error:
                 self._miss(error.message)
                 self._settle()
-                raise
+                if isinstance(error, BudgetError):
+                    raise
         run.emit(Judged(stage=NOVELTY, subject=NAME, outcome=novelty.verdict, reasoning=novelty.reason))
         for line in novelty.missing:
             run.warn(NOVELTY, f"novelty: {line}")
@@ -192,7 +203,7 @@ class _Assessment:
         reply = await self._ask(
             "phrase", number, SearchPhrase, check, abstract=self.subject.abstract, **variables
         )
-        if isinstance(reply, ModelError):
+        if isinstance(reply, UserError):
             self._miss(f"search phrase {number} has no valid answer: {reply.message}")
             return None
         return " ".join(reply.phrase.split())
@@ -200,8 +211,9 @@ class _Assessment:
     async def _look_up(self, phrase: str, number: int, window: Window) -> Sequence[Paper]:
         assert self.run.library is not None
         try:
-            found = await self.run.library.search(phrase, self.config.papers, parts=PARTS, window=window)
-        except LiteratureError as error:
+            with door(self.run.folder):
+                found = await self.run.library.search(phrase, self.config.papers, parts=PARTS, window=window)
+        except (LiteratureError, BugError) as error:
             self._miss(f"“{phrase}” could not be looked up: {error.message}")
             return ()
         if found.degraded:
@@ -220,10 +232,11 @@ class _Assessment:
             return ()
         subject, outcome, reason, papers = self.subject, "failed", "", list[Paper]()
         try:
-            found = await asker.retrieve(f"{subject.title}\n\n{subject.abstract}", self.config.papers)
+            with door(run.folder):
+                found = await asker.retrieve(f"{subject.title}\n\n{subject.abstract}", self.config.papers)
             papers = [one.paper for one in found.papers if window.holds(one.paper)]
             outcome = "found" if papers else "empty"
-        except (CorpusError, EmbeddingError) as error:
+        except (CorpusError, EmbeddingError, BugError) as error:
             reason = error.message
             self._miss(f"the corpus could not be searched: {reason}")
         entry = {
@@ -301,12 +314,12 @@ class _Assessment:
         """Whether a paper is relevant, and if so, whether the subject is novel compared with it."""
         shown = {"abstract": self.subject.abstract, "related": one}
         relevance = await self._ask("relevance", number, Relevance, None, **shown)
-        if isinstance(relevance, ModelError):
+        if isinstance(relevance, UserError):
             return self._miss(f"whether “{one.title}” is relevant has no valid answer: {relevance.message}")
         one.relevant, one.why = relevance.verdict == "RELEVANT", relevance.reason
         if one.relevant:
             decision = await self._ask("compare", number, NoveltyDecision, None, **shown)
-            if isinstance(decision, ModelError):
+            if isinstance(decision, UserError):
                 return self._miss(
                     f"the comparison with “{one.title}” has no valid answer: {decision.message}"
                 )
@@ -346,7 +359,7 @@ class _Assessment:
         reply = await self._ask(
             "summary", 1, NoveltySummary, check, verdict=novelty.verdict, decisions=decisions
         )
-        if isinstance(reply, ModelError):
+        if isinstance(reply, UserError):
             self.run.warn(
                 NOVELTY,
                 f"novelty: the model gave no summary; the rule's summary of the decisions is used: {reply.message}",
@@ -363,16 +376,17 @@ class _Assessment:
         like: type[R],
         check: Callable[[R], str | None] | None,
         **variables: object,
-    ) -> R | ModelError:
+    ) -> R | UserError:
         """One answer, or its failure, which must not stop the others."""
         run, area = self.run, getattr(self.run.settings, "area", None)
         speaker = run.speaker(ROLE, NAME, **({"area": area} if area else {}))
         given = {"title": self.subject.title, **variables}
         try:
-            kind = run.reply_type(ROLE, task, like)
-            question = Question(NOVELTY, turn, speaker, ROLE, task, given, check=check, spare=True)
-            reply = await run.ask(question, kind)
-        except ModelError as error:
+            with door(run.folder):
+                kind = run.reply_type(ROLE, task, like)
+                question = Question(NOVELTY, turn, speaker, ROLE, task, given, check=check, spare=True)
+                reply = await run.ask(question, kind)
+        except (ModelError, BugError) as error:
             return error
         if isinstance(run.result, MamorxResult):
             run.result.count(NOVELTY)

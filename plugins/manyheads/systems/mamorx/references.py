@@ -8,7 +8,8 @@ from typing import Any
 from manyheads.core import together
 from manyheads.core.results import Retrieval
 from manyheads.discussion.run import Run
-from manyheads.errors import LiteratureError
+from manyheads.engine.folder import door
+from manyheads.errors import BugError, LiteratureError
 from manyheads.literature.documents import Reference, speech
 from manyheads.literature.library import Library
 from manyheads.literature.matching import Cited, differences, near
@@ -55,7 +56,12 @@ async def look_up(run: Run[MamorxResult, MamorxConfig, Any], *, after: asyncio.E
 
     async def check(name: str) -> None:
         async with turns:
-            await _Check(run, library, entries[name], works[name], listed).fill()
+            try:
+                with door(run.folder):
+                    await _Check(run, library, entries[name], works[name], listed).fill()
+            except BugError as error:
+                works[name].details.append(error.message)
+                run.warn(REFERENCES, f"{name}: {error.message}")
 
     await together(*map(check, names[: config.most]))
     for name in names[config.most :]:

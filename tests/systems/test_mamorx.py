@@ -403,6 +403,24 @@ async def test_an_expert_reads_the_paper_by_tools(run: Play, llm: LLM, host: str
     assert "- 2.1 Data (" in asked.asking
 
 
+async def test_an_expert_is_told_who_cites_whom(run: Play, llm: LLM, scholar: Scholar) -> None:
+    scholar.papers = [
+        record(f"{n:040x}", title, year=int(year), authors=[{"name": author, "authorId": str(n)}])
+        for n, (title, author, year) in enumerate(REFERENCES)
+    ]
+    scholar.cites = {scholar.papers[0]["paperId"]: [scholar.papers[1]["paperId"]]}
+    llm.tool_calls = [
+        question("impact"),
+        ("search_cited", {"words": "[1]"}),
+        ("search_cited", {"words": "[2]"}),
+    ]
+    await run(BY_TOOL, "mamorx.references.enabled=true", *at(scholar))
+    after = next(each for each in llm.requests if each.title == "ExpertAnswer" and each.tools_answered)
+    first, second = [said.text for said in after.messages if said.role == "tool"]
+    assert "it cites [2]." in first
+    assert "it is cited by [1]." in second
+
+
 def left_in(folder: Path) -> dict[str, Any]:
     """The result of a run that did not come to its end."""
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))

@@ -204,6 +204,8 @@ class CitedWork(Part):
     found: str = ""
     """The title in the source."""
     abstract: str = ""
+    cites: list[str] = []
+    """The cited works that it cites itself, as far as that was looked up: an edge of the graph of cited works (§3.1)."""
     evidence: str | None = None
 
 

@@ -17,6 +17,8 @@ AREAS: dict[str, str] = {
     "suites": "suites.suites",
     "kills": "storm.kills",
     "services": "services.services",
+    "sources": "bugs.sources",
+    "bugs": "bugs.bugs",
     "commands": "commands.hostile_values",
 }
 

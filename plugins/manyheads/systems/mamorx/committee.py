@@ -366,4 +366,4 @@ async def leave(run: MamorxRun, why: str) -> None:
     if (review := result.review) and not review.text:
         await look_up(run, review.claims)
         await look_up_quotes(run, review)
-        review.text = markdown(review, form, apart=run.settings.maker in ("committee", "alone"))
+        review.text = markdown(review, form, apart=result.names_sources)

@@ -249,6 +249,11 @@ class MamorxResult(Part):
     turns: dict[str, int] = {}
     inference_cost: int = 0
 
+    @property
+    def names_sources(self) -> bool:
+        """Whether the author of the review was asked for the sources of its points."""
+        return self.maker in ("committee", "alone")
+
     def count(self, stage: str) -> None:
         """Count one more reply of a stage."""
         self.turns[stage] = self.turns.get(stage, 0) + 1

@@ -124,12 +124,6 @@ def missing_extra(error: ImportError) -> ConfigError | None:
 class BugError(UserError):
     """An unexpected error of a part that others go on without: a run of many, a member of a committee, a report."""
 
-    exit_code = ExitCode.BUG
-
-
-class ReportError(UserError):
-    """The template of a report, or what makes its view, is broken; the run itself is whole."""
-
 
 class CorpusError(UserError):
     """A corpus cannot be read, built or opened."""

@@ -17,7 +17,7 @@ from manyheads.engine.budget import JobsBudget
 from manyheads.engine.folder import TRACEBACK
 from manyheads.engine.session import Session
 from manyheads.engine.system import Reviews, System
-from manyheads.errors import CorpusError, ReportError
+from manyheads.errors import BugError, CorpusError
 from manyheads.hosts import host_factory
 from manyheads.suites.reviews import Text, review_all
 
@@ -160,7 +160,7 @@ async def test_a_broken_template_is_one_warning(pack: Path, tmp_path: Path, temp
     assert "Traceback" in (tmp_path / "run" / TRACEBACK).read_text()
     assert "7 &lt;points&gt;" not in (page := (tmp_path / "run/report.html").read_text())
     assert "What was said" in page, "the plain page instead"
-    with pytest.raises(ReportError):
+    with pytest.raises(BugError):
         small.write_report(tmp_path / "run")
 
 

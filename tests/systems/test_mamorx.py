@@ -368,7 +368,7 @@ async def test_a_search_that_fails_leaves_the_claim_open(run: Play, llm: LLM, sc
         return {"phrase": "owls mice snow"}
 
     searching(llm)
-    llm.tool_calls.append(("search_novelty", fails))
+    llm.tool_calls = [*llm.tool_calls, ("search_novelty", fails)]
     llm.answers |= {"phrase": "owls", "decision": "NOVEL", "summary": "NOVEL: x"}
     played = await run(BY_TOOL, *WITH_NOVELTY, *at(scholar))
     assert [one["novel"] for one in played.result["novelty"]["related"]] == [True]

@@ -58,10 +58,14 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str
 @pytest.fixture
 def run(llm: LLM, tmp_path: Path) -> Play:
     asked = [{"kind": "ask", "text": "What?", "expects": "A list.", "expert": each} for each in EXPERTS]
+
+    def inquiries(request: Request) -> list[dict[str, str]]:
+        return [] if "Question 1" in request.asking else asked
+
     llm.answers = {
         **REVIEW,
         "finished": True,
-        "inquiries": lambda request: [] if "Question 1" in request.asking else asked,
+        "inquiries": inquiries,
     }
     llm.tool_calls = [
         ("ask", {"expert": each, "question": "What?", "expects": "A list."}) for each in EXPERTS

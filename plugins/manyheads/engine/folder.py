@@ -36,7 +36,7 @@ from manyheads.config.files import portable
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
 from manyheads.core.results import MEASURE, RESULT, RunResult
 from manyheads.disk import make_folder, replace_text
-from manyheads.errors import BugError, JournalError, ReportError, UserError
+from manyheads.errors import BugError, JournalError, UserError
 from manyheads.escaping import scrubbed, shortened
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
@@ -199,7 +199,7 @@ class RunFolder:
         """Write the report; returns what is wrong with its template, which ends no run."""
         try:
             self._write_report(self.path)
-        except ReportError as error:
+        except BugError as error:
             return str(error)
         return ""
 

@@ -15,7 +15,7 @@ from manyheads.core.results import Figure, Idea
 from manyheads.discussion.run import DiscussionSettings, Run
 from manyheads.disk import make_folder
 from manyheads.engine.folder import door, writing
-from manyheads.errors import BugError, ConfigError, ReportError
+from manyheads.errors import BugError, ConfigError
 from manyheads.replies import ReplyModel
 from manyheads.report.page import PLAIN, Page, View, place_of, write_page
 from manyheads.report.record import Record, read_run
@@ -292,7 +292,7 @@ class System(Generic[C, N, R]):
             related: runs that review or judge it.
 
         Raises:
-            ReportError: its template or view is broken; there is the plain page instead.
+            BugError: its template or view is broken; there is the plain page instead.
             UserError: the folder is not a run folder, or the report cannot be written.
         """
         record = read_run(folder, self.result)
@@ -307,10 +307,9 @@ class System(Generic[C, N, R]):
                 return write_page(folder, view, related)
         except BugError as error:
             write_page(folder, plain, related)
-            raise ReportError(
-                f"the report is only the plain page: {place_of(error.__cause__)}{error.message}",
-                hint=f"mend it, then: manyheads report {folder}",
-            ) from error
+            error.message = f"the report is only the plain page: {place_of(error.__cause__)}{error.message}"
+            error.hint = f"mend it, then: manyheads report {folder}"
+            raise
 
 
 def system_of(config: RunConfig) -> System:

@@ -135,7 +135,7 @@ class Page:
         return [(titles.get(each) or each, rounds(self.record, each)) for each in stages]
 
     @cached_property
-    def numbers(self) -> list[tuple[str, float]]:
+    def key_figures(self) -> list[tuple[str, float]]:
         """The numbers of the result outside its lists, each with its path."""
         return [*_numbers(self.record.result.result.model_dump(mode="json"))]
 

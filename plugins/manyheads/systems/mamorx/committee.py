@@ -174,10 +174,7 @@ class Exchanges:
                         run.result.novelty = self._novelty.model_copy(deep=True)
                 if finished or len(run.result.exchanges) == before:
                     return
-            run.warn(
-                EXCHANGES,
-                f"the leader has used up its {most} questions; mamorx.exchanges allows more",
-            )
+            run.warn(EXCHANGES, f"the leader has used up its {most} questions; mamorx.exchanges allows more")
         except ModelError as error:
             if not run.result.exchanges:
                 raise

@@ -136,11 +136,7 @@ def reason(run: MamorxRun, why: Why, **variables: object) -> str:
 
 
 async def critic_of(
-    run: MamorxRun,
-    title: str,
-    abstract: str,
-    captions: Sequence[FigureNote],
-    pictures: bool,
+    run: MamorxRun, title: str, abstract: str, captions: Sequence[FigureNote], pictures: bool
 ) -> Critic:
     """The figure critic of a paper; its model's vision is tested if there are pictures."""
     speaker = run.speaker(ROLE, "Figure critic", area=run.settings.area)

@@ -264,29 +264,19 @@ class _Assessment:
             return ()
         subject, outcome, reason, papers = self.subject, "failed", "", list[Paper]()
         try:
-            with door(run.folder):
-                found = await asker.retrieve(f"{subject.title}\n\n{subject.abstract}", self.config.papers)
+            found = await asker.retrieve(f"{subject.title}\n\n{subject.abstract}", self.config.papers)
             papers = [one.paper for one in found.papers if window.holds(one.paper)]
             outcome = "found" if papers else "empty"
-        except (CorpusError, EmbeddingError, BugError) as error:
+        except (CorpusError, EmbeddingError) as error:
             reason = error.message
             self._miss(f"the corpus could not be searched: {reason}")
-        entry = {
-            "source": "local",
-            "operation": "search",
-            "query": subject.title,
-            "asked": subject.title,
-            "hits": len(papers),
-        }
-        moment = {
-            "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            "seconds": round(time.monotonic() - began, 3),
-        }
         library.note(
-            Searched.model_validate(
-                {**entry, **moment, "window": str(window), "outcome": outcome, "reason": reason}
-            )
-        )
+            Searched.model_validate({
+                "source": "local", "operation": "search", "query": subject.title, "asked": subject.title,
+                "hits": len(papers), "window": str(window), "outcome": outcome, "reason": reason,
+                "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"), "seconds": round(time.monotonic() - began, 3),
+            })
+        )  # fmt: skip
         return [one.model_copy(update={"id": f"local:{one.id}"}) for one in papers]
 
     async def _related(self, found: Sequence[Sequence[Paper]], first: int, most: int) -> list[Related]:

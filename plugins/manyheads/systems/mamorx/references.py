@@ -109,25 +109,24 @@ async def _link(
 ) -> None:
     """Which of the cited works cite which: the graph of cited works (§3.1). A source that does not say leaves it open."""
     names = {key: one.name for one in works.values() if one.paper for key in (one.paper, fold(one.found))}
-    if isinstance(run.literature, Ecosystem):
-        graph = LiteratureDatabase.of(run.literature).graph
-        own = [one.paper.partition(":")[2] for one in works.values() if one.paper.startswith("local:")]
-        within = await asyncio.to_thread(graph.citations, own)
-    else:
-        within = {}
+    own, within = (
+        [one.paper.removeprefix("local:") for one in works.values() if one.paper.startswith("local:")],
+        {},
+    )
+    if own and isinstance(run.literature, Ecosystem):
+        within = await asyncio.to_thread(LiteratureDatabase.of(run.literature).graph.citations, own)
 
     async def link(work: CitedWork) -> None:
-        source, _, number = work.paper.partition(":")
-        keys = (
-            [f"local:{one}" for one in within[number].all] if source == "local" and number in within else []
-        )
-        try:
-            if source != "local":
+        if work.paper.startswith("local:"):
+            known = within.get(work.paper.removeprefix("local:"))
+            keys = [f"local:{one}" for one in known.all] if known else []
+        else:
+            try:
                 async with turns:
                     listed = await library.references(work.paper, MOST_LISTED, parts=(), window=ANY_TIME)
-                keys = [key for paper in listed.papers for key in (paper.id, fold(paper.title))]
-        except LiteratureError:  # the ledger records it
-            return
+            except LiteratureError:  # the ledger records it
+                return
+            keys = [key for paper in listed.papers for key in (paper.id, fold(paper.title))]
         cited = {names[key] for key in keys if key in names} - {work.name}
         work.cites = [name for name in works if name in cited]
 

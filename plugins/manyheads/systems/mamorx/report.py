@@ -17,15 +17,7 @@ from manyheads.literature.documents.pdfium import drawn, page_size
 from manyheads.report.exchanges import Exchanges, Message, Speaker
 from manyheads.report.page import Page, View, monogram
 from manyheads.report.record import Record, count
-from manyheads.systems.mamorx.result import (
-    Claim,
-    Entry,
-    MamorxResult,
-    Novelty,
-    PaperReview,
-    Related,
-    Source,
-)
+from manyheads.systems.mamorx.result import Claim, Entry, MamorxResult, Novelty, PaperReview, Related, Source
 
 if TYPE_CHECKING:
     from PIL.Image import Image

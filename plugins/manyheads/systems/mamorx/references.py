@@ -131,7 +131,8 @@ async def _link(
         work.cites = [name for name in works if name in cited]
 
     latest = sorted((one for one in works.values() if one.paper), key=lambda one: -(one.year or 0))
-    await together(*map(link, latest[: run.settings.references.linked]))
+    if len(latest) > 1:  # one alone can cite no other
+        await together(*map(link, latest[: run.settings.references.linked]))
 
 
 async def _named(

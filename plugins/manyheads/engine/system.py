@@ -308,7 +308,7 @@ class System(Generic[C, N, R]):
         except BugError as error:
             write_page(folder, plain, related)
             error.message = f"the report is only the plain page: {place_of(error.__cause__)}{error.message}"
-            error.hint = f"mend it, then: manyheads report {folder}"
+            error.hint = f"fix it, then: manyheads report {folder}"
             raise
 
 

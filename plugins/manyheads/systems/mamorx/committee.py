@@ -80,7 +80,7 @@ async def committee(run: MamorxRun) -> None:
         try:
             with door(run.folder):
                 await found_out[stage][0](run)
-        except BugError as error:  # the review goes on with what there is
+        except BugError as error:  # the review continues without it
             run.warn(stage, f"not finished: {error.message}")
 
     try:

@@ -97,7 +97,7 @@ def _subject(run: Run[MamorxResult, MamorxConfig, Any]) -> Subject:
 
 
 async def pursue(run: Run[MamorxResult, MamorxConfig, Any], novelty: Novelty, phrase: str) -> list[Related]:
-    """The papers that one more phrase finds, each compared; an assessment goes on with the phrase of an expert (§3.1).
+    """The papers that one more phrase finds, each compared: an expert adds it to the assessment (§3.1).
 
     Raises:
         BudgetError: the budget is spent.

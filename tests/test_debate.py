@@ -118,8 +118,10 @@ def test_a_run_is_kept_reported_and_loaded(site: Path, run: Path) -> None:
     assert 40 <= ruling["confidence"] <= 95, "the package's sample phrases say so"
 
     report = (run / "report.html").read_text(encoding="utf-8")
-    assert all(text in report for text in (CLAIM, f"<dt>Verdict</dt> <dd>{ruling['verdict']}</dd>"))
-    assert report.count('<article class="line">') == len(ROUNDS)
+    assert '<h1 dir="auto">Debate</h1>' in report, "it has no template: the page is the plain one"
+    assert all(text in report for text in (CLAIM, f"{ruling['verdict']}, {ruling['confidence']} % sure"))
+    assert report.count('<article class="line">') == CALLS
+    assert "ruling.confidence" in report
 
     module, *loaded = json.loads(run_python("-c", LOAD, str(run), path=[site, SOURCE], folder=run))
     assert module.startswith("manyheads_debate")
@@ -227,7 +229,8 @@ def test_a_run_that_a_budget_stops_goes_on(site: Path, run: Path, tmp_path: Path
     assert "budget.calls" in stopped.message
     so_far = result_of(tmp_path / "run")
     assert (so_far["finished"], len(so_far["arguments"]), so_far["ruling"]) == (False, 3, None)
-    assert "There is no ruling yet." in (tmp_path / "run/report.html").read_text(encoding="utf-8")
+    report = (tmp_path / "run/report.html").read_text(encoding="utf-8")
+    assert (report.count('<article class="line">'), "ruling.confidence" in report) == (3, False)
     assert command(site, tmp_path, "resume", "run", "--set", f"budget.calls={CALLS}").code == 0
     resumed, whole = result_of(tmp_path / "run"), result_of(run)
     assert resumed.pop("made_by").keys() == whole.pop("made_by").keys()

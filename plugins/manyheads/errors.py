@@ -57,7 +57,8 @@ class UserError(Exception):
         super().__init__(message)
 
     def __str__(self) -> str:
-        more = (("tried", self.tried), ("next", self.hint))
+        notes = (("also", note) for note in getattr(self, "__notes__", ()))
+        more = (("tried", self.tried), ("next", self.hint), *notes)
         return "\n  ".join([self.message, *(f"{label}: {text}" for label, text in more if text)])
 
 
@@ -126,6 +127,10 @@ class NotAllowedError(ConfigError):
     def __init__(self, message: str, words: Sequence[str], *, hint: str) -> None:
         self.words = words
         super().__init__(message, hint=hint)
+
+
+class BugError(UserError):
+    """An unexpected error of a part that others go on without: a run of many, a member of a committee, a report."""
 
 
 class CorpusError(UserError):

@@ -72,6 +72,10 @@ class CitedArguments(Strict):
     limit: int = Field(default=8, ge=1, le=20)
 
 
+class PhraseArguments(Strict):
+    phrase: Text
+
+
 class AskArguments(Strict):
     expert: Expert
     question: Text
@@ -97,7 +101,7 @@ class InviteArguments(Strict):
 SEARCH, PAPER, REFERENCES = "search_papers", "get_paper", "get_references"
 INSPIRE = "retrieve_inspirations"
 READ, FIND_PASSAGES, READ_TABLE = "read_section", "search_paper", "read_table"
-LOOK, FIND_CITED = "look_at_figure", "search_cited"
+LOOK, FIND_CITED, PURSUE = "look_at_figure", "search_cited", "search_novelty"
 ASK, DELEGATE = "ask", "delegate"
 FIND, INVITE = "find_scientists", "invite_scientist"
 ARGUMENTS: dict[str, type[Strict]] = {
@@ -110,6 +114,7 @@ ARGUMENTS: dict[str, type[Strict]] = {
     READ_TABLE: NameArguments,
     LOOK: NameArguments,
     FIND_CITED: CitedArguments,
+    PURSUE: PhraseArguments,
     ASK: AskArguments,
     DELEGATE: DelegateArguments,
     FIND: FindArguments,

@@ -20,6 +20,8 @@ AREAS: dict[str, str] = {
     "kills": "storm.kills",
     "services": "services.services",
     "trust": "trust.strangers",
+    "sources": "bugs.sources",
+    "bugs": "bugs.bugs",
     "commands": "commands.hostile_values",
     "links": "rooms.folders",
     "forms": "rooms.forms",

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from support.llm import LLM
 from support.manuscripts import ABSTRACT, REFERENCES, SECTIONS, TITLE, tei
 from support.play import Played, config_for, play
 from support.requests import Request
-from support.scholar import Scholar
+from support.scholar import Scholar, Trouble, record
 from support.wires import Call
 
 Play = Callable[..., Any]
@@ -198,6 +198,31 @@ async def test_what_is_found_out_first_is_asked_for_at_once_and_shown(run: Play,
     assert "figures" in played.result["turns"]
 
 
+@pytest.mark.parametrize(
+    "form",
+    ["mamorx", *(pytest.param(form, marks=pytest.mark.slow) for form in ("neurips", "iclr", "outline"))],
+)
+@pytest.mark.usefixtures("unpaced", "own_cache")
+async def test_the_writer_is_told_one_thing_about_novelty(run: Play, llm: LLM, form: str) -> None:
+    """Each form asks for it in its words; the rule says what that is where nobody could assess it."""
+    with Scholar() as scholar:
+        source = (
+            "literature.cascade=[semantic_scholar]",
+            f"literature.endpoints={{semantic_scholar: '{scholar.url}'}}",
+        )
+        on = "mamorx.novelty.enabled=true", "mamorx.novelty.phrases=1", "literature.retries=0"
+        played = await run(
+            BY_FIELD, *source, *on, f"mamorx.form={form}", inquiries=[], phrase="birds of prey"
+        )
+    assert played.result["novelty"]["verdict"] == "not assessed"
+    [write] = of(played, "WrittenReview")
+    rules = [line for line in write.asking.splitlines() if re.match(r"\d\. ", line)]
+    [rule] = [line for line in rules if "novel" in line or "new" in line]
+    assert "Where the form asks" in rule
+    assert "as its claim" in rule
+    assert "say nothing" not in write.asking
+
+
 # Bounds.
 
 
@@ -267,6 +292,90 @@ async def test_an_expert_that_does_not_answer_at_all_ends_in_time(run: Play, llm
     assert [bool(each["failed"]) for each in played.result["exchanges"]] == [True, False]
 
 
+# The impact agent's novelty tool (§3.1).
+
+
+RIVAL = "Owls that hear mice below a cover of snow"
+WITH_NOVELTY = "mamorx.novelty.enabled=true", "mamorx.novelty.phrases=1", "literature.retries=0"
+
+
+def searching(llm: LLM, *phrases: str) -> None:
+    """The impact expert searches for its own phrases, and finds a paper that the first phrase has not found."""
+    llm.tool_calls = [question("impact"), *(("search_novelty", {"phrase": each}) for each in phrases)]
+    llm.answers |= {
+        "phrase": "winter roads",
+        "verdict": "RELEVANT",
+        "decision": "NOT NOVEL",
+        "summary": "NOT NOVEL: x",
+    }
+
+
+@pytest.fixture
+def scholar(unpaced: None, own_cache: None) -> Iterator[Scholar]:
+    with Scholar(papers=[record(f"{1:040x}", RIVAL, abstract="Owls hear mice.", year=2001)]) as server:
+        yield server
+
+
+def at(scholar: Scholar) -> tuple[str, ...]:
+    return (
+        "literature.cascade=[semantic_scholar]",
+        f"literature.endpoints={{semantic_scholar: '{scholar.url}'}}",
+    )
+
+
+@pytest.mark.parametrize("host", EACH)
+async def test_the_impact_expert_searches_for_a_claim(
+    run: Play, llm: LLM, scholar: Scholar, host: str
+) -> None:
+    searching(llm, "owls mice snow", "one two three four five six seven eight nine ten", "mice", "owls")
+    played = await run(BY_TOOL, f"host={host}", *WITH_NOVELTY, *at(scholar))
+    novelty = played.result["novelty"]
+    assert novelty["phrases"] == ["winter roads", "owls mice snow", "mice"], "two more, no long one"
+    [related] = novelty["related"]
+    assert (related["title"], related["phrases"], related["novel"]) == (RIVAL, [2, 3], False)
+    assert related["evidence"] in [one["id"] for one in played.result["evidence"]]
+    assert (novelty["verdict"], novelty["conflicts"]) == ("NOT NOVEL", [RIVAL])
+    after = next(each for each in llm.requests if each.title == "ExpertAnswer" and each.tools_answered)
+    answers = [said.text for said in after.messages if said.role == "tool"]
+    assert RIVAL in answers[0]
+    assert "too long" in answers[1]
+    assert "No more searches" in answers[3]
+    assert "go by the search: NOT NOVEL" in of(played, "WrittenReview")[0].asking
+    assert [
+        each
+        for each in llm.requests
+        if "search_novelty" in each.tools and "You are Impact" not in each.system
+    ] == []
+    assert played.result["turns"]["novelty"] == 3, "a phrase, relevance and comparison of one paper"
+
+
+async def test_what_it_found_is_asked_once_if_the_run_goes_on(run: Play, llm: LLM, scholar: Scholar) -> None:
+    searching(llm, "owls mice snow")
+    sets = (BY_TOOL, *WITH_NOVELTY, *at(scholar))
+    llm.faults.append(Fault("status", 1, lambda request: request.title == "WrittenReview", status=403))
+    with pytest.raises(ModelError):
+        await run(*sets)
+    asked = len(llm.requests)
+    played = await run(*sets)
+    titles = [each.title for each in llm.requests[asked:]]
+    assert set(titles) == {"WrittenReview"}
+    assert played.result["novelty"]["conflicts"] == [RIVAL]
+
+
+async def test_a_search_that_fails_leaves_the_claim_open(run: Play, llm: LLM, scholar: Scholar) -> None:
+    def fails(request: Request) -> dict[str, Any]:
+        scholar.troubles.append(Trouble("status", times=None, status=503))
+        return {"phrase": "owls mice snow"}
+
+    searching(llm)
+    llm.tool_calls = [*llm.tool_calls, ("search_novelty", fails)]
+    llm.answers |= {"phrase": "owls", "decision": "NOVEL", "summary": "NOVEL: x"}
+    played = await run(BY_TOOL, *WITH_NOVELTY, *at(scholar))
+    assert [one["novel"] for one in played.result["novelty"]["related"]] == [True]
+    assert played.result["novelty"]["verdict"] == "not assessed", "a gap is no proof"
+    assert [line for line in played.result["warnings"] if "owls mice snow" in line]
+
+
 # What agents read of the paper.
 
 
@@ -292,6 +401,24 @@ async def test_an_expert_reads_the_paper_by_tools(run: Play, llm: LLM, host: str
     assert f"<title>\n{TITLE}\n</title>" in asked.asking
     assert ABSTRACT in asked.asking
     assert "- 2.1 Data (" in asked.asking
+
+
+async def test_an_expert_is_told_who_cites_whom(run: Play, llm: LLM, scholar: Scholar) -> None:
+    scholar.papers = [
+        record(f"{n:040x}", title, year=int(year), authors=[{"name": author, "authorId": str(n)}])
+        for n, (title, author, year) in enumerate(REFERENCES)
+    ]
+    scholar.cites = {scholar.papers[0]["paperId"]: [scholar.papers[1]["paperId"]]}
+    llm.tool_calls = [
+        question("impact"),
+        ("search_cited", {"words": "[1]"}),
+        ("search_cited", {"words": "[2]"}),
+    ]
+    await run(BY_TOOL, "mamorx.references.enabled=true", *at(scholar))
+    after = next(each for each in llm.requests if each.title == "ExpertAnswer" and each.tools_answered)
+    first, second = [said.text for said in after.messages if said.role == "tool"]
+    assert "it cites [2]." in first
+    assert "it is cited by [1]." in second
 
 
 def left_in(folder: Path) -> dict[str, Any]:

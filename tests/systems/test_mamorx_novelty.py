@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from manyheads.bank.meta import BuildOptions
 from manyheads.errors import BudgetError
 from manyheads.systems.mamorx import novelty
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Novelty
+from support.corpora import built
 from support.faults import Fault
 from support.llm import LLM
+from support.papers import paper as scientific
 from support.papers_read import ABSTRACT, TITLE, Read, entry, paper, review
 from support.play import Played
 from support.requests import Request
@@ -472,6 +475,26 @@ async def test_a_title_and_an_abstract_are_assessed_by_themselves(assess: Review
     assert (one.verdict, one.phrases, len(one.related)) == ("NOVEL", [*PHRASES], 3)
     assert played.result["novelty"] is None
     assert all("Another" not in request.asking for request in played.requests)
+
+
+async def test_no_later_paper_is_prior_work_in_a_corpus_with_a_later_bound(
+    assess: Review, llm: LLM, scholar: Scholar, tmp_path: Path
+) -> None:
+    """The paper is of 2015, the corpus goes on to 2021; each has a twin of its idea before and after the paper."""
+    years = (2012, 2018, 2022)
+    twins = [scientific(year, title=f"Tactile fruit harvest of {year}", year=year) for year in years]
+    corpus = built(tmp_path / "corpus", twins, BuildOptions(bound=2021))
+    scholar.papers = [
+        held(year, f"Harvest tactile fruit in {year}", "Tactile fruit.", year=year) for year in years
+    ]
+    llm.answers["phrase"] = lambda request: (
+        "tactile fruit harvest" if "phrase, 1" in request.asking else phrase(request)
+    )
+    sources = {"cascade": ["local", "semantic_scholar"]}
+    played = await assess(paper(year=2015), literature=sources, corpus=str(corpus))
+    related = {(one.paper.partition(":")[0], one.year) for one in found(played).related}
+    assert related == {("local", 2012), ("semantic_scholar", 2012)}
+    assert found(played).before == "2015-01-01"
 
 
 @pytest.mark.slow

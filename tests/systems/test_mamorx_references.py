@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
+from manyheads.bank.meta import BuildOptions
 from manyheads.literature import semantic_scholar
 from manyheads.literature.documents import Reference
 from manyheads.retry import Pace
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import CitedWork
+from support.corpora import built
 from support.llm import LLM
 from support.openalex import OpenAlexServer, work
+from support.papers import paper as scientific
 from support.papers_read import TITLE, entry, paper, review
 from support.play import Played
 from support.scholar import Scholar, Trouble, record
@@ -237,3 +240,63 @@ async def test_a_retraction_is_told_by_the_source_that_knows(
         by_doi = [asked.path for asked in openalex.requests if "doi:" in asked.path]
         assert len(by_doi) == (first != "openalex")
     assert "retracted" not in played.result["evidence"][0]
+
+
+# Who cites whom among the cited works (§3.1).
+
+FIELD = [
+    record(f"{n:040x}", f"Hands that feel berries, part {n} of four", year=2010 + n) for n in range(1, 5)
+]
+LISTED = [entry(one["title"], title=one["title"], year=one["year"]) for one in FIELD]
+CITES = {
+    FIELD[3]["paperId"]: [FIELD[0]["paperId"], GLOVE["paperId"], FIELD[2]["paperId"]],
+    FIELD[1]["paperId"]: [FIELD[0]["paperId"]],
+}
+
+
+@pytest.mark.parametrize(
+    ("linked", "edges"),
+    [(20, [[], ["[1]"], [], ["[1]", "[3]"]]), (1, [[], [], [], ["[1]", "[3]"]]), (0, [[]] * 4)],
+)
+async def test_cited_works_cite_each_other(
+    look_up: LookUp, scholar: Scholar, linked: int, edges: list[list[str]]
+) -> None:
+    scholar.papers, scholar.cites = [*FIELD, GLOVE], CITES
+    played = await look_up(*LISTED, mamorx={"references": {"linked": linked}})
+    assert [one.cites for one in works(played)] == edges
+    asked = [one.path for one in scholar.requests if one.path.endswith("/references")]
+    assert len(asked) == min(linked, len(LISTED)), "the latest first, no more"
+
+
+async def test_a_source_that_does_not_say_who_cites_whom_leaves_it_open(
+    look_up: LookUp, scholar: Scholar
+) -> None:
+    scholar.papers, scholar.cites = (
+        FIELD,
+        {FIELD[3]["paperId"]: None, FIELD[1]["paperId"]: [FIELD[0]["paperId"]]},
+    )
+    played = await look_up(*LISTED)
+    assert [(one.state, one.cites) for one in works(played)] == [
+        ("exists", []), ("exists", ["[1]"]), ("exists", []), ("exists", []),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+async def test_a_local_corpus_says_who_cites_whom(look_up: LookUp, tmp_path: Path) -> None:
+    titles = [
+        "Owls that hear mice under snow",
+        "Maps of northern roads in winter",
+        "Salt in the soil of islands",
+        "Rain",
+    ]
+    cites = {"p1": ["p0"], "p2": ["p1", "p0"]}
+    records = [
+        scientific(n, title=title, year=2013 + n % 2, references=cites.get(f"p{n}", []))
+        for n, title in enumerate(titles)
+    ]
+    corpus = built(tmp_path / "corpus", records, BuildOptions(bound=2015))
+    entries = [entry(title, title=title) for title in titles[:3]]
+    played = await look_up(*entries, literature={"cascade": ["local"]}, corpus=str(corpus))
+    assert [(one.paper.partition(":")[0], one.cites) for one in works(played)] == [
+        ("local", []), ("local", ["[1]"]), ("local", ["[1]", "[2]"]),
+    ]  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from manyheads.engine.readiness import roles_of
-from manyheads.errors import ConfigError
+from manyheads.errors import BudgetError, ConfigError
 from manyheads.literature.documents import Document, Section
 from manyheads.prompts import Prompts
 from manyheads.replies import WrittenReview
@@ -19,6 +19,7 @@ from manyheads.systems.mamorx.forms import FormField, ReviewForm, form_names, fo
 from manyheads.systems.mamorx.paper import Manuscript, read_paper
 from manyheads.systems.mamorx.reading import PART, parts
 from support.faults import Fault
+from support.hosts import EACH
 from support.llm import LLM
 from support.manuscripts import ABSTRACT, SECTIONS, tei
 from support.play import Played, config_for, play
@@ -185,6 +186,17 @@ SOURCES: Mapping[str, tuple[str, str, str, str, str]] = {
     "by another year": ("Nowak et al., 2003", "", "reference", "absent", "Nowak et al., 2003"),
     "no such reference": ("[9]", "", "reference", "absent", "[9]"),
     "no such paper": ("N3", "", "paper", "absent", "N3"),
+    **{
+        f"{name}, quoted": (name, "sparse touch sensors beat vision in every case", kind, "absent", name)
+        for name, kind in (
+            ("[99]", "reference"),
+            ("Reference 99", "reference"),
+            ("Ref. 99", "reference"),
+            ("Smith et al., 2020", "reference"),
+            ("(Smith, 2020)", "reference"),
+            ("N99", "paper"),
+        )
+    },
 }
 
 
@@ -200,6 +212,37 @@ async def test_a_source_is_looked_up(run: Play) -> None:
         assert source["state"] in ("exact", "close") or state, case
         assert source["name"] == (name or source["name"]), case
         assert (f"Point: {case}." in verified) == (source["state"] != "absent"), case
+
+
+@pytest.mark.parametrize("host", EACH)
+async def test_a_source_that_is_nowhere_is_corrected_on_every_host(run: Play, host: str) -> None:
+    quote = "sparse touch sensors beat vision in every case"
+    named = [point("A.", ("[99]", quote)), point("B.", ("N99", quote)), point("C.", ("Section 1", quote))]
+    played = await run(f"host={host}", weaknesses=named, summary=f"It says “{quote}”.")
+    [question] = [each for each in played.requests if each.title == "Correction"]
+    assert question.asking.count("NOT FOUND") == len(named)
+
+
+async def test_a_paper_without_text_has_nothing_to_quote(run: Play, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.tex"
+    empty.write_text(r"\begin{document}\end{document}")
+    played = await run(
+        f"inputs.paper={empty}",
+        weaknesses=[point("A.", ("Section 2", "seven words that stand nowhere at all"))],
+    )
+    assert [one["state"] for claim in played.result["review"]["claims"] for one in claim["sources"]] == [
+        "absent"
+    ]
+
+
+async def test_a_run_that_ended_at_such_a_source_goes_on(run: Play) -> None:
+    """Its journal holds the review with the source, and no answer about it."""
+    answers = {"weaknesses": [point("A.", ("[99]", "sparse touch sensors beat vision in every case"))]}
+    with pytest.raises(BudgetError):
+        await run("budget.calls=3", **answers)
+    played = await run(**answers)
+    assert [each.title for each in played.requests].count("WrittenReview") == 1
+    assert (played.result["finished"], played.requests[-1].title) == (True, "Correction")
 
 
 async def test_what_a_point_rests_on_twice_stands_there_once(run: Play) -> None:

@@ -308,6 +308,8 @@ async def test_who_names_each_fault_finds_all_and_alleges_nothing(llm: LLM, tmp_
     played = await judged(llm, tmp_path, perfect)
     assert shares(played) == dict.fromkeys(("all", *KINDS), (1, 0, 1))
     assert played.result["alarms"]["mean"] == 0
+    planted = [each for each in played.result["reviews"] if each["planted"]]
+    assert [each["alarms"] for each in planted] == [0] * len(planted), "a hit is no false alarm"
     assert played.requests == []
     assert {(each["planted"], each["clean"]) for each in played.result["kinds"].values()} == {(3, 3)}
     report = (played.folder / "report.html").read_text()

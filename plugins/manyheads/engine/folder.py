@@ -9,6 +9,7 @@
         searches.sqlite  the results of these look-ups, so that a resumed run sees the same
         result.json      the result: written after every stage, `finished` at the end
         report.html      the result as a page
+        traceback.txt    where code failed, if a part of the run went on without it
 
 A resumed run changes none of these before its first new turn: until then it only replays the journal, and must not
 lose earlier files if it fails.
@@ -19,6 +20,7 @@ import json
 import os
 import re
 import time
+import traceback
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -34,9 +36,11 @@ from manyheads.config.files import portable
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
 from manyheads.core.results import MEASURE, RESULT, RunResult
 from manyheads.disk import make_folder, opened, replace_text
-from manyheads.errors import JournalError
+from manyheads.errors import BugError, JournalError, UserError
+from manyheads.escaping import scrubbed, shortened
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
+TRACEBACK = "traceback.txt"
 
 
 def new_folder(config: RunConfig, base: Path) -> Path:
@@ -94,8 +98,32 @@ def writing(folder: Path) -> Generator[None]:
         raise JournalError(f"{folder}: cannot be written: {error.strerror or error}", hint=hint) from error
 
 
+@contextmanager
+def door(folder: Path | None) -> Generator[None]:
+    """Turns a bug in a part that others can go on without into a `BugError`; its traceback stays in the run's folder.
+
+    There are three such parts: a run of many, a member of a committee, a report.
+
+    Args:
+        folder: of the run; None if nothing is saved.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        line = f"{type(error).__name__}: {shortened(' '.join(str(error).split()), 300)}"
+        with suppress(OSError):
+            if folder:
+                make_folder(folder)
+                with (folder / TRACEBACK).open("a", encoding="utf-8", errors="replace") as file:
+                    file.write(scrubbed("".join(traceback.format_exception(error))) + "\n")
+                line += f" (a bug: see {TRACEBACK} in the run's folder)"
+        raise BugError(line) from error
+
+
 class RunFolder:
-    """An open run folder. Use as a context manager; the report is written at exit.
+    """An open run folder. Use as a context manager; the report of an unfinished run is written at exit.
 
     Args:
         path: the folder, created if missing.
@@ -103,7 +131,7 @@ class RunFolder:
         made_by: header of the config.
 
     Attributes:
-        so_far: the result so far; None before the run begins.
+        so_far: the result so far; None before the run begins, and once it has finished.
 
     Raises:
         JournalError: the folder cannot be written.
@@ -135,7 +163,7 @@ class RunFolder:
             os.replace(self._events_file, self.path / EVENTS)
             self._resumed = False
             self._keep_config()
-            for stale in (RESULT, REPORT, MEASURE):
+            for stale in (RESULT, REPORT, MEASURE, TRACEBACK):
                 (self.path / stale).unlink(missing_ok=True)
 
     def note(self, event: AnyEvent) -> None:
@@ -148,6 +176,7 @@ class RunFolder:
         if isinstance(event, Result):
             self.go_live()
             self._keep_result(event.data)
+            self.so_far = None
         elif isinstance(event, Stage) and self.so_far and not self._resumed:
             self._keep_result(self.so_far())
 
@@ -161,6 +190,14 @@ class RunFolder:
             text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
             replace_text(self.path / CONFIG, f"# {self._made_by}, begun {self._made_by.at}\n{text}")
 
+    def report(self) -> str:
+        """Write the report; returns what is wrong with its template, which ends no run."""
+        try:
+            self._write_report(self.path)
+        except BugError as error:
+            return str(error)
+        return ""
+
     def __enter__(self) -> Self:
         return self
 
@@ -169,11 +206,10 @@ class RunFolder:
     ) -> None:
         if self._resumed:
             self._events_file.unlink(missing_ok=True)
-        elif error is None:
-            self._write_report(self.path)
-        else:
-            # The error that stopped the run is more important than a disk that cannot take its report.
+        elif error is not None:
+            # The error that stopped the run is more important than a report that cannot be written.
             with suppress(JournalError):
                 if self.so_far:
                     self._keep_result(self.so_far())
-                self._write_report(self.path)
+                if fault := self.report():
+                    error.add_note(fault)

@@ -19,9 +19,10 @@ from manyheads.core import Meter
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import RESULT, is_finished
 from manyheads.engine.budget import JobMeter, JobsBudget
+from manyheads.engine.folder import door
 from manyheads.engine.jobtable import HEARTBEAT, Failure, JobTable, Standing
 from manyheads.engine.session import HostFactory, Session
-from manyheads.errors import BudgetError, UserError
+from manyheads.errors import BudgetError, BugError, UserError
 from manyheads.models.abilities import Abilities, abilities_of, key_of_server, settled
 
 __all__ = ["Executor", "Failure", "Job", "JobNews", "Listener", "Local", "Scheduler", "finished_jobs"]
@@ -115,10 +116,15 @@ class Local:
         """See `Executor.run`."""
         session = Session(job.config, job.folder, self.accept_changes, self.again, meter, self._settled)
         try:
-            async with aclosing(session.events(self.factory(job.config.host))) as events:
-                async for event in events:
-                    note(event)
-        except BudgetError as error:  # of this run, or of all runs
+            with door(job.folder):
+                async with aclosing(session.events(self.factory(job.config.host))) as events:
+                    async for event in events:
+                        note(event)
+        except (
+            BudgetError,
+            BugError,
+        ) as error:  # of this run, or of all runs; a bug may be of this run alone
+            error.hint = error.hint or (None if self.again else session.way_back)
             return Failure(str(error))
         except UserError as error:
             return Failure(str(error), error.message)

@@ -26,7 +26,7 @@ from manyheads.core import (
     Usage,
     recall_nothing,
 )
-from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Person, Searched, Warned, stream
+from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Person, Result, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder, make_folder
@@ -218,6 +218,9 @@ class Session:
 
             async for event in await stack.enter_async_context(aclosing(stream(work))):
                 folder.note(event)
+                if isinstance(event, Result) and (fault := await asyncio.to_thread(folder.report)):
+                    folder.note(warned := Warned(message=fault))
+                    yield warned
                 yield event
 
     async def _prepare(self) -> list[str]:

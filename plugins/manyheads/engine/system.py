@@ -14,10 +14,10 @@ from manyheads.config.files import merge
 from manyheads.core.results import Figure, Idea
 from manyheads.discussion.run import DiscussionSettings, Run
 from manyheads.disk import make_folder
-from manyheads.engine.folder import writing
-from manyheads.errors import ConfigError
+from manyheads.engine.folder import door, writing
+from manyheads.errors import BugError, ConfigError
 from manyheads.replies import ReplyModel
-from manyheads.report.page import Page, View, write_page
+from manyheads.report.page import PLAIN, Page, View, place_of, write_page
 from manyheads.report.record import Record, read_run
 from manyheads.report.top import Related
 from manyheads.resources import Resources
@@ -130,8 +130,8 @@ class System(Generic[C, N, R]):
         run: the run itself; fills `run.result` on the way.
         needs: the required replies, by role and task.
         essence: the main parts of a result: headings and their texts, in order.
-        report: the package with `report.html.j2`, the template of its report, which gets `result`; or a function that makes
-            the view of a template that shows more.
+        report: the package with `report.html.j2`, the template of its report; or a function that makes the view of a template
+            that shows more. By default a plain page: the essence, the numbers, all that was said, the warnings.
     """
 
     name: str
@@ -143,7 +143,7 @@ class System(Generic[C, N, R]):
     run: Callable[[Run], Awaitable[None]]
     needs: Callable[[RunConfig], Needs]
     essence: Callable[[R], Iterable[tuple[str, str]]]
-    report: str | Callable[[Record], View]
+    report: str | Callable[[Record], View] | None = None
     class_name: str = ""
     """Prefix of its classes: `…Team` on AutoGen, `…Pipeline` on AgentScope."""
     corpus: Callable[[RunConfig], bool] = lambda config: False
@@ -292,11 +292,24 @@ class System(Generic[C, N, R]):
             related: runs that review or judge it.
 
         Raises:
+            BugError: its template or view is broken; there is the plain page instead.
             UserError: the folder is not a run folder, or the report cannot be written.
         """
         record = read_run(folder, self.result)
-        view = View(self.report, Page(record)) if isinstance(self.report, str) else self.report(record)
-        return write_page(folder, view, related)
+        plain, own = View(PLAIN, Page(record)), self.report
+        try:
+            with door(folder):
+                if own is None or isinstance(own, str):
+                    essence = [*self.essence(record.result.result)]
+                    view = View(own or PLAIN, plain.page, {"title": self.title, "essence": essence})
+                else:
+                    view = own(record)
+                return write_page(folder, view, related)
+        except BugError as error:
+            write_page(folder, plain, related)
+            error.message = f"the report is only the plain page: {place_of(error.__cause__)}{error.message}"
+            error.hint = f"fix it, then: manyheads report {folder}"
+            raise
 
 
 def system_of(config: RunConfig) -> System:

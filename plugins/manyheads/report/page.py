@@ -5,13 +5,14 @@ Texts come from models and papers: they are escaped and stripped of control char
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, cast
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, TemplateSyntaxError
 
 from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
@@ -23,6 +24,7 @@ from manyheads.replies import Abstract, Ratings, label
 from manyheads.report.record import Record, count
 from manyheads.report.references import bibtex, links_of
 from manyheads.report.surroundings import Map
+from manyheads.report.talk import Round, rounds
 from manyheads.report.top import (
     REPORT,
     Measured,
@@ -126,6 +128,18 @@ class Page:
         names = dict.fromkeys([*self.people, *(said.speaker for said in self.said)])
         return {name: int(n * 137.508 + 200) % 360 for n, name in enumerate(names)}
 
+    @cached_property
+    def talk(self) -> list[tuple[str, list[Round]]]:
+        """Everything that was said, by stage."""
+        titles = {stage.stage: stage.title for stage in self.record.of(Stage)}
+        stages = dict.fromkeys([*titles, *(said.stage for said in self.said)])
+        return [(titles.get(each) or each, rounds(self.record, each)) for each in stages]
+
+    @cached_property
+    def key_figures(self) -> list[tuple[str, float]]:
+        """The numbers of the result outside its lists, each with its path."""
+        return [*_numbers(self.record.result.result.model_dump(mode="json"))]
+
     @property
     def finished(self) -> bool:
         return self.record.result.finished
@@ -184,11 +198,23 @@ class Page:
         return self.record.result.cited(ids)
 
 
+def _numbers(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(cast(Mapping[str, Any], value), f"{above}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{above}{key}", value
+
+
 def _shares(rows: list[tuple[str, Usage, float]], name: str, rest: Usage) -> list[Share]:
     """Rows with their shares, and a row for the rest if there is any."""
     rows = [*rows, (name, rest, 0)] if rest.calls else rows
     total = sum(usage.tokens for _, usage, _ in rows) or 1
     return [Share(name, usage, seconds, usage.tokens / total) for name, usage, seconds in rows]
+
+
+PLAIN = "manyheads.report"
+"""The package with the plain page, for systems without a template of their own."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +244,17 @@ def write_page(folder: Path, view: View, related: Sequence[Related] = ()) -> Pat
 def render(package: str, template: str, shown: Mapping[str, object]) -> str:
     """Render a template of a package, which may extend `base.html.j2`."""
     return _environment(package).get_template(template).render(**shown)
+
+
+def place_of(error: BaseException | None) -> str:
+    """Where a template failed, such as `my_package/report.html.j2:3: `; empty if no template did."""
+    frames = [(each.filename, each.lineno) for each in extract_tb(error and error.__traceback__)]
+    if isinstance(error, TemplateSyntaxError):
+        frames.append((error.filename or error.name or "", error.lineno))
+    places = [(Path(file), line) for file, line in frames if file.endswith(".j2")]
+    # The author's template, where the error came up in a piece of ours that it uses.
+    places = [each for each in places if each[0].name == "report.html.j2"] or places
+    return "".join(f"{file.parent.name}/{file.name}:{line}: " for file, line in places[-1:])
 
 
 def write_html(folder: Path, html: str) -> Path:

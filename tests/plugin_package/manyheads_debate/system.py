@@ -111,6 +111,5 @@ DEBATE = System(
     run=debate,
     essence=essence,
     judge=Judge("claim", "debate.ruling.confidence"),
-    report="manyheads_debate",
     services=(Service("find_objection", Claim, find_objection),),
 )

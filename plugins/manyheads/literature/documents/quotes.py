@@ -123,6 +123,8 @@ class _Index:
         self._plain = [unit.text.translate(ALIKE) for unit in self._units]
 
     def passage(self, quote: str) -> Passage | None:
+        if not self._units:
+            return None
         parts = [part for part in GAP.split(quote) if any(map(str.isalnum, part))]
         if len(parts) < 2:
             label = CAPTION.match(quote)

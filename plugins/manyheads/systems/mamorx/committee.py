@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from manyheads.core import Tool, together
 from manyheads.discussion.steering import steer
-from manyheads.errors import BudgetError, ModelError
+from manyheads.engine.folder import door
+from manyheads.errors import BudgetError, BugError, ModelError
 from manyheads.replies import (
     Assessment,
     ExpertAnswer,
@@ -37,11 +38,22 @@ from manyheads.systems.mamorx.desk import (
 )
 from manyheads.systems.mamorx.forms import form_of
 from manyheads.systems.mamorx.paper import MamorxRun
-from manyheads.systems.mamorx.result import Entry, Exchange, PaperReview, Step
+from manyheads.systems.mamorx.result import Entry, Exchange, Novelty, PaperReview, Step
 from manyheads.systems.mamorx.review import markdown, review_from
 from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verify
-from manyheads.tools import ASK, DELEGATE, AskArguments, DelegateArguments, ToolRefusedError, tool
+from manyheads.tools import (
+    ASK,
+    DELEGATE,
+    PURSUE,
+    AskArguments,
+    DelegateArguments,
+    PhraseArguments,
+    ToolRefusedError,
+    tool,
+)
 
+PURSUITS = 2
+"""Maximum search phrases that experts may add to the novelty assessment."""
 AT_ONCE = 6
 """Maximum questions at once of a leader without tools."""
 Kind = Literal["ask", "delegate"]
@@ -64,14 +76,25 @@ async def committee(run: MamorxRun) -> None:
     desk = Desk.of(run, roles, [*stages, PLAN, EXCHANGES, WRITING, VERIFICATION])
     for stage in stages:
         desk.begin(stage)
+
+    async def find_out(stage: str) -> None:
+        try:
+            with door(run.folder):
+                await found_out[stage][0](run)
+        except BugError as error:  # the review continues without it
+            run.warn(stage, f"not finished: {error.message}")
+
     try:
-        await together(*(found_out[stage][0](run) for stage in stages))
+        await together(*map(find_out, stages))
     finally:
         novelty.cite(run)
         references.cite(run)
         run.result.turns = {stage: run.result.turns[stage] for stage in stages if stage in run.result.turns}
     await plan(desk)
-    await Exchanges(desk).hold()
+    try:
+        await Exchanges(desk).hold()
+    finally:
+        novelty.cite(run)
     await write(desk)
     await verify(desk, LEADER, correct=True)
 
@@ -126,6 +149,10 @@ class Exchanges:
     """
 
     desk: Desk
+    _novelty: Novelty = field(default_factory=Novelty)
+    """With what experts search in a turn of the leader's, at whose end all see it: prompts of one turn show the same."""
+    _phrases: int = 0
+    """Maximum phrases, those of the experts included."""
     _calls: int = 0
     """Tool calls in the leader's turn."""
     _busy: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
@@ -134,17 +161,21 @@ class Exchanges:
         """Let the leader ask until it has no more questions, or `exchanges` are used up."""
         self.desk.begin(EXCHANGES)
         run, turn = self.desk.run, 0
+        if run.result.novelty:
+            self._novelty = run.result.novelty.model_copy(deep=True)
+        self._phrases = len(self._novelty.phrases) + PURSUITS
         by_tool, most = self.desk.uses_tools(LEADER), run.settings.exchanges
         try:
             while (before := len(run.result.exchanges)) < most:
                 turn += 1
-                finished = await (self._lead(turn) if by_tool else self._inquire(turn))
+                try:
+                    finished = await (self._lead(turn) if by_tool else self._inquire(turn))
+                finally:
+                    if run.result.novelty:
+                        run.result.novelty = self._novelty.model_copy(deep=True)
                 if finished or len(run.result.exchanges) == before:
                     return
-            run.warn(
-                EXCHANGES,
-                f"the leader has used up its {most} questions; mamorx.exchanges allows more",
-            )
+            run.warn(EXCHANGES, f"the leader has used up its {most} questions; mamorx.exchanges allows more")
         except ModelError as error:
             if not run.result.exchanges:
                 raise
@@ -241,8 +272,9 @@ class Exchanges:
                 if heard == failed:
                     exchange.failed = failed
                 else:
-                    exchange.answer = run.wording(await self._answer(exchange, turn, nested))
-            except ModelError as error:
+                    with door(run.folder):
+                        exchange.answer = run.wording(await self._answer(exchange, turn, nested))
+            except (ModelError, BugError) as error:
                 exchange.failed = failed
                 run.warn(
                     EXCHANGES, f"question {exchange.number} to {NAMES[role_of(expert)]}: {error.message}"
@@ -259,10 +291,34 @@ class Exchanges:
         shown = await desk.text(EXCHANGES, role, turn=turn, nested=nested, purpose=exchange.text)
         reply = await desk.ask(
             EXCHANGES, role, "answer", ExpertAnswer,
-            turn=turn, tools=desk.tools(role), asker=NAMES[LEADER], nested=nested,
+            turn=turn, tools=(*desk.tools(role), *self._novelty_tool(role)), asker=NAMES[LEADER], nested=nested,
             manuscript=desk.overview(), exchange=exchange, asked_before=former, **shown,
         )  # fmt: skip
+        for call in reply.tool_calls:
+            if call.name == PURSUE and not call.failed:  # a reply from the journal ran no tools
+                await novelty.pursue(run, self._novelty, call.arguments["phrase"])
         return reply.value
+
+    def _novelty_tool(self, role: str) -> tuple[Tool, ...]:
+        """The novelty tool of an expert (MAMORX, §3.1), if novelty has been searched."""
+        run, prompts = self.desk.run, self.desk.run.roles.prompts
+        if not (
+            self._novelty.phrases and self.desk.uses_tools(role) and PURSUE in run.roles.card(role).tools
+        ):
+            return ()
+
+        async def search(arguments: PhraseArguments) -> str:
+            async with self._busy[PURSUE]:
+                enough = len(self._novelty.phrases) >= self._phrases
+                fault = "enough" if enough else novelty.fault_of(arguments.phrase)
+                related = [] if fault else await novelty.pursue(run, self._novelty, arguments.phrase)
+            shown = {"fault": fault, "related": related, "verdict": self._novelty.verdict}
+            text = prompts.render(f"tools/{PURSUE}.md.j2", shown).strip()
+            if fault:
+                raise ToolRefusedError(text)
+            return text
+
+        return (tool(PURSUE, prompts, search),)
 
 
 # The steps of a review by any maker, and the partial review if it stops early.
@@ -309,4 +365,4 @@ async def leave(run: MamorxRun, why: str) -> None:
     if (review := result.review) and not review.text:
         await look_up(run, review.claims)
         await look_up_quotes(run, review)
-        review.text = markdown(review, form, apart=run.settings.maker in ("committee", "alone"))
+        review.text = markdown(review, form, apart=result.names_sources)

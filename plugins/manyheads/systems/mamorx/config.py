@@ -55,6 +55,8 @@ class ReferencesConfig(Strict):
     """Look up the references of the paper."""
     most: int = Field(default=100, ge=0)
     """Maximum references to look up; a warning counts those left out."""
+    linked: int = Field(default=20, ge=0)
+    """Maximum works whose own references are looked up, the latest first: which of the others they cite."""
 
 
 class MamorxConfig(Section):

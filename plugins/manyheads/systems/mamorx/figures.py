@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeVar
 from manyheads.core import Image, Speaker, together
 from manyheads.discussion.run import Question
 from manyheads.disk import replace_bytes
-from manyheads.engine.folder import writing
-from manyheads.errors import DocumentError, ModelError
+from manyheads.engine.folder import door, writing
+from manyheads.errors import BugError, DocumentError, ModelError
 from manyheads.literature.documents import Figure, PictureError, picture
 from manyheads.models import sight
 from manyheads.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
@@ -136,11 +136,7 @@ def reason(run: MamorxRun, why: Why, **variables: object) -> str:
 
 
 async def critic_of(
-    run: MamorxRun,
-    title: str,
-    abstract: str,
-    captions: Sequence[FigureNote],
-    pictures: bool,
+    run: MamorxRun, title: str, abstract: str, captions: Sequence[FigureNote], pictures: bool
 ) -> Critic:
     """The figure critic of a paper; its model's vision is tested if there are pictures."""
     speaker = run.speaker(ROLE, "Figure critic", area=run.settings.area)
@@ -197,12 +193,17 @@ async def critique(run: MamorxRun) -> None:
     looking = asyncio.ensure_future(critic_of(run, paper.title, paper.abstract, notes, drawable))
 
     async def judge(at: int) -> None:
-        exhibit = await asyncio.to_thread(_exhibit, run, at, notes[at], files[at])
-        if exhibit.problem:
-            run.warn(FIGURES, f"{exhibit.note.name}: {exhibit.problem}")
-        result.figures[at] = await (await looking).judge(exhibit)
+        try:
+            with door(run.folder):
+                exhibit = await asyncio.to_thread(_exhibit, run, at, notes[at], files[at])
+                if exhibit.problem:
+                    run.warn(FIGURES, f"{exhibit.note.name}: {exhibit.problem}")
+                result.figures[at] = await (await looking).judge(exhibit)
+        except BugError as error:
+            run.warn(FIGURES, f"{notes[at].name}: {error.message}")
+            result.figures[at] = notes[at].model_copy(update={"why": reason(run, "failed")})
 
-    await together(looking, *map(judge, range(min(len(figures), settings.most))))
+    await together(*map(judge, range(min(len(figures), settings.most))))
 
 
 def _files(figures: Sequence[Figure]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
@@ -110,10 +110,6 @@ class ReviewForm(Strict):
                     f"{name!r} is not a valid field name: use lower-case letters, and not {', '.join(TAKEN)}"
                 )
         return fields
-
-    @cached_property
-    def has_points(self) -> bool:
-        return any(field.kind == "points" for field in self.fields.values())
 
     def reply(
         self, kind: type[WrittenReview], first: type[ReplyModel] | None = None, *, sources: bool = True

@@ -8,14 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from manyheads.bank.lexical import STOP_WORDS
 from manyheads.core import together
 from manyheads.core.events import Judged, Retrieved, Searched
 from manyheads.core.results import Retrieval
 from manyheads.discussion.run import Question, Run
-from manyheads.errors import BudgetError, CorpusError, EmbeddingError, LiteratureError, ModelError
+from manyheads.engine.folder import door
+from manyheads.errors import (
+    BudgetError,
+    BugError,
+    CorpusError,
+    EmbeddingError,
+    LiteratureError,
+    ModelError,
+    UserError,
+)
 from manyheads.forms import word_count
 from manyheads.literature.documents import Reference, speech
 from manyheads.literature.inspirations import inspirer
@@ -34,8 +43,11 @@ R = TypeVar("R", bound=ReplyModel)
 ROLE = "novelty"
 NAME = "Novelty"
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi"))
-MOST_WORDS = 10
-"""Maximum papers of a phrase (App. A.4)."""
+MOST_WORDS = 9
+"""Maximum words of a phrase: it has "less than 10" (App. A.4)."""
+
+PURSUED = 10
+"""Maximum papers of a phrase that an expert names."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +79,34 @@ async def assess(run: Run[MamorxResult, MamorxConfig, Any], *, searched: asyncio
     """
     if not run.settings.novelty.enabled:
         return
+    run.result.novelty = Novelty()
+    assessment = _Assessment(run, _subject(run), run.result.novelty, searched or asyncio.Event())
+    try:
+        await assessment.run_through()
+    finally:
+        assessment.searched.set()
+
+
+def _subject(run: Run[MamorxResult, MamorxConfig, Any]) -> Subject:
     document = run.material.document
     numbers = [identify(text) for text in (*document.numbers, Path(run.material.source).stem)]
     names = frozenset(f"{one.kind}:{one.value.casefold()}" for one in numbers if one.kind in ("doi", "arxiv"))
     days = [day for one in numbers if one.kind == "arxiv" and (day := first_day(one.value))]
     before = min(days, default=None) or (dt.date(document.year, 1, 1) if document.year else None)
-    subject = Subject(document.title, document.abstract, document.references, names, before)
-    run.result.novelty = Novelty()
-    assessment = _Assessment(run, subject, run.result.novelty, searched or asyncio.Event())
-    try:
-        await assessment.run_through()
-    finally:
-        assessment.searched.set()
+    return Subject(document.title, document.abstract, document.references, names, before)
+
+
+async def pursue(run: Run[MamorxResult, MamorxConfig, Any], novelty: Novelty, phrase: str) -> list[Related]:
+    """The papers that one more phrase finds, each compared: an expert adds it to the assessment (§3.1).
+
+    Raises:
+        BudgetError: the budget is spent.
+    """
+    phrase = " ".join(phrase.split())
+    if phrase not in novelty.phrases:
+        await _Assessment(run, _subject(run), novelty, nested=True).go_on(phrase)
+    number = novelty.phrases.index(phrase) + 1
+    return [one for one in novelty.related if number in one.phrases]
 
 
 async def assess_text(run: Run[Any, Any, Any], title: str, abstract: str) -> Novelty:
@@ -98,7 +126,7 @@ def cite(run: Run[MamorxResult, Any, Any]) -> None:
     Must not run concurrently with other steps: the order determines the ids of the evidence.
     """
     novelty = run.result.novelty or Novelty()
-    for one in novelty.related:
+    for one in (each for each in novelty.related if not each.evidence):
         for number in one.phrases:
             query = novelty.phrases[number - 1] if number else run.result.title
             way = Retrieval(source=one.paper.partition(":")[0], query=query, stage=NOVELTY, turn=number)
@@ -119,6 +147,8 @@ class _Assessment:
     subject: Subject
     novelty: Novelty
     searched: asyncio.Event = field(default_factory=asyncio.Event)
+    nested: bool = False
+    """Whether an expert has asked for it, by a tool call."""
 
     @property
     def config(self) -> NoveltySearchConfig:
@@ -134,18 +164,34 @@ class _Assessment:
             self._miss("there is no literature source")
         else:
             try:
-                papers = await self._search()
-                self.searched.set()
-                await together(*(self._decide(*each) for each in enumerate(papers, 1)))
-                self._settle()
-                await self._sum_up()
-            except BudgetError as error:
+                with door(run.folder):
+                    papers = await self._search()
+                    self.searched.set()
+                    await together(*(self._decide(*each) for each in enumerate(papers, 1)))
+                    self._settle()
+                    await self._sum_up()
+            except (BudgetError, BugError) as error:
                 self._miss(error.message)
                 self._settle()
-                raise
+                if isinstance(error, BudgetError):
+                    raise
         run.emit(Judged(stage=NOVELTY, subject=NAME, outcome=novelty.verdict, reasoning=novelty.reason))
         for line in novelty.missing:
             run.warn(NOVELTY, f"novelty: {line}")
+
+    async def go_on(self, phrase: str) -> None:
+        """Compare what one more phrase finds; the verdict changes where a conflict or a gap comes up."""
+        novelty, before = self.novelty, self.novelty.model_copy(deep=True)
+        novelty.phrases.append(phrase)
+        place, known = len(novelty.phrases), len(novelty.related)
+        papers = await self._related([await self._look_up(phrase, place, self._window())], place, PURSUED)
+        await together(*(self._decide(*each) for each in enumerate(papers, known + 1)))
+        self._settle()
+        if (novelty.verdict, novelty.conflicts) == (before.verdict, before.conflicts):
+            novelty.reason = before.reason
+        for line in novelty.missing:
+            if line not in before.missing:
+                self.run.warn(NOVELTY, f"novelty: {line}")
 
     # Related papers.
 
@@ -165,7 +211,7 @@ class _Assessment:
                 search.cancel()
             await asyncio.gather(*searches, return_exceptions=True)
             raise
-        return await self._related(await together(*searches))
+        return await self._related(await together(*searches), 0, self.config.papers)
 
     def _window(self) -> Window:
         """Only papers before the paper's date, unless the config names a date or `any`."""
@@ -177,22 +223,19 @@ class _Assessment:
 
     async def _phrase(self, number: int) -> str | None:
         """The next phrase; it must differ from those before in what it finds."""
-        former, most = [*self.novelty.phrases], MOST_WORDS
+        former = [*self.novelty.phrases]
 
         def check(reply: SearchPhrase) -> str | None:
             words = _telling(reply.phrase)
-            if not words:
-                return self._invalid("wordless")
-            if (count := word_count(reply.phrase)) > most:
-                return self._invalid("long", words=count, most=most)
-            narrower = any(words >= _telling(phrase) for phrase in former)
-            return self._invalid("narrower") if narrower else None
+            narrower = "narrower" if any(words >= _telling(phrase) for phrase in former) else ""
+            fault = fault_of(reply.phrase) or narrower
+            return self._invalid(fault, words=word_count(reply.phrase), most=MOST_WORDS) if fault else None
 
         variables = {"number": number, "phrases": self.config.phrases, "former": former}
         reply = await self._ask(
             "phrase", number, SearchPhrase, check, abstract=self.subject.abstract, **variables
         )
-        if isinstance(reply, ModelError):
+        if isinstance(reply, UserError):
             self._miss(f"search phrase {number} has no valid answer: {reply.message}")
             return None
         return " ".join(reply.phrase.split())
@@ -200,8 +243,9 @@ class _Assessment:
     async def _look_up(self, phrase: str, number: int, window: Window) -> Sequence[Paper]:
         assert self.run.library is not None
         try:
-            found = await self.run.library.search(phrase, self.config.papers, parts=PARTS, window=window)
-        except LiteratureError as error:
+            with door(self.run.folder):
+                found = await self.run.library.search(phrase, self.config.papers, parts=PARTS, window=window)
+        except (LiteratureError, BugError) as error:
             self._miss(f"“{phrase}” could not be looked up: {error.message}")
             return ()
         if found.degraded:
@@ -226,35 +270,35 @@ class _Assessment:
         except (CorpusError, EmbeddingError) as error:
             reason = error.message
             self._miss(f"the corpus could not be searched: {reason}")
-        entry = {
-            "source": "local",
-            "operation": "search",
-            "query": subject.title,
-            "asked": subject.title,
-            "hits": len(papers),
-        }
-        moment = {
-            "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            "seconds": round(time.monotonic() - began, 3),
-        }
         library.note(
-            Searched.model_validate(
-                {**entry, **moment, "window": str(window), "outcome": outcome, "reason": reason}
-            )
-        )
+            Searched.model_validate({
+                "source": "local", "operation": "search", "query": subject.title, "asked": subject.title,
+                "hits": len(papers), "window": str(window), "outcome": outcome, "reason": reason,
+                "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"), "seconds": round(time.monotonic() - began, 3),
+            })
+        )  # fmt: skip
         return [one.model_copy(update={"id": f"local:{one.id}"}) for one in papers]
 
-    async def _related(self, found: Sequence[Sequence[Paper]]) -> list[Related]:
-        """The best of each phrase in turn, up to the maximum; dropped papers do not count."""
+    async def _related(self, found: Sequence[Sequence[Paper]], first: int, most: int) -> list[Related]:
+        """The best of each phrase in turn, up to the maximum; dropped papers do not count.
+
+        Args:
+            first: the number of the first phrase; 0 for title and abstract.
+        """
         merged, chosen = Merged(), list[Related]()
+        known_by_id = {one.paper: one for one in self.novelty.related}
         for each in chain.from_iterable(zip_longest(*found)):
             merged.add([each] if each else [])
         papers = merged.best(len(merged))
         cited, known = Cited(self.subject.references), await self._known_as_cited(papers)
         owners = [{name for one in own for name in _names(one)} for own in found]
         for paper in papers:
-            if len(chosen) == self.config.papers:
+            if len(chosen) == most:
                 break
+            phrases = [at for at, own in enumerate(owners, first) if own & _names(paper)]
+            if old := known_by_id.get(paper.id):
+                old.phrases += phrases
+                continue
             dropped = (
                 "the paper itself" if self._is_itself(paper)
                 else "cited" if known & {paper.id, *names_of(paper)} or cited.means(paper)
@@ -262,7 +306,7 @@ class _Assessment:
             )  # fmt: skip
             name = f"N{len(self.novelty.related) + 1}"
             one = Related(
-                name=name, paper=paper.id, phrases=[at for at, own in enumerate(owners) if own & _names(paper)],
+                name=name, paper=paper.id, phrases=phrases,
                 title=paper.title, year=paper.date.year if paper.date else paper.year,
                 abstract=paper.abstract, dropped=dropped, speaks=bool(speech(f"{paper.title}\n{paper.abstract}")),
             )  # fmt: skip
@@ -301,12 +345,12 @@ class _Assessment:
         """Whether a paper is relevant, and if so, whether the subject is novel compared with it."""
         shown = {"abstract": self.subject.abstract, "related": one}
         relevance = await self._ask("relevance", number, Relevance, None, **shown)
-        if isinstance(relevance, ModelError):
+        if isinstance(relevance, UserError):
             return self._miss(f"whether “{one.title}” is relevant has no valid answer: {relevance.message}")
         one.relevant, one.why = relevance.verdict == "RELEVANT", relevance.reason
         if one.relevant:
             decision = await self._ask("compare", number, NoveltyDecision, None, **shown)
-            if isinstance(decision, ModelError):
+            if isinstance(decision, UserError):
                 return self._miss(
                     f"the comparison with “{one.title}” has no valid answer: {decision.message}"
                 )
@@ -323,6 +367,7 @@ class _Assessment:
         elif read and not novelty.missing:
             novelty.verdict = "NOVEL"
         else:
+            novelty.verdict = "not assessed"
             novelty.reason = self._reason("silent" if novelty.missing else "nothing")
             return
         decisions = [one for one in novelty.related if one.novel is not None]
@@ -346,7 +391,7 @@ class _Assessment:
         reply = await self._ask(
             "summary", 1, NoveltySummary, check, verdict=novelty.verdict, decisions=decisions
         )
-        if isinstance(reply, ModelError):
+        if isinstance(reply, UserError):
             self.run.warn(
                 NOVELTY,
                 f"novelty: the model gave no summary; the rule's summary of the decisions is used: {reply.message}",
@@ -363,16 +408,19 @@ class _Assessment:
         like: type[R],
         check: Callable[[R], str | None] | None,
         **variables: object,
-    ) -> R | ModelError:
+    ) -> R | UserError:
         """One answer, or its failure, which must not stop the others."""
         run, area = self.run, getattr(self.run.settings, "area", None)
         speaker = run.speaker(ROLE, NAME, **({"area": area} if area else {}))
         given = {"title": self.subject.title, **variables}
         try:
-            kind = run.reply_type(ROLE, task, like)
-            question = Question(NOVELTY, turn, speaker, ROLE, task, given, check=check, spare=True)
-            reply = await run.ask(question, kind)
-        except ModelError as error:
+            with door(run.folder):
+                kind = run.reply_type(ROLE, task, like)
+                question = Question(
+                    NOVELTY, turn, speaker, ROLE, task, given, nested=self.nested, check=check, spare=True
+                )
+                reply = await run.ask(question, kind)
+        except (ModelError, BugError) as error:
             return error
         if isinstance(run.result, MamorxResult):
             run.result.count(NOVELTY)
@@ -390,6 +438,11 @@ class _Assessment:
 
     def _words(self, name: str, variables: Mapping[str, object]) -> str:
         return self.run.roles.prompts.render(f"novelty/{name}.md.j2", variables).strip()
+
+
+def fault_of(phrase: str) -> Literal["", "wordless", "long"]:
+    """What is wrong with a search phrase by itself."""
+    return "wordless" if not _telling(phrase) else "long" if word_count(phrase) > MOST_WORDS else ""
 
 
 def _telling(phrase: str) -> set[str]:

@@ -61,7 +61,10 @@ def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
 
     async def cited(arguments: CitedArguments) -> str:
         works = search_cited(run.result.references, arguments.words, arguments.limit)
-        return answer(FIND_CITED, works=works, count=len(run.result.references))
+        citing = {
+            one.name: [each.name for each in run.result.references if one.name in each.cites] for one in works
+        }
+        return answer(FIND_CITED, works=works, citing=citing, count=len(run.result.references))
 
     runs: dict[str, tuple[Callable[[Any], Awaitable[str]], object]] = {
         READ: (read, paper.chapters),

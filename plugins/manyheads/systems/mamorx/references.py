@@ -5,16 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from manyheads.bank.database import LiteratureDatabase
+from manyheads.bank.ecosystem import Ecosystem
 from manyheads.core import together
 from manyheads.core.results import Retrieval
 from manyheads.discussion.run import Run
-from manyheads.errors import LiteratureError
+from manyheads.engine.folder import door
+from manyheads.errors import BugError, LiteratureError
 from manyheads.literature.documents import Reference, speech
 from manyheads.literature.library import Library
 from manyheads.literature.matching import Cited, differences, near
 from manyheads.literature.queries import words_of
 from manyheads.literature.source import Part
-from manyheads.papers import ANY_TIME, Paper
+from manyheads.papers import ANY_TIME, Paper, fold
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.desk import REFERENCES
 from manyheads.systems.mamorx.result import CitedWork, MamorxResult
@@ -55,9 +58,15 @@ async def look_up(run: Run[MamorxResult, MamorxConfig, Any], *, after: asyncio.E
 
     async def check(name: str) -> None:
         async with turns:
-            await _Check(run, library, entries[name], works[name], listed).fill()
+            try:
+                with door(run.folder):
+                    await _Check(run, library, entries[name], works[name], listed).fill()
+            except BugError as error:
+                works[name].details.append(error.message)
+                run.warn(REFERENCES, f"{name}: {error.message}")
 
     await together(*map(check, names[: config.most]))
+    await _link(run, library, works, turns)
     for name in names[config.most :]:
         works[name].details = [f"left out: references.most is {config.most}"]
     if left_out := len(names[config.most :]):
@@ -90,6 +99,40 @@ async def _listed(run: Run[MamorxResult, MamorxConfig, Any], library: Library) -
         except LiteratureError:  # the ledger records it; each reference is looked up by itself
             continue
     return ()
+
+
+async def _link(
+    run: Run[MamorxResult, MamorxConfig, Any],
+    library: Library,
+    works: Mapping[str, CitedWork],
+    turns: asyncio.Semaphore,
+) -> None:
+    """Which of the cited works cite which: the graph of cited works (§3.1). A source that does not say leaves it open."""
+    names = {key: one.name for one in works.values() if one.paper for key in (one.paper, fold(one.found))}
+    own, within = (
+        [one.paper.removeprefix("local:") for one in works.values() if one.paper.startswith("local:")],
+        {},
+    )
+    if own and isinstance(run.literature, Ecosystem):
+        within = await asyncio.to_thread(LiteratureDatabase.of(run.literature).graph.citations, own)
+
+    async def link(work: CitedWork) -> None:
+        if work.paper.startswith("local:"):
+            known = within.get(work.paper.removeprefix("local:"))
+            keys = [f"local:{one}" for one in known.all] if known else []
+        else:
+            try:
+                async with turns:
+                    listed = await library.references(work.paper, MOST_LISTED, parts=(), window=ANY_TIME)
+            except LiteratureError:  # the ledger records it
+                return
+            keys = [key for paper in listed.papers for key in (paper.id, fold(paper.title))]
+        cited = {names[key] for key in keys if key in names} - {work.name}
+        work.cites = [name for name in works if name in cited]
+
+    latest = sorted((one for one in works.values() if one.paper), key=lambda one: -(one.year or 0))
+    if len(latest) > 1:  # one alone can cite no other
+        await together(*map(link, latest[: run.settings.references.linked]))
 
 
 async def _named(

@@ -17,15 +17,7 @@ from manyheads.literature.documents.pdfium import drawn, page_size
 from manyheads.report.exchanges import Exchanges, Message, Speaker
 from manyheads.report.page import Page, View, monogram
 from manyheads.report.record import Record, count
-from manyheads.systems.mamorx.result import (
-    Claim,
-    Entry,
-    MamorxResult,
-    Novelty,
-    PaperReview,
-    Related,
-    Source,
-)
+from manyheads.systems.mamorx.result import Claim, Entry, MamorxResult, Novelty, PaperReview, Related, Source
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -59,7 +51,9 @@ def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
     if result.references:
         yield "References", states(result)
     if result.review and result.review.claims:
-        yield "Points", claims(result.review)
+        points, shown = result.review.claims, sum(claim.grounded for claim in result.review.claims)
+        with_sources = f"{shown} of {len(points)} with sources that were found"
+        yield "Points", with_sources if result.names_sources else str(len(points))
 
 
 def conflicts(novelty: Novelty) -> str:
@@ -76,12 +70,6 @@ def states(result: MamorxResult) -> str:
 
 
 STATES = {"exists": "exist", "differs": "differ", "not found": "not found", "not asked": "not asked"}
-
-
-def claims(review: PaperReview) -> str:
-    """The number of claims, and of those with existing sources."""
-    shown = sum(claim.grounded for claim in review.claims)
-    return f"{shown} of {len(review.claims)} with sources that were found"
 
 
 def details(result: MamorxResult) -> Iterator[str]:
@@ -172,18 +160,13 @@ class ReviewPage(Page):
         return self.result.review or PaperReview(form="", title="")
 
     @property
-    def names_sources(self) -> bool:
-        """Whether the author of the review was asked for sources."""
-        return self.result.maker in ("committee", "alone")
-
-    @property
     def grounded(self) -> int:
         return sum(claim.grounded for claim in self.review.claims)
 
     def points(self, entry: Entry, *, grounded: bool) -> list[Claim]:
         """The verified claims of an entry, or the unverified ones."""
         claims = [claim for claim in self.review.claims if claim.number in entry.claims]
-        return [claim for claim in claims if (claim.grounded or not self.names_sources) == grounded]
+        return [claim for claim in claims if (claim.grounded or not self.result.names_sources) == grounded]
 
     @cached_property
     def states(self) -> str:

@@ -204,6 +204,8 @@ class CitedWork(Part):
     found: str = ""
     """The title in the source."""
     abstract: str = ""
+    cites: list[str] = []
+    """The cited works that it cites itself, as far as that was looked up: an edge of the graph of cited works (§3.1)."""
     evidence: str | None = None
 
 
@@ -246,6 +248,11 @@ class MamorxResult(Part):
     """The reason for a partial review, such as a spent budget; empty for a complete one."""
     turns: dict[str, int] = {}
     inference_cost: int = 0
+
+    @property
+    def names_sources(self) -> bool:
+        """Whether the author of the review was asked for the sources of its points."""
+        return self.maker in ("committee", "alone")
 
     def count(self, stage: str) -> None:
         """Count one more reply of a stage."""

@@ -99,12 +99,11 @@ def find(run: MamorxRun, source: Source) -> None:
         case "passage":
             pass
     source.page = page
-    if not source.quote:
+    if not source.quote or not (there or source.kind == "passage"):
         source.state = "there" if there else "absent"
         return
     outside = Document(abstract=text) if source.kind in ("reference", "paper") else paper.document
-    passage = find_quote(outside, source.quote)
-    if passage is None or (not there and source.kind != "passage"):
+    if (passage := find_quote(outside, source.quote)) is None:
         source.state = "absent"
         return
     source.found, source.similarity = passage.text, round(passage.similarity, 3)

@@ -4,13 +4,7 @@ from collections.abc import Sequence
 from math import inf
 
 from manyheads.engine.system import Judge, Number, System
-from manyheads.systems.planted_error.judging import (
-    PlantedErrorConfig,
-    PlantedErrorInputs,
-    judge,
-    needs,
-    read,
-)
+from manyheads.systems.planted_error.judging import PlantedErrorConfig, PlantedErrorInputs, judge, needs, read
 from manyheads.systems.planted_error.planted import KINDS
 from manyheads.systems.planted_error.report import essence, report
 from manyheads.systems.planted_error.result import PlantedErrorResult, Rates

@@ -18,13 +18,7 @@ from manyheads.errors import ConfigError, ReplyError, SubjectError
 from manyheads.measures.statistics import mean_of
 from manyheads.replies import FaultFound
 from manyheads.report.record import count
-from manyheads.systems.judging.shared import (
-    JUDGE,
-    JudgeConfig,
-    bench_of,
-    invalid,
-    need_one,
-)
+from manyheads.systems.judging.shared import JUDGE, JudgeConfig, bench_of, invalid, need_one
 from manyheads.systems.planted_error.key import KEY, Entry, Key, read_key
 from manyheads.systems.planted_error.matching import Review, alleges, names, read_review
 from manyheads.systems.planted_error.planted import KINDS, Fault
@@ -243,11 +237,7 @@ def _by_paper(some: Sequence[T], of: Callable[[T], K], value: Callable[[T], floa
 
 
 def _figure(
-    values: Mapping[str, float],
-    seed: int,
-    *,
-    share: bool = False,
-    within: tuple[float, float] | None = None,
+    values: Mapping[str, float], seed: int, *, share: bool = False, within: tuple[float, float] | None = None
 ) -> Figure | None:
     mean = mean_of([*values.values()], seed=seed, share=share, within=(0, 1) if share else within)
     return mean and Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)

@@ -59,9 +59,7 @@ def report(record: Record) -> View:
             rows=[
                 [
                     title,
-                    figure_words(each.found),
-                    figure_words(each.false_alarms),
-                    figure_words(each.difference),
+                    *map(figure_words, (each.found, each.false_alarms, each.difference)),
                     str(each.planted),
                     str(each.clean),
                 ]

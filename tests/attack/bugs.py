@@ -1,0 +1,118 @@
+"""Bugs and sources that do not exist: what a model makes up, and what a package of others breaks, ends nothing but itself."""
+
+import json
+from pathlib import Path
+
+from attack.drive import Driver
+from attack.figures import Figure, times
+from manyheads.config.hosts import BUILT_IN
+from support.llm import LLM
+from support.manuscripts import tei
+from support.packages import write_pack
+
+NAMES = (
+    "[99]",
+    "Reference 99",
+    "Ref. 99",
+    "Smith et al., 2020",
+    "(Smith, 2020)",
+    "N99",
+    "Figure 99",
+    "Table S99",
+    "Section 99",
+    "[1, 99]",
+)
+QUOTES = ("sparse touch sensors beat vision in every case that we tried", "one … two … three", "seven", "")
+SYSTEM = """
+from manyheads import Part, Run, RunConfig, Inputs, Section, Slot, System, FileOrText
+from typing import Annotated
+class In(Inputs):
+    claim: Annotated[FileOrText, Slot("last")] = None
+class Out(Part):
+    points: int = 0
+async def work(run):
+    run.result.points = 7
+    if run.config.inputs.claim == "bug":
+        raise KeyError("a bug of this system")
+BUGGY = System(name="buggy", title="Buggy", about="A test.", config=Section, inputs=In, result=Out, run=work,
+    needs=lambda config: {}, essence=lambda result: [("Points", str(result.points))], report="buggy_pack")
+"""
+SUITE = """
+title: Bugs
+version: 1
+sources: [an attack]
+configs: [buggy]
+variants: {one: {}}
+cases: cases.jsonl
+repeats: 1
+measures: [points]
+"""
+TEMPLATES = ('{% extends "frame.html.j2" %}{% block content %}{{ nothing }}{% endblock %}', "{% extends", "{{ 1 // 0 }}",
+             '{% extends "frame.html.j2" %}{% set sections = 7 %}', '{% extends "gone.j2" %}', "{% for x in gone %}{% endfor %}")  # fmt: skip
+
+
+def sources(folder: Path) -> Figure:
+    """A review whose points and texts name what the paper does not have, on each host, and one of a paper without text."""
+    figure = Figure("sources that do not exist: reviews on each host")
+    papers = [tei(folder / "paper.tei.xml"), folder / "empty.tex"]
+    papers[1].write_text("\\begin{document}\\end{document}")
+    off = [f"mamorx.{each}.enabled=false" for each in ("novelty", "references", "figures")]
+    points = [
+        {"text": "A point.", "sources": [{"where": name, "quote": quote}]}
+        for name in NAMES
+        for quote in QUOTES
+    ]
+    with LLM(answers={"weaknesses": points, "strengths": [], "questions": [], "inquiries": [], "points": [],
+                      "summary": " ".join(f"“{quote} and {name}”" for name in NAMES for quote in QUOTES)}) as llm, Driver() as command:  # fmt: skip
+        server = [
+            f"models.default.{key}"
+            for key in (f"base_url={llm.base_url}", "provider=openai", "name=test", "tools=false")
+        ]
+        sets = [word for each in (*off, *server) for word in ("--set", each)]
+        for number, host in enumerate(list(BUILT_IN) * times(1)):
+            for paper in papers:
+                out = folder / f"{number}-{paper.stem}"
+                end = command(
+                    "review", paper, "--host", host, *sets, "--out", out, "--quiet", "--yes", cwd=folder
+                )
+                results = [json.loads(path.read_text()) for path in out.glob("*/result.json")]
+                grounded = [
+                    source["name"] for each in results for claim in each["result"]["review"]["claims"]
+                    for source in claim["sources"] if source["state"] != "absent" and "99" in source["name"]
+                ]  # fmt: skip
+                lost = (
+                    []
+                    if end.code == 0 and results and results[0]["finished"]
+                    else [f"not finished: {end.code}"]
+                )
+                figure.add(f"{paper.name} on {host}", [*end.faults, *lost, *grounded])
+    return figure
+
+
+def bugs(folder: Path) -> Figure:
+    """A package whose system or template is broken, alone and in a suite with sound runs."""
+    figure = Figure("bugs of a package: its system, its report page")
+    for number, template in enumerate(TEMPLATES):
+        files = {"system.py": SYSTEM, "report.html.j2": template}
+        site = write_pack(folder / f"site{number}", "buggy", files, {"buggy": "buggy_pack.system:BUGGY"})
+        here = folder / f"here{number}"
+        here.mkdir()
+        (here / "suite.yaml").write_text(SUITE)
+        (here / "cases.jsonl").write_text(
+            "".join(json.dumps({"id": each, "claim": each}) + "\n" for each in ("bug", "sound"))
+        )
+        with Driver(env={"PYTHONPATH": str(site)}) as command:
+            end = command("run", "buggy", "--claim", "sound", "--out", "sound", cwd=here)
+            page = [] if (here / "sound/report.html").is_file() else ["no page"]
+            figure.add(f"template {number}", [*end.faults, *page, *(["exit code"] if end.code else [])])
+            figure.add(f"report of {number}", command("report", "sound", cwd=here).faults)
+            end = command("eval", here, "--out", "suite", "--yes", cwd=here)
+            done = [
+                path
+                for path in here.glob("suite/cells/*/result.json")
+                if json.loads(path.read_text())["finished"]
+            ]
+            traces = [*here.glob("suite/cells/*/traceback.txt")]
+            ends = [f"ended with {end.code}, {len(done)} finished"] if (end.code, len(done)) != (5, 1) else []
+            figure.add(f"suite {number}", [*end.faults, *ends, *([] if traces else ["no traceback kept"])])
+    return figure

@@ -165,6 +165,9 @@ _UNREACHABLE = frozenset({"APIConnectionError", "ConnectionError", "TimeoutError
 }
 
 
+_UNSENT = _HOPELESS | {"ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError"}
+
+
 class RefusedError(Exception):
     """An HTTP error: the seconds of its Retry-After, and the server's message, untrusted."""
 
@@ -231,6 +234,13 @@ def is_garbled(error: BaseException) -> bool:
 def is_unreachable(error: BaseException) -> bool:
     """Whether no response came: connection refused or dropped, or timeout."""
     return bool(_names(error) & (_UNREACHABLE | _HOPELESS)) and not is_garbled(error)
+
+
+def is_unsent(error: BaseException | None) -> bool:
+    """Whether no server was reached, so that nothing was sent; SDKs wrap the HTTP client's exception."""
+    return error is not None and (
+        bool(_names(error) & _UNSENT) or is_unsent(error.__cause__ or error.__context__)
+    )
 
 
 def is_failure(error: BaseException) -> bool:

@@ -63,7 +63,7 @@ Sets = Annotated[
         "--set", "-s", metavar="KEY=VALUE", help="Set a key of the config, such as team.size=8. Repeatable."
     ),
 ]
-Budget = Annotated[
+Limits = Annotated[
     list[str] | None,
     typer.Option(
         metavar="LIMIT=NUMBER",

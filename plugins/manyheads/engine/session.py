@@ -16,7 +16,6 @@ from manyheads.bank.embedding import NO_MODEL, available, load_embedder
 from manyheads.config import HUMAN, ModelConfig, RunConfig
 from manyheads.core import (
     NOTHING,
-    UNMETERED,
     Host,
     ManagedHost,
     Meter,
@@ -25,12 +24,13 @@ from manyheads.core import (
     Turn,
     Usage,
     recall_nothing,
+    unmetered,
 )
 from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Person, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder, make_folder
-from manyheads.engine.budget import Budgeted, Ledger
+from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Starts
 from manyheads.engine.person import Attended, Brake
@@ -115,7 +115,7 @@ class Session:
     folder: Path
     accept_changes: bool = False
     again: str | None = None
-    meter: Meter = UNMETERED
+    meter: Meter = unmetered
     settle: Callable[[ModelConfig], ModelConfig] = settled
     person: Person | None = None
     brake: Brake = field(default_factory=Brake)
@@ -165,14 +165,14 @@ class Session:
             need_person(self.config, roles)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, list_run, self.folder)
-            ledgers, unbegun = list[Ledger](), not (self.folder.exists() and any(self.folder.iterdir()))
+            ledgers, unbegun = list[Budget](), not (self.folder.exists() and any(self.folder.iterdir()))
 
             def leave_nothing(kind: object, error: BaseException | None, trace: object) -> None:
                 """A run whose model could not be asked at all leaves no folder."""
                 if (
                     unbegun
                     and isinstance(error, ModelError)
-                    and not any(each.spent.calls for each in ledgers)
+                    and not any(each.spent.tokens for each in ledgers)
                     and not replies_told(self.folder)  # of a person
                 ):
                     shutil.rmtree(self.folder, ignore_errors=True)
@@ -181,7 +181,7 @@ class Session:
             parts = await self._open(stack, make_host, roles)
             config, system, literature = self.config, self.system, parts.literature
             folder, starts, recall = parts.folder, parts.starts, parts.recall
-            ledger = Ledger(config.budget)
+            ledger = Budget(config.budget)
             ledgers.append(ledger)
             trace = Trace(config, str(self.folder))
             attended = Attended(
@@ -294,7 +294,7 @@ class Session:
             )
         return journal
 
-    def _guarded(self, host: Host, parts: "_Parts", ledger: Ledger) -> Recorded:
+    def _guarded(self, host: Host, parts: "_Parts", ledger: Budget) -> Recorded:
         """The host behind the budget, behind the journal: recorded turns count but are not asked again."""
         journal, identities = parts.journal, self._identities
         ledger.pay(journal.lost)
@@ -305,10 +305,12 @@ class Session:
             parts.folder.go_live()
 
         def keep_lost() -> None:
-            journal.lose(_lost(ledger.spent, recorded.useful))
+            # A process that dies may have used what it reserved: with limits, that is lost until it is known to be less.
+            reserved = ledger.reserved if ledger.limited else NOTHING
+            journal.lose(_lost(ledger.spent + reserved, recorded.useful))
 
         recorded = Recorded(
-            Budgeted(host, ledger, self.meter, on_again=keep_lost),
+            Budgeted(host, ledger.asking, self.meter, before=keep_lost),
             journal,
             identities.__getitem__,
             course=self.config.course(),
@@ -377,7 +379,7 @@ async def offhand(
         library = await stack.enter_async_context(_library(config, literature, emit, None))
         attended = Attended(host, config.models, None, Brake(), roles, recall_nothing)
         traced = Traced(attended, config.models, system=config.system)
-        budgeted = Budgeted(traced, Ledger(config.budget))
+        budgeted = Budgeted(traced, Budget(config.budget).asking)
         yield Run(config, budgeted, roles, literature, emit, system.result(), library=library)
 
 
@@ -419,7 +421,7 @@ def _result_of(
     run: Run,
     literature: Literature,
     searches: SearchLedger,
-    ledger: Ledger,
+    ledger: Budget,
     made_by: MadeBy,
     finished: bool = False,
 ) -> RunResult[Any]:

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Host as Asked
 from manyheads.core import Image, Message, Place, Reply, Speaker, Tool, Turn, recall_nothing, safe_name
-from manyheads.engine.budget import Budgeted
-from manyheads.engine.budget import Ledger as Budget
+from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.session import RESUME
 from manyheads.engine.tracing import Traced
 from manyheads.errors import BudgetError, ConfigError, ReplyError, UserError, describe, did_you_mean
@@ -216,7 +215,7 @@ async def _ask_role(
     reply_type: type[ReplyModel] | None = None,
 ) -> Reply[Any]:
     made, config = _host(model, host, attempts, roles.resources)
-    asked = Budgeted(Traced(made, {"default": config}), _ledger(budget, config))
+    asked = Budgeted(Traced(made, {"default": config}), _ledger(budget, config).asking)
 
     async def guest(scientist: Scientist, question: str) -> str:
         system = roles.system("scientist", {"scientist": scientist})
@@ -258,7 +257,7 @@ async def _ask_agent(
         )
     _, theirs = _variables(roles, role, task, variables, system=False)
     made = host_module(host).AgentHost(agent, attempts)
-    asked = Budgeted(Traced(made, {"default": made.config}), _ledger(budget, made.config))
+    asked = Budgeted(Traced(made, {"default": made.config}), _ledger(budget, made.config).asking)
     return await _put(asked, roles, role, task, Speaker(agent.name, role, ""), theirs, images)
 
 

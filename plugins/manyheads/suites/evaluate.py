@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 from manyheads.config import BudgetConfig
-from manyheads.engine.budget import JobsBudget
+from manyheads.engine.budget import Budget
 from manyheads.engine.folder import JOURNAL
 from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
@@ -53,7 +53,7 @@ async def evaluate(
     jobs: int,
     accept_changes: bool,
     listener: Listener,
-    budget: JobsBudget | None = None,
+    budget: Budget | None = None,
     settings: Sequence[str] = (),
 ) -> Evaluation:
     """Run a suite in its folder. Called again, it resumes, and shares the jobs with other processes.
@@ -68,7 +68,7 @@ async def evaluate(
         UserError: a host, the folder, a prompt, a corpus, a config or a measure cannot be used. Failed cells are
         reported instead.
     """
-    spec, budget = suite.spec, budget or JobsBudget(BudgetConfig())
+    spec, budget = suite.spec, budget or Budget(BudgetConfig())
     graph = jobs_of(cells)
     for host in {job.config.host for job in graph.values()}:
         need_framework(host)

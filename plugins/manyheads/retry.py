@@ -238,9 +238,11 @@ def is_unreachable(error: BaseException) -> bool:
 
 def is_unsent(error: BaseException | None) -> bool:
     """Whether no server was reached, so that nothing was sent; SDKs wrap the HTTP client's exception."""
-    return error is not None and (
-        bool(_names(error) & _UNSENT) or is_unsent(error.__cause__ or error.__context__)
-    )
+    before = list[BaseException]()
+    while error is not None and error not in before:
+        before.append(error)
+        error = error.__cause__ or error.__context__
+    return any(_names(each) & _UNSENT for each in before)
 
 
 def is_failure(error: BaseException) -> bool:

@@ -268,6 +268,8 @@ def judge(
     ] = None,
     seed: Seed = None,
     out: Out = None,
+    budget: Limits = None,
+    estimate: Estimated = False,
     yes: Yes = False,
 ) -> None:
     """Rank ideas against a target idea, blind and in several orders. S is the share of ideas ranked above the target."""
@@ -280,6 +282,9 @@ def judge(
         "round": after,
     }  # fmt: skip
     flags = settings(given, "ranking")
-    config = changes.config(["ranking"], flags, seed)
+    config = with_budget(changes.config(["ranking"], flags, seed), budget)
     _need_system(config, "ranking", "ranking")
-    begin(config, out, show, yes=yes)
+    if estimate:
+        print_estimate([config], as_json=show.json)
+    else:
+        begin(config, out, show, yes=yes)

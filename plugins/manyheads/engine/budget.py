@@ -134,7 +134,7 @@ class Budget:
         return self.stopped
 
     @asynccontextmanager
-    async def asking(self, charge: Charge, job: str = "") -> AsyncGenerator[None]:
+    async def asking(self, charge: Charge, job: str = "run") -> AsyncGenerator[None]:
         """Wraps one request to a model, of a job of the table; a `core.Meter`.
 
         Raises:

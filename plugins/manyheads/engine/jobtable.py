@@ -228,6 +228,7 @@ class JobTable:
         )
         with self.transaction():
             if self._db.execute("DELETE FROM reservation WHERE number = ?", (number,)).rowcount:
+                self._db.execute("INSERT OR IGNORE INTO payment (job) VALUES (?)", (key,))
                 self._db.execute(pay, (*_amounts(usage), usage.cost, key))
 
     def account(self, key: str, usage: Usage) -> None:

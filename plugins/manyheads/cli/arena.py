@@ -301,10 +301,6 @@ class Fitting:
     poor: Annotated[
         Literal["out", "tie"], typer.Option(help="Leave “both poor” out, or count it as a tie.")
     ] = "out"
-    ties: Annotated[
-        Literal["half", "davidson", "rao-kupper"],
-        typer.Option(help="A tie is half a win for each, or has a probability of its own."),
-    ] = "half"
     regularise: Annotated[
         float,
         typer.Option(
@@ -336,7 +332,7 @@ class Fitting:
             raise ConfigError(
                 f"--style {wrong[0]}: no sign of style", hint=f"choose from {', '.join(STYLE)}, or none"
             )
-        return Rules(self.poor, self.ties, self.regularise, signs, self.resamples, seed=self.seed)
+        return Rules(self.poor, self.regularise, signs, self.resamples, seed=self.seed)
 
 
 @app.command()

@@ -120,6 +120,19 @@ def test_another_library_gives_the_same_effects_of_style() -> None:
     assert found.style[0] / compared.style.std(0)[0] == pytest.approx(0.03, abs=0.008)
 
 
+def test_the_effect_of_style_is_in_standard_deviations_of_the_votes_themselves() -> None:
+    """The slope of the likelihood is 0 there: not where the deviation is estimated for other votes, with n - 1."""
+    votes = votes_by({"a": 0.0, "b": 0.5}, 12, 4, effect=0.1)
+    compared = comparisons(votes, Q, signs=("lines",))
+    found = Likelihood(compared, style=True).fit()
+    assert found
+    lines = compared.style[:, 0]
+    spread = math.sqrt(float(np.mean(lines**2) - np.mean(lines) ** 2))
+    logit = found.strength[compared.left] - found.strength[compared.right] + found.style[0] * lines / spread
+    assert abs(found.style[0]) > 0.1
+    assert lines @ (compared.score - 1 / (1 + np.exp(-logit))) == pytest.approx(0, abs=1e-6)
+
+
 MAMORX = {
     "Human Reviewer": (1236, 1257, 1237, 1229),
     "Prompt-based": (1391, 1392, 1387, 1396),

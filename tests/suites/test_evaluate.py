@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from manyheads.bank import minilm
 from manyheads.config import ModelConfig
+from manyheads.core.results import is_finished
 from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
 from manyheads.errors import ChangedError, JournalError, MeasureError
@@ -314,6 +316,36 @@ def test_team_size_on_the_embedded_defaults(tmp_path: Path) -> None:
     assert float(means[2, 1, "inference_cost"]["mean"]) < float(means[8, 5, "inference_cost"]["mean"])
     drawn = (folder / "plot.svg").read_text("utf-8")
     assert all(name in drawn for name in ("HD, ", "CD, ", "CI, ", "ON, ", "team.size", "turns"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("found_later", [False, True], ids=["no model", "a model by then"])
+def test_a_suite_on_the_default_embedding_goes_on_as_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found_later: bool
+) -> None:
+    """A machine without an embedding model: each cell is begun by words, and stays so."""
+    package = minilm.PACKAGE
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
+    suite = write_suite(tmp_path, "mine", set={"embedding": "auto", "turns": 1}, plot=None, repeats=1)
+    whole, _ = run(suite, tmp_path / "whole")
+    assert manyheads_command("eval", suite, "--out", "out", "--budget", "calls=9", cwd=tmp_path).code == 3
+    begun = [path for path in tmp_path.glob("out/cells/*") if not is_finished(path)]
+    assert any(read_turns(path / "journal.sqlite") for path in begun)
+    monkeypatch.setattr(minilm, "PACKAGE", package if found_later else minilm.PACKAGE)
+    if found_later:  # new cells would have another corpus than those that are finished
+        with pytest.raises(ChangedError, match=r"corpora\.sample \(auto\) was"):
+            run(suite, tmp_path / "out")
+    again, _ = run(suite, tmp_path / "out", accept=found_later)
+    assert not again.results.failed
+    cells = {row.cell: result_of(tmp_path / "out" / "cells" / row.cell) for row in again.results.rows}
+    for path in begun:
+        result = result_of(tmp_path / "whole" / "cells" / path.name)
+        assert cells[path.name]["embedding"] == "lexical-hash-384"
+        assert cells[path.name]["warnings"] == result["warnings"] != []
+    if not found_later:
+        assert again.results.rows == whole.results.rows
 
 
 @pytest.mark.slow

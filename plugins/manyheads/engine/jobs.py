@@ -113,7 +113,10 @@ class Local:
 
     async def run(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
         """See `Executor.run`."""
-        session = Session(job.config, job.folder, self.accept_changes, self.again, meter, self._settled)
+        # As settled for the first job, also in a job that is resumed.
+        models = {alias: self._settled(model) for alias, model in job.config.models.items()}
+        config = job.config.model_copy(update={"models": models})
+        session = Session(config, job.folder, self.accept_changes, self.again, meter, lambda model: model)
         try:
             async with aclosing(session.events(self.factory(job.config.host))) as events:
                 async for event in events:

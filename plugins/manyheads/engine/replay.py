@@ -72,7 +72,7 @@ class Recorded:
                 raise self._journal.changed(turn.place, self._turned())
             if turn.spare and not self._accept_changes and (given_up := self._journal.given_up(request)):
                 raise ReplyError(
-                    f"{turn.place}: no valid reply; the run continued without it",
+                    given_up.get("message") or f"{turn.place}: no valid reply; the run continued without it",
                     raw=str(given_up.get("text")),
                     hint="ask it again: manyheads resume RUN --accept-changes",
                 )
@@ -81,7 +81,9 @@ class Recorded:
             try:
                 reply = await self._host.ask(turn)
             except ReplyError as error:
-                self._journal.give_up(asked, {"text": error.raw, "unusable": error.unusable})
+                self._journal.give_up(
+                    asked, {"text": error.raw, "unusable": error.unusable, "message": error.message}
+                )
                 raise
             # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
             self.useful += reply.usage

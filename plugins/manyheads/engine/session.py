@@ -183,6 +183,7 @@ class Session:
             folder, starts, recall = parts.folder, parts.starts, parts.recall
             ledger = Budget(config.budget)
             ledgers.append(ledger)
+            notes = parts.journal.notes(notes)
             trace = Trace(config, str(self.folder))
             attended = Attended(
                 parts.host, config.models, self.person, self.brake, roles, recall, rested=ledger.rest
@@ -237,6 +238,11 @@ class Session:
         # The journal is checked first: a replay needs a framework, a corpus and its embeddings. The lock on the journal is
         # the lock on the folder.
         journal = self._journal(stack) if (self.folder / JOURNAL).exists() else None
+        if (
+            journal is not None and config.embedding == "auto"
+        ):  # a suite's cell, whose config is not the folder's
+            recorded = journal.fact("course").get("embedding") or await asyncio.to_thread(_embedding, config)
+            self.config = config = config.model_copy(update={"embedding": recorded})
         discussion = system.team(config)
         literature: Literature = NoLiterature()
         recall = AuthorRecall(

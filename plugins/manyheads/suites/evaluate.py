@@ -104,8 +104,10 @@ async def evaluate(
             write(out / CALIBRATION, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
         arena = out / ARENA if spec.arena else None
         texts = write_arena(spec.arena, cells, failures, out / ARENA) if spec.arena else 0
-        shown = {"repeats": repeats, "accepted": accepted, "made": _made_with(cells, settings)}
-        page = write_suite_page(out, suite, results, cells, pictures, calibrations=held, texts=texts, **shown)
+        page = write_suite_page(
+            out, suite, results, cells, pictures,
+            repeats=repeats, accepted=accepted, made=_made_with(cells, settings), calibrations=held, texts=texts,
+        )  # fmt: skip
     return Evaluation(results, page, tuple(pictures), arena)
 
 

@@ -208,8 +208,6 @@ def test_what_was_under_way_at_a_kill_counts_against_a_limit(llm: LLM, home: Pat
     stop_after(llm, 5, begin(llm, home, "budget.calls=99"), signal.SIGKILL)
     known, before = spent_in(home / "run" / "journal.sqlite").calls, llm.calls
     assert before <= known <= before + 3, "each request that was sent, and those that were about to be"
-    assert manyheads_command("resume", "run", "--set", f"budget.calls={known}", cwd=home).code == 3
-    assert llm.calls <= known
 
 
 def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:

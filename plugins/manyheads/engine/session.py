@@ -312,8 +312,8 @@ class Session:
 
         def keep_lost() -> None:
             # A process that dies may have used what it reserved: with limits, that is lost until it is known to be less.
-            reserved = ledger.reserved if ledger.limited else NOTHING
-            journal.lose(_lost(ledger.spent + reserved, recorded.useful))
+            unsure = ledger.reserved + recorded.writing if ledger.limited else NOTHING
+            journal.lose(_lost(ledger.spent + unsure, recorded.useful))
 
         recorded = Recorded(
             Budgeted(host, ledger.asking, self.meter, before=keep_lost),

@@ -14,7 +14,7 @@ from support.hosts import HOSTS
 from support.llm import LLM
 from support.packages import build, install, run_python
 from support.results import but_for_the_host
-from support.suites import write_suite
+from support.suites import words_of, write_suite
 
 SOURCE = Path(manyheads.__file__).parents[1]
 CLAIM = "Sleep consolidates motor memory."
@@ -200,7 +200,7 @@ def test_its_suite_runs_with_a_claim_in_a_file(site: Path, tmp_path: Path) -> No
     assert done.code == 0, done
     results = [result_of(path.parent) for path in tmp_path.glob("runs/eval-debates/cells/*/result.json")]
     assert sorted(result["claim"] for result in results) == [ETHER] * 2 + [CLAIM] * 2
-    report = (tmp_path / "runs/eval-debates/report.md").read_text(encoding="utf-8")
+    report = words_of(tmp_path / "runs/eval-debates/report.html")
     assert all(name in report for name in ("ruling.confidence", "usage.calls", "debate.rounds"))
 
 
@@ -217,7 +217,7 @@ def test_a_suite_has_it_judge_what_another_system_wrote(site: Path, tmp_path: Pa
     judgings = [result_of(path.parent) for path in run.glob("debate-*/result.json")]
     assert [each["claim"] for each in judgings] == [result_of(run)["abstract"]["text"]] * 2
     assert sorted(len(each["arguments"]) for each in judgings) == [2, 4]
-    report = (tmp_path / "out/report.md").read_text(encoding="utf-8")
+    report = words_of(tmp_path / "out/report.html")
     assert all(f"| {number} | 1 | {each['ruling']['confidence']} |" in report
                for number, each in enumerate(sorted(judgings, key=lambda one: len(one["arguments"])), 1))  # fmt: skip
 

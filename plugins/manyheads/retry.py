@@ -165,6 +165,9 @@ _UNREACHABLE = frozenset({"APIConnectionError", "ConnectionError", "TimeoutError
 }
 
 
+_UNSENT = _HOPELESS | {"ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError"}
+
+
 class RefusedError(Exception):
     """An HTTP error: the seconds of its Retry-After, and the server's message, untrusted."""
 
@@ -231,6 +234,15 @@ def is_garbled(error: BaseException) -> bool:
 def is_unreachable(error: BaseException) -> bool:
     """Whether no response came: connection refused or dropped, or timeout."""
     return bool(_names(error) & (_UNREACHABLE | _HOPELESS)) and not is_garbled(error)
+
+
+def is_unsent(error: BaseException | None) -> bool:
+    """Whether no server was reached, so that nothing was sent; SDKs wrap the HTTP client's exception."""
+    before = list[BaseException]()
+    while error is not None and error not in before:
+        before.append(error)
+        error = error.__cause__ or error.__context__
+    return any(_names(each) & _UNSENT for each in before)
 
 
 def is_failure(error: BaseException) -> bool:

@@ -1,15 +1,19 @@
 """Models vote on the form that people have: both orders, apart from people, resumable, and never twice."""
 
 import re
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from manyheads.arena.judging import judge
+from manyheads.engine.jobtable import JobTable
 from manyheads.errors import ArenaError, ConfigError
 from manyheads.measures.standings import steadiness
 from support.arenas import arena, makers_of
+from support.command import Done, manyheads_command, served_by, start
 from support.llm import LLM
 from support.requests import Request
 from support.turns import model
@@ -58,6 +62,57 @@ async def test_a_model_without_valid_answers_skips_the_pair(tmp_path: Path) -> N
         assert (done.votes, done.invalid) == (0, 1)
         assert made.votes() == []
         assert made.progress(made.enter("M", "model")).skipped == 1
+
+
+async def test_pairs_are_a_total_of_all_starts(tmp_path: Path) -> None:
+    with LLM(answers={"overall": shorter}) as llm, arena(tmp_path / "a", ("a", "b", "c")) as made:
+        done = [(await judge(made, "M", pairs, model=model(llm))).votes for pairs in (1, 1, 3, 3)]
+        assert (done, llm.calls) == ([2, 0, 4, 0], 6)
+        assert (await judge(made, "Another", 1, model=model(llm))).votes == 2
+
+
+def judge_command(folder: Path, llm: LLM, *more: str) -> Done:
+    return manyheads_command("arena", "judge", "a", *served_by(llm), *more, cwd=folder)
+
+
+def test_a_budget_is_that_of_all_starts_and_the_pair_under_way_is_finished(tmp_path: Path) -> None:
+    with LLM(answers={"overall": shorter}) as llm, arena(tmp_path / "a", ("a", "b", "c")):
+        calls = []
+        for limit in (3, 3, 4):
+            done = judge_command(tmp_path, llm, "--pairs", "2", "--budget", f"calls={limit}")
+            calls.append((done.code, llm.calls))
+        assert calls == [(3, 3), (3, 3), (0, 4)]
+        assert (
+            "calls 3, used: 4" in judge_command(tmp_path, llm, "--pairs", "3", "--budget", "calls=3").message
+        )
+
+
+def test_an_estimate_is_of_the_pairs_that_are_left_and_asks_nothing(tmp_path: Path) -> None:
+    with LLM(answers={"overall": shorter}) as llm, arena(tmp_path / "a", ("a", "b", "c")) as made:
+        assert judge_command(tmp_path, llm, "--pairs", "1").code == 0
+        for pairs, calls in ((3, 4), (99, 10)):
+            done = judge_command(tmp_path, llm, "--pairs", str(pairs), "--estimate")
+            assert re.search(rf"total +│ +{calls} │", done.out), done.out
+        assert (llm.calls, len(made.votes())) == (2, 2)
+        refused = judge_command(tmp_path, llm, "--budget", "money=1").message
+        assert "models.default.price" in refused
+
+
+@pytest.mark.slow
+def test_a_judge_that_is_killed_over_and_over_asks_no_more_than_its_pairs(tmp_path: Path) -> None:
+    with LLM(answers={"overall": shorter}, delay=0.05) as llm, arena(tmp_path / "a", ("a", "b", "c")) as made:
+        command = ("arena", "judge", "a", *served_by(llm), "--pairs", "4", "--budget", "calls=20")
+        for calls in (2, 3, 3):
+            enough = llm.calls + calls
+            with start(*command, cwd=tmp_path) as process:
+                while llm.calls < enough and process.poll() is None:
+                    time.sleep(0.001)
+                process.kill()
+        assert manyheads_command(*command, cwd=tmp_path).code == 0
+        assert len(made.votes()) == 8
+        assert llm.calls <= 8 + 3, "only what was under way is asked again"
+        with closing(JobTable(tmp_path / "a")) as table:
+            assert (table.spent()[0].calls, table.spent()[1].calls) == (llm.calls, 0)
 
 
 async def test_a_name_of_a_person_and_another_kind_of_arena_are_refused(tmp_path: Path) -> None:

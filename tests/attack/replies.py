@@ -8,8 +8,11 @@ from pathlib import Path
 from attack.drive import SECRET, Driver, End, leaks
 from attack.figures import Figure, times
 from attack.server import BEHAVIOURS, Misbehaving
+from support.arenas import arena
+from support.command import finish, served_by, start
 from support.hosts import HOSTS
 from support.native import can_ask
+from support.suites import write_suite
 
 SECONDS = 3
 """What a request may take; a run of one that is never answered ends soon after."""
@@ -113,22 +116,63 @@ def every_third(folder: Path) -> Figure:
     return figure
 
 
+LIMITS = {
+    "tokens": ("--set", "budget.tokens=12000"),
+    "money": ("--set", "models.default.price={input: 1, output: 1}", "--set", "budget.money=0.012"),
+}
+"""Two limits that come to the same, on servers that count well, not, and falsely."""
+
+
 def budgets(folder: Path) -> Figure:
-    """A budget of tokens and of money, on servers that count well, not, and falsely."""
-    figure = Figure("budgets on servers that count falsely")
+    """Limits that no server, no retry, no restart and no second process may pass."""
+    figure = Figure("budgets: false counts, retries, processes, a judge")
     names = ("good", *(name for name in BEHAVIOURS if name.startswith("usage")))
-    limits = (
-        {"budget.tokens": "300"},
-        {"models.default.price": '{"input":1,"output":1}', "budget.money": "0.001"},
-    )
+    small = ("run", "virsci", "--set", "team.size=2", "--set", "turns=1")
     with Misbehaving() as server, Driver(60) as command:
-        for name, host, (number, limit) in itertools.product(names, HOSTS, enumerate(limits)):
-            out = folder / f"{name}-{host}-{number}"
-            model = settings(server, name, host, out)
-            sets = [part for key, value in limit.items() for part in ("--set", f"{key}={value}")]
-            end = command(
-                "run", "virsci", "--set", "team.size=2", "--set", "turns=1", *model, *sets, cwd=folder
-            )
+        for name, host, key in itertools.product(names, HOSTS, LIMITS):
+            before = len(server.requests)
+            model = settings(server, name, host, folder / f"{name}-{host}-{key}")
+            end = command(*small, *model, *LIMITS[key], cwd=folder)
             unspent = [] if end.code == 3 and "budget" in end.err else ["never stopped"]
-            figure.add(f"{name}, {host}, {[*limit][-1]}", [*end.faults, *unspent])
+            figure.add(f"{name}, {host}, {key}", [*end.faults, *unspent, *passed(server, before, 12_000)])
+        for name, host in itertools.product(("silent", "s500"), HOSTS):
+            before = server.calls
+            model = settings(server, name, host, folder / f"retries-{name}-{host}")
+            more = ("--set", "models.default.retries=9", "--set", "models.default.timeout=0.5")
+            end = command(*small, *model, *more, "--budget", "calls=3", cwd=folder)
+            sent = server.calls - before
+            figure.add(
+                f"{name}, {host}", [*end.faults, *([] if sent == 3 else [f"{sent} of 3 requests sent"])]
+            )
+        figure.add("three processes", processes(server, folder))
+        figure.add("arena judge", judges(server, command, folder))
     return figure
+
+
+def passed(server: Misbehaving, before: int, limit: int) -> list[str]:
+    """What was served since, by a token for four letters of the requests alone, if it is nothing or passes the limit."""
+    served = sum(len(request.text) // 4 for request in server.requests[before:])
+    return [] if 0 < served <= limit else [f"{served} tokens served of {limit}"]
+
+
+def processes(server: Misbehaving, folder: Path) -> list[str]:
+    """One suite in three processes, with tokens for a part of it."""
+    write_suite(folder, "shared", repeats=8, plot=None)
+    before = len(server.requests)
+    command = ("eval", "shared", "--out", "shared-out", "--budget", "tokens=30000", *served_by(server))
+    ended = [finish(each) for each in [start(*command, cwd=folder) for _ in range(3)]]
+    faults = [f"exit code {each.code}: {each.err[-200:]}" for each in ended if each.code != 3]
+    return [*faults, *passed(server, before, 30_000)]
+
+
+def judges(server: Misbehaving, command: Driver, folder: Path) -> list[str]:
+    """A judge that is started over and over."""
+    with arena(folder / "arena", ("a", "b", "c")):
+        before = server.calls
+        for _ in range(3):
+            command("arena", "judge", "arena", *served_by(server), "--budget", "calls=3", cwd=folder)
+        limited = server.calls - before
+        for _ in range(3):
+            command("arena", "judge", "arena", *served_by(server), "--pairs", "2", cwd=folder)
+    sent = (limited, server.calls - before)
+    return [] if sent == (3, 4) else [f"{sent} requests sent of (3, 4)"]

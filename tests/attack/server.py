@@ -72,6 +72,7 @@ JSON: dict[str, Callable[[Body], Any]] = {
     "usagehuge": usage(prompt_tokens=10**18, completion_tokens=10**18, total_tokens=2 * 10**18),
     "usagebool": usage(prompt_tokens=True, completion_tokens=False, total_tokens=True),
     "usagelist": with_fields(usage=[1, 2]), "usagetext": with_fields(usage="many"),
+    "usagefew": usage(prompt_tokens=1, completion_tokens=0, total_tokens=1),
     "usagezero": usage(prompt_tokens=0, completion_tokens=0, total_tokens=0),
     "usagenan": usage(prompt_tokens=float("nan"), completion_tokens=float("nan"), total_tokens=float("nan")),
     # the frame

@@ -10,12 +10,15 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from attack.figures import Figure, times
 from golden.commands import environment
 from golden.runs import differences
+from support.faults import Fault
 from support.hosts import HOSTS
 from support.llm import LLM
+from support.requests import Request, question_of
 
 Rows = dict[tuple[Any, ...], tuple[Any, ...]]
 RUNS = {
@@ -41,13 +44,19 @@ def turns(folder: Path) -> Rows:
     return {row[:5]: row[5:] for row in rows}
 
 
+def is_bad(request: Request) -> bool:
+    """A third of the questions get a bad reply first, the same ones in every run."""
+    first = all(message.role != "assistant" for message in request.messages)
+    return first and crc32(question_of(request.asking).encode()) % 3 == 0
+
+
 def kills(folder: Path) -> Figure:
     """Runs of three systems on every host."""
     figure = Figure("kill -9 at random moments, resumed until the end")
     again = killed = 0
     rng = random.Random(5)
     (folder / "idea.md").write_text("# Owls\n\nWe plan with owls, and compare them with crows.\n")
-    with LLM(delay=0.04) as llm:
+    with LLM(delay=0.04, faults=[Fault("prose", times=None, when=is_bad)]) as llm:
         for host in HOSTS:
             for name, command in RUNS.items():
                 sets = (
@@ -85,7 +94,7 @@ def kills(folder: Path) -> Figure:
                         arguments = ["resume", str(out)]
                 more = llm.calls - before - calls
                 again += max(0, more)
-                if more > AT_ONCE * times(3):
+                if more > 2 * AT_ONCE * times(3):  # of a turn whose first reply was bad, both
                     faults.append(f"{more} requests more than the {calls} of an undisturbed run")
                 if ended.returncode == 0:
                     faults += differences(result(out), result(base))
@@ -95,9 +104,9 @@ def kills(folder: Path) -> Figure:
 
 
 def result(folder: Path) -> Any:
-    """The result without what was spent and warned of, as what a kill meets is paid twice, and without its date."""
+    """The result without what was spent, as what a kill meets is paid twice, and without its date."""
     text = (folder / "result.json").read_text(encoding="utf-8")
-    left_out = ("usage", "warnings", "made_by")
+    left_out = ("usage", "made_by")
     return {name: value for name, value in json.loads(text).items() if name not in left_out}
 
 

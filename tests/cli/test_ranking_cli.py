@@ -1,12 +1,14 @@
 """`manyheads ranking judge` and `manyheads run ranking` as users run them: outcome, a kill, and mistakes."""
 
 import json
+import re
 import time
 from pathlib import Path
 
 import pytest
 
 from support.command import kill, manyheads_command, outcome_of, result_of, served_by, start
+from support.faults import Fault
 from support.hosts import HOSTS
 from support.llm import LLM
 from support.requests import Request
@@ -99,6 +101,23 @@ def test_a_killed_ranking_goes_on_from_its_folder_alone(home: Path, host: str) -
         whole = manyheads_command(*flags, *concurrency, "--out", "whole", cwd=home)
         assert whole.code == 0, whole.err
     assert outcome_of(home / "killed") == outcome_of(home / "whole")
+
+
+def test_a_ranking_has_an_estimate_and_a_budget_and_keeps_its_orders_in_order(home: Path) -> None:
+    order = [{"idea": number, "rationale": "So it is."} for number in (2, 3, 1)]
+    numbers = iter(range(99))
+    first = Fault("slow", seconds=0.3, when=lambda r: r.title == "Ranking" and next(numbers) == 0)
+    with LLM(answers={"ranking": order}, faults=[first]) as llm:
+        flags = ("ranking", "judge", *IDEAS, "--target", "target.md", "--orders", "3", *served_by(llm))
+        estimated = manyheads_command(*flags, "--estimate", cwd=home)
+        assert (estimated.code, llm.calls) == (0, 0)
+        calls = int(re.findall(r"total +│ +(\d+) │", estimated.out)[0])
+        stopped = manyheads_command(*flags, "--budget", f"calls={calls - 1}", "--out", "part", cwd=home)
+        assert (stopped.code, llm.calls) == (3, calls - 1)
+        whole = manyheads_command(*flags, "--out", "whole", cwd=home)
+        assert whole.code == 0, whole.err
+    part, shown = ([each["shown"] for each in result_of(home / name)["orders"]] for name in ("part", "whole"))
+    assert part == [each for each in shown if each in part], "by number, not as judges end"
 
 
 @pytest.mark.slow

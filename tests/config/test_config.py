@@ -1,6 +1,7 @@
 """Run configs: merged in order, then `--set`; every mistake named by key and file."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -293,3 +294,16 @@ def test_an_address_names_its_login_by_the_environment(monkeypatch: pytest.Monke
     assert (config.address, config.base_url) == ("https://me:secret@host/v1", base)
     assert "secret" not in config.model_dump_json()
     assert with_environment("https://host/v1") == "https://host/v1"
+
+
+def test_a_hundred_unknown_keys_are_answered_at_once(tmp_path: Path) -> None:
+    (tmp_path / "many.yaml").write_text(
+        "\n".join(["turnz: 1", *(f"owl{number}: 1" for number in range(100))])
+    )
+    began = time.process_time()
+    with pytest.raises(ConfigError) as caught:
+        load(["virsci", str(tmp_path / "many.yaml")])
+    assert time.process_time() - began < 3
+    assert "and 93 more" in str(caught.value)
+    assert "did you mean turns" in str(caught.value)
+    assert len(str(caught.value)) < 3000

@@ -1,7 +1,6 @@
 """A turn that cannot be paid is not asked."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from manyheads.config import BudgetConfig
-from manyheads.core import Usage
-from manyheads.engine.budget import Budgeted, Ledger
-from manyheads.errors import BudgetError, ModelError
+from manyheads.core import Charge, Usage
+from manyheads.engine.budget import Budget, Budgeted
+from manyheads.errors import BudgetError
 from support.hosts import FilledHost
 from support.llm import LLM
 from support.play import config_for, play
@@ -29,19 +28,21 @@ EACH = Usage(input_tokens=70, output_tokens=30, calls=2, cost=0.5)
 @pytest.mark.parametrize(
     ("limits", "asked"),
     [
-        ({"tokens": 250}, 3),
-        ({"tokens": 200}, 2),
+        ({"tokens": 299}, 2),
+        ({"tokens": 300}, 3),
         ({"calls": 4}, 2),
-        ({"calls": 5}, 3),
+        ({"calls": 5}, 2),
         ({"money": 1.0}, 2),
+        ({"money": 0.9}, 1),
+        ({"calls": 6, "tokens": 200}, 2),
     ],
 )
 async def test_asks_until_a_limit_is_reached(limits: dict[str, Any], asked: int) -> None:
     host = FilledHost(EACH)
-    budgeted = Budgeted(host, Ledger(BudgetConfig(**limits)))
+    budgeted = Budgeted(host, Budget(BudgetConfig(**limits)).asking)
     for _ in range(asked):
         await budgeted.ask(turn())
-    key = next(iter(limits))
+    key = list(limits)[-1]
     with pytest.raises(
         BudgetError, match=rf"budget\.{key} is {limits[key]}[\s\S]*--set budget\.{key}=<larger>"
     ):
@@ -50,8 +51,8 @@ async def test_asks_until_a_limit_is_reached(limits: dict[str, Any], asked: int)
 
 
 async def test_time_is_a_limit() -> None:
-    ledger = Ledger(BudgetConfig(seconds=0.05))
-    budgeted = Budgeted(FilledHost(EACH), ledger)
+    ledger = Budget(BudgetConfig(seconds=0.05))
+    budgeted = Budgeted(FilledHost(EACH), ledger.asking)
     await budgeted.ask(turn())
     await asyncio.sleep(0.06)
     with pytest.raises(BudgetError, match=r"budget\.seconds"):
@@ -59,26 +60,48 @@ async def test_time_is_a_limit() -> None:
 
 
 async def test_recorded_turns_count() -> None:
-    ledger = Ledger(BudgetConfig(tokens=100))
+    ledger = Budget(BudgetConfig(tokens=100))
     ledger.pay(EACH)
     with pytest.raises(BudgetError):
-        await Budgeted(FilledHost(EACH), ledger).ask(turn())
+        await Budgeted(FilledHost(EACH), ledger.asking).ask(turn())
 
 
 async def test_what_was_spent_is_known() -> None:
-    ledger = Ledger(BudgetConfig())
-    budgeted = Budgeted(FilledHost(EACH), ledger)
+    ledger = Budget(BudgetConfig())
+    budgeted = Budgeted(FilledHost(EACH), ledger.asking)
     for _ in range(3):
         await budgeted.ask(turn())
     assert ledger.spent == Usage(input_tokens=210, output_tokens=90, calls=6, cost=1.5)
 
 
-async def test_questions_under_way_count_as_calls() -> None:
-    ledger = Ledger(BudgetConfig(calls=2))
-    with ledger.asking(), ledger.asking(), pytest.raises(BudgetError, match="used: 2"), ledger.asking():
-        raise AssertionError("asked although two were under way")
-    with ledger.asking():
-        pass
+async def test_a_request_that_fits_only_alone_waits_for_those_under_way() -> None:
+    budget = Budget(BudgetConfig(tokens=100, calls=4))
+    under_way, most, order = 0, Charge(Usage(input_tokens=60, calls=1)), list[int]()
+
+    async def ask(used: int) -> None:
+        nonlocal under_way
+        charge = Charge(most.most)
+        async with budget.asking(charge):
+            under_way += 1
+            assert under_way == 1, "two at once may use 120 of 100 tokens"
+            await asyncio.sleep(0.01)
+            charge.usage = Usage(input_tokens=used, calls=1)
+            order.append(used)
+            under_way -= 1
+
+    await asyncio.gather(ask(10), ask(20), ask(30))
+    assert (sorted(order), budget.spent.tokens, budget.reserved.tokens) == ([10, 20, 30], 60, 0)
+    with pytest.raises(BudgetError, match=r"tokens is 100, used: 60; the next request may use 60"):
+        await ask(1)
+    assert budget.spent.tokens == 60
+
+
+async def test_a_request_that_was_not_sent_costs_nothing() -> None:
+    budget = Budget(BudgetConfig(calls=1))
+    with pytest.raises(OSError, match="refused"):
+        async with budget.asking(Charge(Usage(calls=1))):
+            raise OSError("refused")
+    assert (budget.spent, budget.reserved.calls, budget.refusal()) == (Usage(), 0, None)
 
 
 async def test_a_reply_that_is_asked_for_anew_is_paid_and_counted(llm: LLM, tmp_path: Path) -> None:
@@ -101,7 +124,7 @@ async def test_what_was_paid_for_nothing_is_remembered_by_the_run(llm: LLM, tmp_
 
 async def test_waiting_is_the_hosts_matter() -> None:
     host = FilledHost()
-    await Budgeted(host, Ledger(BudgetConfig())).gate()
+    await Budgeted(host, Budget(BudgetConfig()).asking).gate()
     assert host.gated == 1
 
 
@@ -111,9 +134,11 @@ def test_limits_that_mean_nothing_are_refused(limits: dict[str, Any]) -> None:
         BudgetConfig(**limits)
 
 
-def test_time_starts_with_the_ledger() -> None:
-    ledger = Ledger(BudgetConfig(seconds=60))
-    began = time.monotonic()
-    with ledger.asking():
-        pass
-    assert time.monotonic() - began < 1
+async def test_time_that_was_waited_for_a_person_does_not_count() -> None:
+    budget = Budget(BudgetConfig(seconds=0.2))
+    await asyncio.sleep(0.15)
+    budget.rest(0.15)
+    await asyncio.sleep(0.1)
+    assert not budget.overdue, "it counts once in the end, and was taken out once"
+    await asyncio.sleep(0.15)
+    assert budget.overdue, "it was taken out once, not twice"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.config import BudgetConfig
-from manyheads.core import Meter, Usage
+from manyheads.core import Charge, Meter, Usage
 from manyheads.core.events import AnyEvent
-from manyheads.engine.budget import JobMeter, JobsBudget
+from manyheads.engine.budget import Budget
 from manyheads.engine.jobs import Failure, Job, JobNews, Scheduler, finished_jobs
 from manyheads.engine.jobtable import SILENCE, JobTable, in_use
 from manyheads.errors import BudgetError
@@ -31,9 +31,8 @@ class Quick:
 
     async def run(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
         try:
-            with meter.asking():
+            async with meter(Charge(PAID, PAID)):
                 await asyncio.sleep(0.002)
-                meter.pay(PAID)
         except BudgetError as error:
             return Failure(str(error))
         self.ran[job.key] += 1
@@ -60,7 +59,7 @@ async def run(
     news: list[JobNews] | None = None,
 ) -> dict[str, Failure]:
     """One process' share of the jobs."""
-    table, budget = JobTable(base), JobsBudget(BudgetConfig(calls=calls))
+    table, budget = JobTable(base), Budget(BudgetConfig(calls=calls))
     try:
         budget.open(table, {}, first=table.join(finished_jobs(jobs)))
         heard = [] if news is None else news
@@ -138,31 +137,41 @@ def test_a_budget_is_exact_over_engines_and_starts(tmp_path: Path) -> None:
     assert again.ran.total() == 3
 
 
-def test_a_question_is_reserved_before_it_is_asked(tables: tuple[JobTable, JobTable]) -> None:
-    meters = list[Meter]()
-    for table, key in zip(tables, ("one", "two"), strict=True):
-        budget = JobsBudget(BudgetConfig(calls=2))
+async def test_no_limit_is_passed_by_two_processes_at_once(tables: tuple[JobTable, JobTable]) -> None:
+    budgets = [Budget(BudgetConfig(tokens=50)), Budget(BudgetConfig(tokens=50))]
+    for table, budget in zip(tables, budgets, strict=True):
         budget.open(table, {}, first=False)
-        meters.append(JobMeter(budget, key))
-    with meters[0].asking(), meters[1].asking():
-        with pytest.raises(BudgetError), meters[1].asking():
-            pass
-        meters[1].pay(PAID)
-    with meters[1].asking():
-        meters[1].pay(PAID)
-    assert tables[0].spent() == (PAID + PAID, 0)
+    at_once = 0
+
+    async def ask(budget: Budget, key: str) -> None:
+        nonlocal at_once
+        charge = Charge(Usage(input_tokens=20, calls=1))
+        async with budget.asking(charge, key):
+            at_once += 1
+            assert at_once <= 2
+            await asyncio.sleep(0.005)
+            charge.usage = PAID
+            at_once -= 1
+
+    await asyncio.gather(*(ask(budgets[at % 2], ("one", "two")[at % 2]) for at in range(3)))
+    with pytest.raises(BudgetError, match="tokens is 50, used: 45"):
+        await ask(budgets[0], "one")
+    assert tables[1].spent() == (PAID + PAID + PAID, Usage())
+    assert dict(tables[0].payments())["two"] == PAID
 
 
 def test_a_lease_ends_after_a_silence_and_who_lost_it_notices(tables: tuple[JobTable, JobTable]) -> None:
     silent, lively = tables
     assert silent.claim("one")
-    silent.ask("one")
+    number = silent.reserve("one", PAID)
     for _ in range(SILENCE):
         assert lively.beat()
         assert not lively.claim("one")
     lively.beat()
     assert lively.claim("one")
-    assert lively.spent() == (Usage(calls=1), 0), "what was asked is taken for paid"
+    assert lively.spent() == (PAID, Usage()), "what was reserved is taken for paid"
+    silent.settle_charge(number, "one", PAID)
+    assert lively.spent() == (PAID, Usage()), "and is not paid again"
     assert not silent.beat()
     assert not silent.claim("one")
     assert not silent.settle("one", "done")
@@ -181,8 +190,8 @@ def test_a_process_that_beats_keeps_its_lease(tables: tuple[JobTable, JobTable])
 @pytest.mark.slow
 def test_a_process_that_has_died_leaves_its_jobs_at_once(tmp_path: Path) -> None:
     died = (
-        "import os; from pathlib import Path; from manyheads.engine.jobtable import JobTable\n"
-        "table = JobTable(Path('.')); table.join({'one': False}); table.claim('one'); table.ask('one'); os._exit(9)"
+        "import os; from pathlib import Path; from manyheads.core import Usage; from manyheads.engine.jobtable import JobTable\n"
+        "table = JobTable(Path('.')); table.join({'one': False}); table.claim('one'); table.reserve('one', Usage(calls=1)); os._exit(9)"
     )
     table = JobTable(tmp_path)
     assert table.join({"one": False})
@@ -191,6 +200,6 @@ def test_a_process_that_has_died_leaves_its_jobs_at_once(tmp_path: Path) -> None
     assert not table.claim("one")
     table.bury_dead()
     assert table.claim("one")
-    assert table.spent() == (Usage(calls=1), 0)
+    assert table.spent() == (Usage(calls=1), Usage())
     assert table.close(), "nobody else is left"
     assert not list(tmp_path.glob(".worker-*"))

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from manyheads import run as run_config
-from manyheads.engine.journal import Journal, read_turns
+from manyheads.engine.journal import Journal, read_turns, spent_in
 from manyheads.errors import BudgetError
 from manyheads.systems.loading import load, reopen
 from support.command import Done, finish, manyheads_command, start
@@ -201,6 +201,13 @@ def test_out_of_budget(llm: LLM, home: Path, undisturbed: Undisturbed) -> None:
     assert "manyheads resume run --set budget.calls=<larger>" in said
     assert llm.calls == 10
     assert_goes_on(llm, home, undisturbed(BY_FIELD), "--set", "budget.calls=1000")
+
+
+@pytest.mark.slow
+def test_what_was_under_way_at_a_kill_counts_against_a_limit(llm: LLM, home: Path) -> None:
+    stop_after(llm, 5, begin(llm, home, "budget.calls=99"), signal.SIGKILL)
+    known, before = spent_in(home / "run" / "journal.sqlite").calls, llm.calls
+    assert before <= known <= before + 3, "each request that was sent, and those that were about to be"
 
 
 def test_a_changed_prompt_is_named(llm: LLM, home: Path) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from attack.server import Misbehaving
 from manyheads.core import Tool
+from manyheads.engine.journal import spent_in
 from manyheads.errors import ModelError
 from support.command import manyheads_command, served_by
 from support.llm import LLM
@@ -80,7 +81,8 @@ def test_a_run_whose_turn_does_not_end_says_so(name: str, server: Misbehaving, t
     )
     assert "within 0.7 s" in done.message
     assert "models.default.turn_timeout" in done.message
-    assert not (tmp_path / "run").exists(), "nothing was answered"
+    lost = spent_in(tmp_path / "run" / "journal.sqlite")
+    assert (lost.calls, lost.estimated) == (1, 1), "it may be charged for"
 
 
 @pytest.mark.slow

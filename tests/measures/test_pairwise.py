@@ -14,7 +14,6 @@ from manyheads.measures.pairwise import (
     Comparisons,
     Fit,
     Likelihood,
-    Ties,
     comparisons,
     elo,
     groups,
@@ -33,14 +32,14 @@ def of_wins(wins: dict[tuple[str, str], int]) -> list[Vote]:
     return [vote(winner, loser) for (winner, loser), number in wins.items() for _ in range(number)]
 
 
-def fit(votes: list[Vote], ties: Ties = "half", **how: Any) -> Fit:
-    found = Likelihood(comparisons(votes, Q, **how), ties).fit()
+def fit(votes: list[Vote], **how: Any) -> Fit:
+    found = Likelihood(comparisons(votes, Q, **how)).fit()
     assert found
     return found
 
 
-def ratings(votes: list[Vote], ties: Ties = "half") -> dict[str, float]:
-    found = fit(votes, ties)
+def ratings(votes: list[Vote]) -> dict[str, float]:
+    found = fit(votes)
     return dict(zip(found.makers, found.ratings.tolist(), strict=True))
 
 
@@ -121,31 +120,17 @@ def test_another_library_gives_the_same_effects_of_style() -> None:
     assert found.style[0] / compared.style.std(0)[0] == pytest.approx(0.03, abs=0.008)
 
 
-@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
-def test_models_of_ties_have_the_maximum_of_their_likelihood(ties: Ties) -> None:
-    """Against a general optimiser on the likelihoods as the papers write them."""
-    from scipy.optimize import minimize
-
-    votes = votes_by({"a": 0.0, "b": 0.8, "c": 1.5}, 300, 3, ties=0.3)
-    compared = comparisons(votes, Q)
-    found = fit(votes, ties)
-
-    def loss(point: Any) -> float:
-        power, extra = np.exp(point[:3]), math.exp(point[3])
-        one, other = power[compared.left], power[compared.right]
-        if ties == "davidson":  # Davidson 1970
-            even = extra * np.sqrt(one * other)
-            win, lost, tie = np.stack([one, other, even]) / (one + other + even)
-        else:  # Rao and Kupper 1967, with theta = exp(h)
-            theta = math.exp(extra)
-            win, lost = one / (one + theta * other), other / (theta * one + other)
-            tie = 1 - win - lost
-        chosen = np.where(compared.score == 1, win, np.where(compared.score == 0, lost, tie))
-        return -np.log(chosen).sum() + point[:3].sum() ** 2
-
-    theirs = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-6}).x
-    assert found.strength == pytest.approx(theirs[:3], abs=1e-4)
-    assert found.tie == pytest.approx(theirs[3], abs=1e-4)
+def test_the_effect_of_style_is_in_standard_deviations_of_the_votes_themselves() -> None:
+    """The slope of the likelihood is 0 there: not where the deviation is estimated for other votes, with n - 1."""
+    votes = votes_by({"a": 0.0, "b": 0.5}, 12, 4, effect=0.1)
+    compared = comparisons(votes, Q, signs=("lines",))
+    found = Likelihood(compared, style=True).fit()
+    assert found
+    lines = compared.style[:, 0]
+    spread = math.sqrt(float(np.mean(lines**2) - np.mean(lines) ** 2))
+    logit = found.strength[compared.left] - found.strength[compared.right] + found.style[0] * lines / spread
+    assert abs(found.style[0]) > 0.1
+    assert lines @ (compared.score - 1 / (1 + np.exp(-logit))) == pytest.approx(0, abs=1e-6)
 
 
 MAMORX = {

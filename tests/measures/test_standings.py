@@ -1,6 +1,7 @@
 """How makers stand: intervals cover what is true, and nobody is put in order whom the votes do not put in order."""
 
 from dataclasses import replace
+from statistics import pstdev
 
 import pytest
 
@@ -81,6 +82,8 @@ def test_style_is_taken_out_where_it_drives_the_votes() -> None:
     assert by_name["c"].rated.rating > by_name["a"].rated.rating  # type: ignore[operator]
     assert abs(by_name["c"].adjusted.rating - START) < abs(by_name["c"].rated.rating - START)
     effects = {each.sign: each for each in found.effects}
+    differences = [vote.left_style["lines"] - vote.right_style["lines"] for vote in votes]
+    assert effects["lines"].unit == pytest.approx(pstdev(differences), rel=1e-6), "of these votes, not n - 1"
     assert effects["lines"].points > 5 * abs(effects["headings"].points)
     assert effects["lines"].low
     assert effects["lines"].low > 0

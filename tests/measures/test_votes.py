@@ -67,6 +67,21 @@ def test_a_column_is_missing_or_has_no_winners(tmp_path: Path) -> None:
         read_votes(table(tmp_path / "x.csv", "left,right,rater\na,b,c\n"))
 
 
+@pytest.mark.parametrize("poor", ["both_poor", "both-poor", "Both Poor", "BOTH_BAD"])
+def test_a_cell_that_names_no_winner_leaves_out_itself_alone(tmp_path: Path, poor: str) -> None:
+    path = table(
+        tmp_path / "v.csv", f"left,right,q1,q2\na,b,{poor},left\na,b,owl,right\nb,a,owl,\na,b,owl,tie\n"
+    )
+    read = read_votes(path, {"left": "left", "right": "right", "q1": "q1", "q2": "q2"})
+    assert [dict(vote.answers) for vote in read.votes] == [
+        {"q1": "poor", "q2": "left"}, {"q2": "right"}, {"q2": "tie"}
+    ]  # fmt: skip
+    cells, row = read.notes
+    assert cells.startswith("2 cells left out: q1 'owl'")
+    assert [f"v.csv:{row}" in cells for row in (2, 3, 4, 5)] == [False, True, False, True]
+    assert row.startswith("1 row left out: q1 'owl'")
+
+
 def test_several_questions_have_a_column_each(tmp_path: Path) -> None:
     path = table(tmp_path / "v.csv", "one,other,quality,clear\na,b,a,b\nb,a,tie,\n")
     columns = columns_named("left=one,right=other,quality=quality,clarity=clear", LEADS, others=True)

@@ -12,7 +12,7 @@ from manyheads.resources import Resources
 from manyheads.suites.files import read_suite
 from manyheads.suites.spec import SuiteSpec
 from suites.test_evaluate import run
-from support.suites import SPEC, write_suite
+from support.suites import SPEC, words_of, write_suite
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_each_text_has_an_id_and_the_key_alone_says_whose_it_is(laid_out: Path) 
     assert str(laid_out) not in told
     for row in rows:
         assert int(row["words"]) == len(texts[row["id"]].split())
-    assert "arena/key.csv" in (laid_out / "report.md").read_text()
+    assert "arena/key.csv" in words_of(laid_out / "report.html")
 
 
 def test_the_same_runs_are_laid_out_alike(laid_out: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_folder_is_a_case_a_file_and_is_held_against_people(tmp_path: Path) ->
     assert {name: each["estimate"] for name, each in figures.items() if name != "balanced_accuracy"} == {
         "spearman": 1, "kendall": 1, "auroc": 1,
     }, "longer papers have more tokens, and people like them"  # fmt: skip
-    report = (tmp_path / "out" / "report.md").read_text()
+    report = words_of(tmp_path / "out" / "report.html")
     assert "| 4 | Spearman ρ | 1.00 " in report
     assert "50% of the cases" in report
 

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from manyheads.bank import minilm
 from manyheads.config import ModelConfig
+from manyheads.core.results import is_finished
 from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
 from manyheads.errors import ChangedError, JournalError, MeasureError
@@ -21,12 +23,11 @@ from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
 from manyheads.suites.files import read_suite
 from manyheads.suites.measuring import Row, open_corpora
-from manyheads.suites.report import Entry
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
 from support.records import read_lines
 from support.results import ended
-from support.suites import loader, write_suite
+from support.suites import loader, summary_of, words_of, write_suite
 
 
 class Told:
@@ -60,20 +61,21 @@ def test_a_suite_from_its_file_to_its_picture(tmp_path: Path) -> None:
     done = manyheads_command("eval", "mine", "--path", tmp_path, "--set", "ideas.keep=2", cwd=tmp_path)
     assert done.code == 0, done.err
     folder = tmp_path / "runs" / "eval-mine"
-    told = (folder / "report.md").read_text(encoding="utf-8")
-    assert "- Host: autogen; models: default offline/offline\n- Set by hand: ideas.keep=2\n" in told
-    entries = read_lines(folder / "summary.jsonl", Entry)
-    assert [(e.condition["team.size"], e.measure, e.n) for e in entries] == [
-        (size, measure, 2) for size in (2, 3) for measure in ("hd", "usage.calls")
+    told = words_of(folder / "report.html")
+    assert "Host autogen; models: default offline/offline" in told
+    assert "Set by hand ideas.keep=2" in told
+    entries = summary_of(folder)
+    assert [(e["team.size"], e["measure"], e["n"]) for e in entries] == [
+        (size, measure, "2") for size in "23" for measure in ("hd", "usage.calls")
     ]
-    assert all(e.se is not None and e.left_out == 0 for e in entries)
+    assert all(e["se"] and e["left_out"] == "0" for e in entries)
     rows = read_lines(folder / "results.jsonl", Row)
     assert len({row.cell for row in rows}) == 4
     for row in rows:
         assert len(read_turns(folder / "cells" / row.cell / "journal.sqlite")) == row.values["usage.calls"]
     assert "4/4 finished: " in done.err
     assert "no language model" in done.out
-    assert {"plot.png", "plot.svg", "report.md", "summary.csv"} <= {each.name for each in folder.iterdir()}
+    assert {"plot.png", "plot.svg", "report.html", "summary.csv"} <= {each.name for each in folder.iterdir()}
 
 
 def test_a_cell_that_fails_is_named_counted_and_left_out(tmp_path: Path) -> None:
@@ -83,13 +85,14 @@ def test_a_cell_that_fails_is_named_counted_and_left_out(tmp_path: Path) -> None
     assert "Traceback" not in done.err
     assert "budget.calls is 3" in done.err
     assert "1 of 2 cells are left out of the means" in done.err
-    entries = read_lines(tmp_path / "out" / "summary.jsonl", Entry)
-    assert [(e.n, e.left_out, e.mean is None) for e in entries if e.measure == "hd"] == [
-        (1, 0, False), (0, 1, True),
-    ]  # fmt: skip
+    entries = [e for e in summary_of(tmp_path / "out") if e["measure"] == "hd"]
+    assert [(e["n"], e["left_out"], bool(e["mean"])) for e in entries] == [
+        ("1", "0", True),
+        ("0", "1", False),
+    ]
     [row] = [row for row in read_lines(tmp_path / "out" / "results.jsonl", Row) if row.error]
     assert row.condition == {"budget.calls": 3}
-    assert "Failed: 1 of 2 cells" in (tmp_path / "out" / "report.md").read_text()
+    assert "Failed: 1 of 2 cells" in words_of(tmp_path / "out" / "report.html")
 
 
 def test_finished_cells_stay_and_more_repeats_are_added_to_them(tmp_path: Path) -> None:
@@ -303,17 +306,46 @@ def test_team_size_on_the_embedded_defaults(tmp_path: Path) -> None:
     done = manyheads_command("eval", "team-size", "--repeats", "1", cwd=tmp_path)
     assert done.code == 0, done.err
     folder = tmp_path / "runs" / "eval-team-size"
-    means = {
-        (e.condition["team.size"], e.condition["turns"], e.measure): e
-        for e in read_lines(folder / "summary.jsonl", Entry)
-    }
+    means = {(int(e["team.size"]), int(e["turns"]), e["measure"]): e for e in summary_of(folder)}
     assert len(means) == 24 * 7
     of_one = {(1, turns, name) for turns in (1, 3, 5, 7) for name in ("freshness", "diversity")}
-    assert {cell for cell, entry in means.items() if entry.n == 0} == of_one, "one member alone is no team"
-    assert all(entry.n == 1 and entry.se is None for cell, entry in means.items() if cell not in of_one)
-    assert (means[2, 1, "inference_cost"].mean or 0) < (means[8, 5, "inference_cost"].mean or 0)
+    assert {cell for cell, entry in means.items() if entry["n"] == "0"} == of_one, (
+        "one member alone is no team"
+    )
+    assert all(entry["n"] == "1" and not entry["se"] for cell, entry in means.items() if cell not in of_one)
+    assert float(means[2, 1, "inference_cost"]["mean"]) < float(means[8, 5, "inference_cost"]["mean"])
     drawn = (folder / "plot.svg").read_text("utf-8")
     assert all(name in drawn for name in ("HD, ", "CD, ", "CI, ", "ON, ", "team.size", "turns"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("found_later", [False, True], ids=["no model", "a model by then"])
+def test_a_suite_on_the_default_embedding_goes_on_as_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found_later: bool
+) -> None:
+    """A machine without an embedding model: each cell is begun by words, and stays so."""
+    package = minilm.PACKAGE
+    monkeypatch.setenv("MANYHEADS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
+    suite = write_suite(tmp_path, "mine", set={"embedding": "auto", "turns": 1}, plot=None, repeats=1)
+    whole, _ = run(suite, tmp_path / "whole")
+    assert manyheads_command("eval", suite, "--out", "out", "--budget", "calls=9", cwd=tmp_path).code == 3
+    begun = [path for path in tmp_path.glob("out/cells/*") if not is_finished(path)]
+    assert any(read_turns(path / "journal.sqlite") for path in begun)
+    monkeypatch.setattr(minilm, "PACKAGE", package if found_later else minilm.PACKAGE)
+    if found_later:  # new cells would have another corpus than those that are finished
+        with pytest.raises(ChangedError, match=r"corpora\.sample \(auto\) was"):
+            run(suite, tmp_path / "out")
+    again, _ = run(suite, tmp_path / "out", accept=found_later)
+    assert not again.results.failed
+    cells = {row.cell: result_of(tmp_path / "out" / "cells" / row.cell) for row in again.results.rows}
+    for path in begun:
+        result = result_of(tmp_path / "whole" / "cells" / path.name)
+        assert cells[path.name]["embedding"] == "lexical-hash-384"
+        assert cells[path.name]["warnings"] == result["warnings"] != []
+    if not found_later:
+        assert again.results.rows == whole.results.rows
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from support.llm import LLM
 from support.records import read_lines
 from support.requests import Request
 from support.results import ended
-from support.suites import write_suite
+from support.suites import words_of, write_suite
 
 TARGETS = [
     {
@@ -94,9 +94,9 @@ def test_runs_are_paid_once_and_ranked_by_every_cell(tmp_path: Path) -> None:
         done = evaluated(llm, suite)
     assert done.code == 0, done.err
     runs, rankings = (list((tmp_path / "out" / name).iterdir()) for name in ("cells", "rankings"))
-    report = (tmp_path / "out" / "report.md").read_text()
-    assert "- Cells: 8 (4 conditions, 2 cases, 1 repeat, 2 runs each); failed: 0" in report
-    assert "are in cells/, the rankings in rankings/." in report
+    report = words_of(tmp_path / "out" / "report.html")
+    assert "Cells 8 Failed 0 Conditions 4 Cases 2" in report
+    assert "Repeats 1 2 runs each" in report
     assert (len(runs), len(rankings)) == (2 * 2 * 2, 2 * 2 * 2), "variants x cases x ideas, and cells"
     assert titles(llm)["Ranking"] == 8 * 2, "an answer for each order"
     assert llm.calls == sum(turns_in(tmp_path).values())
@@ -426,7 +426,7 @@ def test_a_report_does_not_hide_that_changes_were_accepted(tmp_path: Path) -> No
     suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
     with judging() as llm:
         assert evaluated(llm, suite).code == 0
-        report = tmp_path / "out" / "report.md"
+        report = tmp_path / "out" / "report.html"
         assert "accepted" not in report.read_text()
         more = ("--set", "ranking.area=botany")
         assert evaluated(llm, suite, *more).code == 2

@@ -21,7 +21,7 @@ from support.llm import LLM
 from support.play import config_for, play, play_now
 from support.records import read_lines
 from support.requests import Request
-from support.suites import write_suite
+from support.suites import words_of, write_suite
 
 MEASURES = ["replies.first", "replies.given_up", "replies.scientist.vote.repaired", "replies.tokens"]
 SMALL: Any = {
@@ -74,8 +74,7 @@ def test_a_suite_counts_what_the_model_does_wrong(tmp_path: Path) -> None:
     assert row.values["replies.first"] == pytest.approx(float(every["first_share"]))
     assert row.values["replies.scientist.vote.repaired"] == 0.5
     assert row.values["replies.given_up"] == 0
-    report = (folder / "report.md").read_text(encoding="utf-8")
-    assert "| scientist.vote | 2 | 1 (50%) | 1 (50%) | 0 (0%) |" in report
+    assert "| scientist.vote | 2 | 1 (50%) | 1 (50%) | 0 (0%) |" in words_of(folder / "report.html")
 
 
 @pytest.mark.slow

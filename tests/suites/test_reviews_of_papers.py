@@ -10,7 +10,6 @@ import yaml
 
 from manyheads.resources import shipped
 from manyheads.suites.measuring import Row
-from manyheads.suites.report import Entry
 from manyheads.systems.planted_error.key import KEY, read_key
 from manyheads.systems.planted_error.key import Entry as Document
 from manyheads.systems.planted_error.planted import KINDS
@@ -18,6 +17,7 @@ from suites.test_evaluate import run
 from support.llm import LLM
 from support.records import read_lines
 from support.requests import Request
+from support.suites import summary_of, words_of
 from systems.test_planted_error import EVERYTHING, PRAISE, told
 
 EVALS = shipped() / "evals"
@@ -67,8 +67,8 @@ def evaluated(folder: Path, name: str, llm: LLM, variant: str, *papers: str, **s
 
 def means(out: Path) -> dict[str, float | None]:
     return {
-        entry.measure.removeprefix("planted-error."): entry.mean
-        for entry in read_lines(out / "summary.jsonl", Entry)
+        entry["measure"].removeprefix("planted-error."): float(entry["mean"]) if entry["mean"] else None
+        for entry in summary_of(out)
     }
 
 
@@ -142,7 +142,7 @@ def test_scores_that_follow_what_was_planted_go_with_ratings_that_do(llm: LLM, t
         assert all(
             each["low"] <= each["estimate"] <= each["high"] for each in figures[side]["figures"].values()
         )
-    assert "one person and the others" in (out / "report.md").read_text()
+    assert "One person and the others" in words_of(out / "report.html")
 
 
 def test_reviews_are_laid_out_without_their_makers(llm: LLM, tmp_path: Path) -> None:

@@ -52,9 +52,9 @@ def test_two_processes_do_each_cell_once_and_report_the_same(tmp_path: Path) -> 
     assert len(theirs[0]) + len(theirs[1]) == 8
     assert not theirs[0] & theirs[1]
     assert done[0].out == done[1].out
-    report = (tmp_path / "out" / "report.md").read_bytes()
+    report = (tmp_path / "out" / "report.html").read_bytes()
     assert manyheads_command(*command, cwd=tmp_path).code == 0
-    assert (tmp_path / "out" / "report.md").read_bytes() == report
+    assert (tmp_path / "out" / "report.html").read_bytes() == report
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import pytest
 
 from manyheads.config.hosts import BUILT_IN
-from manyheads.core import NOTHING, Reply, ToolCall, Turn, Usage
+from manyheads.core import NOTHING, Charge, Reply, ToolCall, Turn, Usage
 from manyheads.replies import ReplyModel
 from support.fill import fill
 
@@ -49,10 +49,9 @@ class FilledHost:
         self.gated += 1
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
-        with turn.meter.asking():
+        async with turn.meter(Charge(self.usage, self.usage)):
             self._before(turn)
             self.asked.append(turn)
-            turn.meter.pay(self.usage)
         value = turn.reply_type.model_validate(fill(turn.reply_type.model_json_schema(), str(turn.place)))
         text = value.model_dump_json()
         return Reply(text, value, "filled", self.usage, self.tool_calls, seconds=1.5, warnings=("a note",))

@@ -1,7 +1,10 @@
 """Small suites, written down as users write them."""
 
+import csv
 import json
+import re
 from collections.abc import Sequence
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,20 @@ SPEC: dict[str, Any] = {
     "plot": {"kind": "bars", "x": "team.size", "value": ["hd", "usage.calls"]},
 }
 """Two conditions of the shortest runs."""
+
+
+def words_of(page: Path) -> str:
+    """A report's words in one line, with a bar after each cell of a table."""
+    body = page.read_text(encoding="utf-8").partition("<body")[2]
+    text = re.sub(r"<style.*?</style>|<script.*?</script>", "", body, flags=re.DOTALL)
+    text = re.sub(r"<[^>]*>", "", re.sub(r"</t[dh]>", " | ", text))
+    return re.sub(r"[\s|]*\|[\s|]*", " | ", " ".join(unescape(text).split()))
+
+
+def summary_of(folder: Path) -> list[dict[str, str]]:
+    """The lines of a suite's summary."""
+    with (folder / "summary.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def write_suite(base: Path, name: str, *, cases: Sequence[dict[str, Any]] | None = None, **keys: Any) -> Path:

@@ -259,6 +259,8 @@ async def test_a_reply_that_fails_is_told(
     faults = [Fault("prose", times=None, when=lambda request: request.title in failing)]
     with LLM(answers=SEEING, faults=faults) as llm:
         played = await play(alone(llm, paper), tmp_path, llm)
+        again = await play(alone(llm, paper), tmp_path, llm)
+    assert again.run.warnings == played.run.warnings, "what was given up is told in the same words"
     for note in played.run.result.figures:
         assert (note.seen, note.description, bool(note.critique)) == (seen, "", True)
         assert bool(note.why) != seen

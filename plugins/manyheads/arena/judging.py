@@ -2,19 +2,25 @@
 
 import logging
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Any
 
-from manyheads.arena.items import Case, Item, Rater
+from manyheads.arena.items import Case, Item, Rater, Text
 from manyheads.arena.store import Arena
-from manyheads.core import Reply, Usage
+from manyheads.config import RunConfig
+from manyheads.core import Message, Place, Reply, Speaker, Tally, Turn, Usage, recall_nothing
+from manyheads.engine.estimate import DryHost, Estimate
 from manyheads.errors import ArenaError, DocumentError, ReplyError
 from manyheads.hosts.asking import ask, need_model
 from manyheads.literature.documents.reading import read_document
 from manyheads.replies.own import from_schema
+from manyheads.resources import Resources
+from manyheads.roles import Roles
 
+ROLE, TASK = "judge", "prefer"
 ANSWERS: Mapping[str, str] = {"A": "left", "B": "right", "tie": "tie", "both poor": "poor"}
 LONGEST_PAPER = 60_000
 """Maximum characters of a paper that the model reads; beyond, the text ends."""
@@ -41,16 +47,17 @@ async def judge(
 
     Args:
         name: of the rater.
-        pairs: maximum number of new pairs; a pair that an earlier call has left with one order is finished first.
+        pairs: maximum number of this rater's pairs, with those of earlier calls; a pair that was left with one order is
+            finished first.
         tell: called with the number of votes after each.
-        settings: `model`, `host` and so on of `hosts.asking.ask`.
+        settings: `model`, `host`, `budget` and so on of `hosts.asking.ask`.
 
     Raises:
         ArenaError: this is no arena of pairs, or the name is that of a person.
+        BudgetError: the budget is spent; the same call again continues.
         UserError: the model cannot be asked.
     """
-    if arena.kind != "pairs":
-        raise ArenaError(f"{arena.folder}: models vote on pairs only, and this is an arena of {arena.kind}")
+    _need_pairs(arena)
     await need_model(settings.get("model"), settings.get("host"))
     rater, papers = arena.enter(name, "model"), dict[str, str]()
     votes = invalid = 0
@@ -59,8 +66,8 @@ async def judge(
         if (item := arena.open_item(rater)) is None:
             if one_sided := arena.one_sided(rater):
                 item = arena.turned(rater, one_sided[0])
-            elif pairs > 0:
-                pairs, item = pairs - 1, arena.next_item(rater)
+            elif arena.pairs(rater) < pairs:
+                item = arena.next_item(rater)
         if item is None:
             return Judged(votes, invalid, usage)
         context = papers.setdefault(item.case.id, item.case.context or _paper(arena, item.case))
@@ -68,7 +75,7 @@ async def judge(
         try:
             with _once(said):
                 reply: Reply[Any] = await ask(
-                    "judge", "prefer", **settings, **_question(arena, item, context), full=True
+                    ROLE, TASK, **settings, **_question(arena, item, context), full=True
                 )
         except ReplyError:
             arena.skip(rater, item.id)
@@ -78,6 +85,39 @@ async def judge(
         _keep(arena, rater, item, reply.value.model_dump(), time.monotonic() - began)
         votes += 1
         tell(votes)
+
+
+def _need_pairs(arena: Arena) -> None:
+    if arena.kind != "pairs":
+        raise ArenaError(f"{arena.folder}: models vote on pairs only, and this is an arena of {arena.kind}")
+
+
+async def estimate(arena: Arena, name: str, pairs: int, configs: Sequence[RunConfig]) -> Estimate:
+    """What `judge` would still come to, by the first two texts of each case; its `pairs` are as there.
+
+    Args:
+        configs: the one whose model judges.
+    """
+    _need_pairs(arena)
+    [config], texts = configs, arena.texts()
+    roles = Roles(Resources.of(config.paths))
+    host = DryHost(config.models, 0, recall_nothing, config.attempts)
+    speaker, usages = Speaker(ROLE, ROLE, roles.system(ROLE, {})), list[Usage]()
+    for case in arena.cases():
+        pair = tuple(Text(each.id, each.title, each.body) for each in texts if each.case == case.id)[:2]
+        if len(pair) == 2:
+            asked = _question(arena, Item("", case, pair), case.context or _paper(arena, case))
+            reply_type = asked.pop("reply")
+            message = Message(roles.prompt(ROLE, TASK, asked))
+            place = Place("", len(usages), ROLE, TASK)
+            turn: Turn[Any] = Turn(place, speaker, (message,), reply_type, forms=roles.forms)
+            usages.append((await host.ask(turn)).usage)
+    rater = next((each for each in arena.raters() if each.name == name), Rater(0, name, "model"))
+    new = min(max(pairs - arena.pairs(rater), 0), arena.progress(rater).left)
+    questions, spent = 2 * new + len(arena.one_sided(rater)), Tally()
+    for usage in islice(cycle(usages), questions):
+        spent.pay("Judging", usage)
+    return Estimate(spent, 1, whole=True)
 
 
 @contextmanager

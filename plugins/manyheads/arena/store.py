@@ -312,6 +312,12 @@ class Arena:
             opened = self._open_item(rater)
         return self.item(rater, opened) if opened else None
 
+    def pairs(self, rater: Rater) -> int:
+        """Number of pairs that a rater was shown, in one order or both."""
+        with _access(self.folder):
+            rows = self._db.rows("SELECT texts FROM item WHERE rater = ?", rater.id)
+        return len({frozenset(json.loads(texts)) for (texts,) in rows})
+
     def one_sided(self, rater: Rater) -> list[str]:
         """The pairs that a rater has answered in one order, and not seen in the other: the ids of these items."""
         sql = "SELECT id, texts, state FROM item WHERE rater = ? ORDER BY number"

@@ -1,7 +1,9 @@
 """`manyheads arena`: texts of several makers, compared blind by people and models, and the makers' ratings."""
 
 import shlex
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from manyheads.cli import completion
-from manyheads.cli.options import Json
+from manyheads.cli.cost import Yes, confirm, print_estimate
+from manyheads.cli.options import Changes, Estimated, Json, Limits
 from manyheads.cli.printing import safe_console, say, say_json
 
 if TYPE_CHECKING:
@@ -237,49 +240,56 @@ def export(
 @app.command()
 def judge(
     folder: Folder,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="PROVIDER/NAME",
-            help="Language model, such as openai/gpt-4o-mini or ollama/llama3.1.",
-            autocompletion=completion.models,
-        ),
-    ] = "offline/offline",
+    changes: Changes,
     pairs: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Maximum number of pairs; each is asked twice.")
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="Maximum number of this rater's pairs, with those of earlier starts; each is asked twice.",
+        ),
     ] = 20,
     name: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Name of the rater. [default: the model's]", show_default=False),
     ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST",
-            help="Agent framework. [default: the first installed]",
-            show_default=False,
-            autocompletion=completion.hosts,
-        ),
-    ] = None,
+    budget: Limits = None,
+    estimate: Estimated = False,
+    yes: Yes = False,
 ) -> None:
     """Have a model vote, on the same form, each pair in both orders. Its votes are kept apart from those of people.
 
-    To resume, run the same command again: pairs with an answer are not asked again.
+    To resume, run the same command again: pairs with an answer are not asked again. A budget is that of all judges of this
+    arena together, over all starts. Exits with 3 if it is spent.
     """
     import asyncio
 
-    from manyheads.arena.judging import judge as judge_pairs
+    from manyheads.arena import judging
     from manyheads.arena.store import Arena
     from manyheads.cli.options import resumable
+    from manyheads.engine.budget import Budget
+    from manyheads.engine.jobtable import JobTable
     from manyheads.texts import count
 
+    config = changes.config([])
+    model = config.models["default"]
+    rater = name or f"{model.provider}/{model.name}"
+    limits = Budget.parse(budget or (), whose="the arena's")
+    limits.need_prices([config])
     with Arena.open(folder) as arena, resumable():
-        done = asyncio.run(judge_pairs(arena, name or model, pairs, model=model, host=host))
-    say(
-        f"{count(done.votes, 'vote')} by {name or model}; {done.usage.calls:,} calls, {done.usage.tokens:,} tokens"
-    )
+        by = partial(judging.estimate, arena, rater, pairs)
+        if estimate:
+            print_estimate([config], as_json=False, by=by)
+            return
+        confirm([config], yes=yes, by=by)
+        with closing(JobTable(folder)) as table:
+            limits.open(table, {}, first=table.join({}))
+            work = judging.judge(
+                arena, rater, pairs, model=model, host=config.host, attempts=config.attempts, paths=config.paths,
+                budget=limits,
+            )  # fmt: skip
+            done = asyncio.run(work)
+    say(f"{count(done.votes, 'vote')} by {rater}; {done.usage.calls:,} calls, {done.usage.tokens:,} tokens")
     if done.invalid:
         say(f"warning: {count(done.invalid, 'question')} without a valid answer, skipped", err=True)
 
@@ -291,10 +301,6 @@ class Fitting:
     poor: Annotated[
         Literal["out", "tie"], typer.Option(help="Leave “both poor” out, or count it as a tie.")
     ] = "out"
-    ties: Annotated[
-        Literal["half", "davidson", "rao-kupper"],
-        typer.Option(help="A tie is half a win for each, or has a probability of its own."),
-    ] = "half"
     regularise: Annotated[
         float,
         typer.Option(
@@ -326,7 +332,7 @@ class Fitting:
             raise ConfigError(
                 f"--style {wrong[0]}: no sign of style", hint=f"choose from {', '.join(STYLE)}, or none"
             )
-        return Rules(self.poor, self.ties, self.regularise, signs, self.resamples, seed=self.seed)
+        return Rules(self.poor, self.regularise, signs, self.resamples, seed=self.seed)
 
 
 @app.command()

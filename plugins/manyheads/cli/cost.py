@@ -3,8 +3,9 @@
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,9 @@ from manyheads.cli.printing import safe_console, say, say_json
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
+    from manyheads.engine.estimate import Estimate
+
+    Estimating = Callable[[Sequence[RunConfig]], Coroutine[Any, Any, Estimate]]
 
 Yes = Annotated[
     bool,
@@ -25,10 +29,17 @@ QUICK = 2.0
 """Maximum seconds of the dry run before a run."""
 
 
-def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool, without: Sequence[str] = ()) -> None:
+def print_estimate(
+    configs: "Sequence[RunConfig]",
+    *,
+    as_json: bool,
+    without: Sequence[str] = (),
+    by: "Estimating | None" = None,
+) -> None:
     """Print the estimated cost of runs by stage. Needs their models' names, but no key and no server.
 
     Args:
+        by: estimates them, if they are no runs of a system.
         without: what the estimate leaves out, in words.
     """
     from rich.table import Table
@@ -37,7 +48,7 @@ def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool, without: Se
     from manyheads.core.results import currency_of, price_note
     from manyheads.engine.estimate import LONGER, estimate
 
-    spent = asyncio.run(estimate(configs)).spent
+    spent = asyncio.run((by or estimate)(configs)).spent
     models = {
         f"{alias} {model.provider}/{model.name}": model
         for each in configs
@@ -82,7 +93,13 @@ def print_estimate(configs: "Sequence[RunConfig]", *, as_json: bool, without: Se
         say("For a cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens")
 
 
-def confirm(configs: "Sequence[RunConfig]", *, yes: bool, as_json: bool = False) -> None:
+def confirm(
+    configs: "Sequence[RunConfig]",
+    *,
+    yes: bool,
+    as_json: bool = False,
+    by: "Estimating | None" = None,
+) -> None:
     """Ask for confirmation if runs are estimated to cost more than `confirm.money`.
 
     Does not ask without a terminal, with `--json` or `--yes`, without a known price, or if `QUICK` seconds of the dry run
@@ -101,7 +118,7 @@ def confirm(configs: "Sequence[RunConfig]", *, yes: bool, as_json: bool = False)
     from manyheads.errors import UserError
 
     try:
-        known = asyncio.run(estimate(configs, within=QUICK))
+        known = asyncio.run((by or partial(estimate, within=QUICK))(configs))
     except UserError:
         return  # said by the run itself
     # the estimated runs are taken as typical of all

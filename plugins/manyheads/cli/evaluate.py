@@ -8,7 +8,7 @@ import typer
 
 from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Budget, Changes, Estimated, configured, resumable
+from manyheads.cli.options import Changes, Estimated, Limits, configured, resumable
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
 from manyheads.errors import ConfigError, ExitCode, did_you_mean
@@ -61,7 +61,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    budget: Budget = None,
+    budget: Limits = None,
     estimate: Estimated = False,
     yes: Yes = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Runs in parallel.")] = 4,
@@ -75,14 +75,14 @@ def evaluate(
     A suite runs each condition on each case with several seeds. Run the same command again to resume it. Exits with 5 if
     runs failed or lack a measure, and with 3 if the budget is spent; the results of the others are reported.
     """
-    from manyheads.engine.budget import JobsBudget
+    from manyheads.engine.budget import Budget
     from manyheads.engine.jobs import finished_jobs
     from manyheads.resources import Resources
     from manyheads.suites.cells import RUN, cells_of, jobs_of
     from manyheads.suites.evaluate import evaluate
     from manyheads.suites.files import read_suite
 
-    limits = JobsBudget.parse(budget or ())
+    limits = Budget.parse(budget or ())
     suite = read_suite(name, Resources.of(changes.path or ()), cases)
     times = repeats or suite.spec.repeats
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from manyheads.cli import completion
-from manyheads.cli.options import Budget, Changes, Corpus, Embedding, building, resumable
+from manyheads.cli.options import Changes, Corpus, Embedding, Limits, building, resumable
 from manyheads.cli.printing import say
 from manyheads.errors import PartialError
 
@@ -41,7 +41,7 @@ def extract(
             autocompletion=completion.configs,
         ),
     ] = None,
-    budget: Budget = None,
+    budget: Limits = None,
     vectors: Annotated[
         Literal["texts", "abstract"] | None,
         typer.Option(
@@ -130,13 +130,13 @@ def _embed(
 
 
 def _extractor(config: "RunConfig", budget: Sequence[str], progress: "Progress") -> "Extractor":
-    from manyheads.engine.budget import CommandBudget
+    from manyheads.engine.budget import Budget
     from manyheads.engine.extraction import Extractor
     from manyheads.hosts import host_factory
 
-    limits = CommandBudget.parse(budget, whose="the extraction's")
+    limits = Budget.parse(budget, whose="the extraction's")
     limits.need_prices([config])
-    return Extractor.of(config, host_factory(config.host), progress, [limits])
+    return Extractor.of(config, host_factory(config.host), progress, [limits.asking])
 
 
 def _by_model(database: "LiteratureDatabase", extractor: "Extractor", vectors: "Source") -> str:

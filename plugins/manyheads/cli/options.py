@@ -77,7 +77,7 @@ Sets = Annotated[
         callback=_typed,
     ),
 ]  # fmt: skip
-Budget = Annotated[
+Limits = Annotated[
     list[str] | None,
     typer.Option(
         metavar="LIMIT=NUMBER",

@@ -10,7 +10,7 @@ import typer
 
 from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Budget, Changes, Estimated, Seed, resumable, settings, without_index
+from manyheads.cli.options import Changes, Estimated, Limits, Seed, resumable, settings, without_index
 from manyheads.cli.printing import safe_console, say, warn_of_skipped
 from manyheads.cli.run import Out, Show, begin, closing, go, with_budget
 from manyheads.cli.show import browse
@@ -57,7 +57,7 @@ def review(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the run folders, one per text.")
     ] = Path("runs"),
-    budget: Budget = None,
+    budget: Limits = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Texts reviewed in parallel.")
     ] = 4,
@@ -70,13 +70,13 @@ def review(
     independent reviews with scores from 1 to 10. To resume an interrupted review of several texts, run the same command
     again; of a single text, use `manyheads resume`. Exits with 5 if some of several texts could not be reviewed.
     """
-    from manyheads.engine.budget import JobsBudget
+    from manyheads.engine.budget import Budget
     from manyheads.engine.session import Session, new_folder
     from manyheads.report.index import write_index
     from manyheads.resources import Resources
     from manyheads.suites.reviews import review_all, review_of, reviewer_of, texts_of
 
-    limits = JobsBudget.parse(budget or (), whose="the reviews'")
+    limits = Budget.parse(budget or (), whose="the reviews'")
     # Check all before paying for the first.
     named = [each for text in texts for each in texts_of(text)]
     system, own = reviewer_of(named, form, Resources.of(changes.path or ()))
@@ -268,6 +268,8 @@ def judge(
     ] = None,
     seed: Seed = None,
     out: Out = None,
+    budget: Limits = None,
+    estimate: Estimated = False,
     yes: Yes = False,
 ) -> None:
     """Rank ideas against a target idea, blind and in several orders. S is the share of ideas ranked above the target."""
@@ -280,6 +282,9 @@ def judge(
         "round": after,
     }  # fmt: skip
     flags = settings(given, "ranking")
-    config = changes.config(["ranking"], flags, seed)
+    config = with_budget(changes.config(["ranking"], flags, seed), budget)
     _need_system(config, "ranking", "ranking")
-    begin(config, out, show, yes=yes)
+    if estimate:
+        print_estimate([config], as_json=show.json)
+    else:
+        begin(config, out, show, yes=yes)

@@ -12,7 +12,7 @@ import typer
 from manyheads.cli import completion
 from manyheads.cli.control import Control, errors_as_lines
 from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Budget, Changes, Configs, Estimated, Seed, settings, with_folders
+from manyheads.cli.options import Changes, Configs, Estimated, Limits, Seed, settings, with_folders
 from manyheads.cli.printing import say
 from manyheads.cli.show import browse
 from manyheads.errors import ExitCode
@@ -76,7 +76,7 @@ def run(
     show: ShowOrControl,
     seed: Seed = None,
     out: Out = None,
-    budget: Budget = None,
+    budget: Limits = None,
     estimate: Estimated = False,
     yes: Yes = False,
     steer: Steer = None,
@@ -96,9 +96,9 @@ def run(
 
 def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConfig":
     """The config with further limits such as `calls=1000`; raises `ConfigError` for an invalid one."""
-    from manyheads.engine.budget import CommandBudget
+    from manyheads.engine.budget import Budget
 
-    budget = CommandBudget.parse(settings or (), whose="the run's")
+    budget = Budget.parse(settings or (), whose="the run's")
     budget.need_prices([config])
     limits = config.budget.model_copy(update=budget.limits.model_dump(exclude_none=True))
     return config.model_copy(update={"budget": limits})

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.config import RunConfig, Strict
 from manyheads.disk import expanded, read_text
-from manyheads.errors import ConfigError, closest, describe, did_you_mean
+from manyheads.errors import MOST, ConfigError, closest, describe, did_you_mean
 from manyheads.escaping import is_secret, scrubbed, shortened
 from manyheads.resources import Resources, data_file, parse_json, parse_yaml
 
@@ -62,11 +62,11 @@ def validated(
             [*map(str, item["loc"])]
             for item in error.errors(include_url=False, include_context=False)
             if item["type"] == "extra_forbidden"
-        ]
-        tried = [
+        ][:MOST]  # each takes a walk through the schema
+        tried = dict.fromkeys(
             f"the keys of {'.'.join(above) or 'a config'}: {', '.join(_keys(model, above))}"
             for *above, _ in unknown
-        ]
+        )
         near = ", ".join(dict.fromkeys(filter(None, (_suggested(model, path, lifted) for path in unknown))))
         every = f"{data_file('configs/run.schema.json')} explains all keys"
         raise ConfigError(

@@ -10,10 +10,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -173,29 +173,21 @@ class Tally(dict[str, Usage]):
         return sum(self.values(), NOTHING)
 
 
-class Meter(Protocol):
-    """Hooks before and after each request to a model."""
+@dataclass
+class Charge:
+    """What one request to a model comes to: at most, before it is sent, and then; nothing if it was not sent."""
 
-    def asking(self) -> AbstractContextManager[None]:
-        """Wraps one request; raises `BudgetError` if the budget does not allow it."""
-        ...
-
-    def pay(self, usage: Usage) -> None:
-        """Record the usage of an answer, valid or not."""
-        ...
+    most: Usage
+    usage: Usage = NOTHING
 
 
-class Unmetered:
+Meter: TypeAlias = Callable[[Charge], AbstractAsyncContextManager[None]]
+"""Wraps each request to a model; raises `BudgetError` if the budget does not allow it."""
+
+
+def unmetered(charge: Charge) -> AbstractAsyncContextManager[None]:
     """The meter of a turn that is not counted."""
-
-    def asking(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def pay(self, usage: Usage) -> None:
-        return
-
-
-UNMETERED = Unmetered()
+    return nullcontext()
 
 
 @dataclass(frozen=True)
@@ -211,7 +203,7 @@ class Turn(Generic[R]):
         recall: query of the host's retrieval hook to the author knowledge bank, None for no look-up.
         check: the fault of a reply that fits its schema, None if there is none.
         forms: the wording of the reply's form; the shipped one when None.
-        meter: counts the requests, including those that ask again for a valid reply.
+        meter: counts the requests that are sent, including retries and those that ask again for a valid reply.
         nested: asked by a tool call within another turn; if that turn is retried, this may differ.
         task: the `role.task` of the prompt: a leader, too, speaks as `scientist.topic`.
         spare: optional: the run continues without this reply if it fails, also when resumed.
@@ -225,7 +217,7 @@ class Turn(Generic[R]):
     recall: str | None = None
     check: Callable[[R], str | None] | None = None
     forms: Forms | None = None
-    meter: Meter = UNMETERED
+    meter: Meter = unmetered
     nested: bool = False
     task: str = ""
     spare: bool = False

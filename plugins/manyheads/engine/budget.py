@@ -1,8 +1,9 @@
 """One budget for one or many runs: tokens, money, time, calls. Fail-closed: a request outside the budget is not sent."""
 
+import asyncio
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
@@ -10,7 +11,7 @@ from typing import Self, TypeVar
 from pydantic import ValidationError
 
 from manyheads.config import BudgetConfig, RunConfig
-from manyheads.core import Host, Meter, Reply, Turn, Usage
+from manyheads.core import NOTHING, Charge, Host, Meter, Reply, Turn, Usage
 from manyheads.engine.jobtable import JobTable
 from manyheads.engine.journal import spent_in
 from manyheads.errors import BudgetError, ConfigError, JournalError, describe, did_you_mean
@@ -21,73 +22,34 @@ R = TypeVar("R", bound=ReplyModel)
 MINUTE = 60
 KEYS = ("calls", "tokens", "money", "minutes")
 EXAMPLE = "such as --budget calls=1000 --budget minutes=30; limits: calls, tokens, money and minutes"
+POLL = 0.02
+"""Seconds between two looks at what the requests under way have left."""
 
 
-class Ledger:
-    """A run's usage, with recorded and lost turns, and its limits. A `core.Meter`."""
+class Budget:
+    """Limits, what was used of them, and what the requests under way may still use.
 
-    def __init__(self, limits: BudgetConfig) -> None:
-        self.limits, self.spent = limits, Usage()
-        self._under_way = 0
-        self._began = time.monotonic()
-
-    def pay(self, usage: Usage) -> None:
-        self.spent += usage
-
-    def rest(self, seconds: float) -> None:
-        """Do not count this time, in which the run waited for a person."""
-        self._began += seconds
-
-    @contextmanager
-    def asking(self) -> Generator[None]:
-        """Wraps one request to a model; each pending request counts as a call.
-
-        Raises:
-            BudgetError: a limit is reached; the request must not be sent.
-        """
-        if reached := self.reached():
-            raise self.error(*reached)
-        self._under_way += 1
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-
-    def reached(self) -> tuple[str, float, float] | None:
-        """The first limit reached: its key, the limit, and the usage; None if there is budget left."""
-        for key, used in self._used().items():
-            limit = getattr(self.limits, key)
-            if limit is not None and used >= limit:
-                return key, limit, used
-        return None
-
-    def error(self, key: str, limit: float, used: float) -> BudgetError:
-        """The error for a reached limit."""
-        return BudgetError(
-            f"the budget is spent: budget.{key} is {limit}, used: {used:g}",
-            hint=f"resume with a larger one: manyheads resume RUN --set budget.{key}=<larger>",
-        )
-
-    def _used(self) -> dict[str, float]:
-        return {
-            "tokens": self.spent.tokens,
-            "money": self.spent.cost or 0.0,
-            "seconds": time.monotonic() - self._began,
-            "calls": self.spent.calls + self._under_way,
-        }
-
-
-class CommandBudget(Ledger):
-    """The budget of a whole command, from `--budget`; seconds count from this start.
+    A request reserves the most that it may use before it is sent, and pays what it used when it has ended. One that fits only
+    without those under way waits for them; one that does not fit at all is refused. So no limit is passed, however many requests
+    are sent at once, by however many processes.
 
     Args:
-        limits: the limits of `--budget`.
-        whose: whose budget it is, for messages.
+        limits: those of a config, or of `--budget`; seconds count from this start.
+        whose: whose `--budget` it is, for messages; None for the budget of a run's config.
+
+    Attributes:
+        spent: usage so far, with recorded and lost turns; of a folder's jobs, see `table`.
+        reserved: the most that the requests under way may use.
+        table: payments of a folder's jobs, over all starts and processes.
+        stopped: the first refusal of this start.
     """
 
-    def __init__(self, limits: BudgetConfig, whose: str = "the suite's") -> None:
-        super().__init__(limits)
-        self._whose = whose
+    def __init__(self, limits: BudgetConfig, whose: str | None = None) -> None:
+        self.limits, self._whose = limits, whose
+        self.spent, self.reserved = NOTHING, NOTHING
+        self.table: JobTable | None = None
+        self.stopped: BudgetError | None = None
+        self._began = time.monotonic()
 
     @classmethod
     def parse(cls, settings: Sequence[str], whose: str = "the suite's") -> Self:
@@ -118,36 +80,13 @@ class CommandBudget(Ledger):
                 f"--budget minutes={minutes}: not a number", hint=f"write it {EXAMPLE}"
             ) from error
 
-    def error(self, key: str, limit: float, used: float) -> BudgetError:
-        if key == "seconds":
-            key, limit, used = "minutes", limit / MINUTE, used / MINUTE
-        return BudgetError(
-            f"{self._whose} budget is spent: {key} {limit:g}, used: {used:.6g}",
-            hint=f"run the same command again with --budget {key}=<larger>",
-        )
-
     def need_prices(self, configs: Iterable[RunConfig]) -> None:
         """Raises `ConfigError` if money is limited and a model has no price."""
         for config in configs if self.limits.money is not None else ():
             need_prices(config, "--budget money")
 
-
-class JobsBudget(CommandBudget):
-    """The shared budget of a folder's jobs, over all starts and processes.
-
-    Args:
-        limits: the limits of `--budget`.
-        whose: whose budget it is, for messages.
-    """
-
-    def __init__(self, limits: BudgetConfig, whose: str = "the suite's") -> None:
-        super().__init__(limits, whose)
-        self.table: JobTable | None = None
-        self.stopped = False
-        """Whether a limit stopped a job of this start."""
-
     def open(self, table: JobTable, journals: Mapping[str, Path], *, first: bool) -> None:
-        """Load the payments from a table, and from journals with more: of runs resumed by hand, or begun without the table.
+        """Use a table's payments, and those of journals with more: of runs resumed by hand, or begun without the table.
 
         Args:
             journals: journals of jobs by key, including earlier ones.
@@ -158,72 +97,114 @@ class JobsBudget(CommandBudget):
             JournalError: the payments cannot be read.
         """
         self.table = table
-        limited = self.limits != BudgetConfig()
-        counted = {key for key, usage, _ in table.payments() if usage.calls}
+        counted = {key for key, usage in table.payments() if usage.calls}
         for key, journal in journals.items() if first else ():
-            if limited:
+            if self.limited:
                 table.account(key, spent_in(journal))
             elif key not in counted:
                 with suppress(JournalError):  # a damaged one stops only its own run
                     table.account(key, spent_in(journal))
-        for key, usage, _ in table.payments():
+        for key, usage in table.payments():
             if self.limits.money is not None and usage.calls and usage.cost is None:
                 raise BudgetError(
                     f"--budget money: {key}: was begun without prices, so its cost is unknown",
                     hint="limit calls or tokens, or start again in a new folder: --out FOLDER",
                 )
 
-    def reached(self) -> tuple[str, float, float] | None:
-        """See `Ledger.reached`."""
-        reached = super().reached()
-        self.stopped |= reached is not None
-        return reached
+    @property
+    def limited(self) -> bool:
+        return self.limits != BudgetConfig()
 
-    def _used(self) -> dict[str, float]:
-        assert self.table
-        self.spent, self._under_way = self.table.spent()
-        return super()._used()
+    @property
+    def overdue(self) -> bool:
+        """Whether its time is over."""
+        return self.limits.seconds is not None and time.monotonic() - self._began >= self.limits.seconds
 
+    def pay(self, usage: Usage) -> None:
+        """Count a recorded turn."""
+        self.spent += usage
 
-class JobMeter:
-    """A job's share of an open budget: its requests are reserved in the table before they are sent. A `core.Meter`."""
+    def rest(self, seconds: float) -> None:
+        """Do not count this time, in which the run waited for a person."""
+        self._began += seconds
 
-    def __init__(self, budget: JobsBudget, key: str) -> None:
-        assert budget.table
-        self._budget, self._table, self._key = budget, budget.table, key
-        self._answered = 0
-        """Requests that are paid, in a block that has not ended."""
+    def refusal(self) -> BudgetError | None:
+        """Why no request is sent any more: one was refused, or a limit is reached; None if there is budget left."""
+        self.stopped = self.stopped or self._fit(Usage(calls=1), self._state()[0])
+        return self.stopped
 
-    @contextmanager
-    def asking(self) -> Generator[None]:
-        """Wraps one request to a model; raises `BudgetError` if a limit is reached."""
-        with self._table.transaction():
-            if reached := self._budget.reached():
-                raise self._budget.error(*reached)
-            self._table.ask(self._key)
+    @asynccontextmanager
+    async def asking(self, charge: Charge, job: str = "run") -> AsyncGenerator[None]:
+        """Wraps one request to a model, of a job of the table; a `core.Meter`.
+
+        Raises:
+            BudgetError: it does not fit into what is left; it must not be sent.
+        """
+        while (number := self._reserve(charge.most, job)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(POLL)  # other processes settle theirs, too
         try:
             yield
         finally:
-            if self._answered:
-                self._answered -= 1
+            if self.table:
+                self.table.settle_charge(number, job, charge.usage)
             else:
-                self._table.ask(self._key, -1)
+                self.reserved -= charge.most
+                self.spent += charge.usage
 
-    def pay(self, usage: Usage) -> None:
-        """Add the usage of an answer and end its reservation, so that it never counts twice."""
-        self._table.pay(self._key, usage, 1)
-        self._answered += 1
+    def _reserve(self, most: Usage, job: str) -> int | None:
+        """The number of a new reservation; None while it does not fit beside the requests under way."""
+        with self.table.transaction() if self.table else nullcontext():
+            spent, reserved = self._state()
+            if refusal := self._fit(most, spent):
+                self.stopped = self.stopped or refusal
+                raise refusal
+            if self._fit(most, spent + reserved):
+                return None
+            if self.table:
+                return self.table.reserve(job, most)
+            self.reserved += most
+            return 0
+
+    def _state(self) -> tuple[Usage, Usage]:
+        return self.table.spent() if self.table else (self.spent, self.reserved)
+
+    def _fit(self, most: Usage, spent: Usage) -> BudgetError | None:
+        """Why a request does not fit beside what is spent."""
+        seconds = time.monotonic() - self._began
+        for key, used, more in (
+            ("tokens", spent.tokens, most.tokens),
+            ("money", spent.cost or 0.0, most.cost or 0.0),
+            ("seconds", seconds, 0),
+            ("calls", spent.calls, most.calls),
+        ):
+            limit = getattr(self.limits, key)
+            if limit is not None and (used >= limit or round(used + more, 9) > limit):
+                return self._error(key, limit, used, more if used < limit else 0)
+        return None
+
+    def _error(self, key: str, limit: float, used: float, more: float) -> BudgetError:
+        """The error for a limit, with what the refused request may use."""
+        if self._whose and key == "seconds":
+            key, limit, used = "minutes", limit / MINUTE, used / MINUTE
+        what = f"budget.{key} is {limit}" if self._whose is None else f"{key} {limit:g}"
+        beyond = f"; the next request may use {more:.6g}" if more else ""
+        return BudgetError(
+            f"{self._whose or 'the'} budget is spent: {what}, used: {used:.6g}{beyond}",
+            hint=f"run the same command again with --budget {key}=<larger>"
+            if self._whose
+            else f"resume with a larger one: manyheads resume RUN --set budget.{key}=<larger>",
+        )
 
 
 class Budgeted:
     """A host that sends no request once a budget is spent, not even to repair a reply; each of its meters counts.
 
     Args:
-        on_again: called before a turn is asked again, when its last reply was lost.
+        before: called before each request, when it is reserved.
     """
 
-    def __init__(self, host: Host, *meters: Meter, on_again: Callable[[], None] = lambda: None) -> None:
-        self._host, self._meters, self._on_again = host, meters, on_again
+    def __init__(self, host: Host, *meters: Meter, before: Callable[[], None] = lambda: None) -> None:
+        self._host, self._meters, self._before = host, meters, before
 
     async def gate(self) -> None:
         await self._host.gate()
@@ -234,26 +215,13 @@ class Budgeted:
         Raises:
             BudgetError: a limit is reached.
         """
-        return await self._host.ask(replace(turn, meter=_TurnMeter(self._meters, self._on_again)))
+        return await self._host.ask(replace(turn, meter=self._asking))
 
-
-class _TurnMeter:
-    """The meters of one turn. A `core.Meter`."""
-
-    def __init__(self, meters: Sequence[Meter], on_again: Callable[[], None]) -> None:
-        self._meters, self._on_again, self._paid = meters, on_again, False
-
-    @contextmanager
-    def asking(self) -> Generator[None]:
+    @asynccontextmanager
+    async def _asking(self, charge: Charge) -> AsyncGenerator[None]:
         """Wraps one request to a model; raises `BudgetError` if a meter refuses it."""
-        if self._paid:
-            self._on_again()
-        with ExitStack() as stack:
+        async with AsyncExitStack() as stack:
             for meter in self._meters:
-                stack.enter_context(meter.asking())
+                await stack.enter_async_context(meter(charge))
+            self._before()
             yield
-
-    def pay(self, usage: Usage) -> None:
-        self._paid = True
-        for meter in self._meters:
-            meter.pay(usage)

@@ -18,7 +18,7 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Meter
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import RESULT, is_finished
-from manyheads.engine.budget import JobMeter, JobsBudget
+from manyheads.engine.budget import Budget
 from manyheads.engine.folder import door
 from manyheads.engine.jobtable import HEARTBEAT, Failure, JobTable, Standing
 from manyheads.engine.session import HostFactory, Session
@@ -114,7 +114,10 @@ class Local:
 
     async def run(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
         """See `Executor.run`."""
-        session = Session(job.config, job.folder, self.accept_changes, self.again, meter, self._settled)
+        # As settled for the first job, also in a job that is resumed.
+        models = {alias: self._settled(model) for alias, model in job.config.models.items()}
+        config = job.config.model_copy(update={"models": models})
+        session = Session(config, job.folder, self.accept_changes, self.again, meter, lambda model: model)
         try:
             with door(job.folder):
                 async with aclosing(session.events(self.factory(job.config.host))) as events:
@@ -169,7 +172,7 @@ class Scheduler:
     """
 
     def __init__(
-        self, table: JobTable, executor: Executor, budget: JobsBudget, listener: Listener, *, at_once: int
+        self, table: JobTable, executor: Executor, budget: Budget, listener: Listener, *, at_once: int
     ) -> None:
         self._table, self._executor, self._budget = table, executor, budget
         self._listener, self._at_once = listener, at_once
@@ -249,13 +252,13 @@ class Scheduler:
                 self._end(job, standing, failure)
             case "pending" if failure := self._hindrance(job):
                 self._end(job, "left out", failure)
-            case "running" if (reached := self._budget.reached()) and reached[0] == "seconds":
+            case "running" if self._budget.overdue:
                 self._end(job, "left out", self._spent())
             case _ if not self._table.claim(job.key):
                 return False
             case _:
                 self._listener(JobNews(job, "began"))
-                meter = JobMeter(self._budget, job.key)
+                meter = partial(self._budget.asking, job=job.key)
                 run = self._executor.run(job, meter, partial(self._note, job))
                 self._running[asyncio.create_task(run)] = job
         return True
@@ -271,8 +274,8 @@ class Scheduler:
         return failure if self._table.settle(job.key, "left out", failure) else None
 
     def _spent(self) -> Failure | None:
-        reached = self._budget.reached()
-        return Failure(str(self._budget.error(*reached))) if reached else None
+        refusal = self._budget.refusal()
+        return Failure(str(refusal)) if refusal else None
 
     def _note(self, job: Job, event: AnyEvent) -> None:
         stage = f"{event.number}/{event.total} {event.title}" if isinstance(event, Stage) else ""
@@ -282,7 +285,7 @@ class Scheduler:
         """Settle a job that ran here, unless its lease was lost: then another process does."""
         failure = None if task.cancelled() else task.result()
         standing: Standing = "failed" if failure else "done"
-        if failure and not failure.cause and self._budget.reached():
+        if failure and not failure.cause and self._budget.refusal():
             standing = "pending"  # another process may have a larger budget
         if task.cancelled() or not self._table.settle(job.key, standing, failure):
             self._elsewhere[job.key] = job

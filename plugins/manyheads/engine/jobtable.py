@@ -36,11 +36,16 @@ SCHEMA = (
 )""",
     """CREATE TABLE IF NOT EXISTS payment (
     job TEXT PRIMARY KEY, calls INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
-    output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL, asking INTEGER NOT NULL DEFAULT 0
+    output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL
+)""",
+    """CREATE TABLE IF NOT EXISTS reservation (
+    number INTEGER PRIMARY KEY, worker TEXT NOT NULL, job TEXT NOT NULL, calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL, cost REAL
 )""",
     "CREATE TABLE IF NOT EXISTS server (key TEXT PRIMARY KEY, known TEXT NOT NULL)",
 )
 
+AMOUNTS = "calls, input_tokens, output_tokens, cost"
 RELEASE = "UPDATE job SET state = 'pending', worker = NULL WHERE worker = ? AND state = 'running'"
 
 
@@ -80,7 +85,10 @@ class JobTable:
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """Several changes in one transaction."""
+        """Several changes in one transaction; within another, a part of it."""
+        if self._db.in_transaction:
+            yield
+            return
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -104,7 +112,6 @@ class JobTable:
             self._bury(self._dead())
             if first := not self._others():
                 self._db.execute("DELETE FROM job")
-                self._db.execute("UPDATE payment SET calls = calls + asking, asking = 0")
             self._db.execute("INSERT INTO worker (id) VALUES (?)", (self._worker,))
             rows = [(key, "done" if ended else "pending") for key, ended in done.items()]
             self._db.executemany("INSERT OR IGNORE INTO job (key, state) VALUES (?, ?)", rows)
@@ -142,13 +149,11 @@ class JobTable:
         return {worker for worker in self._others() if not _is_locked(self._life(worker))}
 
     def _bury(self, workers: Collection[str]) -> None:
-        """Free the jobs of workers. Their pending requests count as paid, since nobody knows that they are not."""
+        """Free the jobs of workers. Their reservations count as paid, since nobody knows what was not used of them."""
         for worker in workers:
-            self._db.execute(
-                "UPDATE payment SET calls = calls + asking, asking = 0"
-                " WHERE job IN (SELECT key FROM job WHERE worker = ? AND state = 'running')",
-                (worker,),
-            )
+            query = f"SELECT number, job, {AMOUNTS} FROM reservation WHERE worker = ?"
+            for number, job, *amounts in self._db.execute(query, (worker,)).fetchall():
+                self.settle_charge(number, job, _usage(*amounts))
             self._db.execute(RELEASE, (worker,))
             self._db.execute("DELETE FROM worker WHERE id = ?", (worker,))
             if not _is_locked(self._life(worker)):
@@ -192,35 +197,39 @@ class JobTable:
         with self.transaction():
             return self._db.execute(settle, (state, *said, key, self._worker)).rowcount == 1
 
-    # Payments by job.
+    # Payments by job, and reservations of requests under way.
 
-    def payments(self) -> Iterator[tuple[str, Usage, int]]:
-        """Each job with payments: its key, what was paid, and the number of pending requests."""
-        query = "SELECT job, calls, input_tokens, output_tokens, cost, asking FROM payment"
-        for key, calls, read, written, cost, asking in self._db.execute(query).fetchall():
-            yield key, Usage(input_tokens=read, output_tokens=written, calls=calls, cost=cost), asking
+    def payments(self) -> Iterator[tuple[str, Usage]]:
+        """What was paid for each job, by its key."""
+        for key, *amounts in self._db.execute(f"SELECT job, {AMOUNTS} FROM payment").fetchall():
+            yield key, _usage(*amounts)
 
-    def spent(self) -> tuple[Usage, int]:
-        """Total paid for all jobs, and the number of pending requests."""
-        query = (
-            "SELECT coalesce(sum(calls), 0), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
-            " sum(cost), coalesce(sum(asking), 0) FROM payment"
+    def spent(self) -> tuple[Usage, Usage]:
+        """Total paid for all jobs, and the most that the requests under way may use."""
+        sums = ", ".join(f"coalesce(sum({name}), 0)" for name in AMOUNTS.split(", ")[:3])
+        paid, reserved = (
+            _usage(*self._db.execute(f"SELECT {sums}, sum(cost) FROM {table}").fetchone())
+            for table in ("payment", "reservation")
         )
-        calls, read, written, cost, asking = self._db.execute(query).fetchone()
-        return Usage(input_tokens=read, output_tokens=written, calls=calls, cost=cost), asking
+        return paid, reserved
 
-    def ask(self, key: str, questions: int = 1) -> None:
-        """Add pending requests of a job; -1 removes one."""
-        self._payment("asking = asking + ?", key, questions)
+    def reserve(self, key: str, most: Usage) -> int:
+        """Reserve the most that a job's request may use; returns the reservation's number."""
+        new = f"INSERT INTO reservation (worker, job, {AMOUNTS}) VALUES (?, ?, ?, ?, ?, ?)"
+        number = self._db.execute(new, (self._worker, key, *_amounts(most))).lastrowid
+        assert number is not None
+        return number
 
-    def pay(self, key: str, usage: Usage, questions: int = 0) -> None:
-        """Add the usage of answers to a job's requests, and remove these from the pending ones."""
-        self._payment(
-            "calls = calls + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,"
-            " cost = CASE WHEN ? IS NULL THEN cost ELSE coalesce(cost, 0) + ? END, asking = asking - ?",
-            key,
-            *(usage.calls, usage.input_tokens, usage.output_tokens, usage.cost, usage.cost, questions),
+    def settle_charge(self, number: int, key: str, usage: Usage) -> None:
+        """Put what a request used in the place of its reservation, unless that counts as paid already."""
+        pay = (
+            "UPDATE payment SET calls = calls + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,"
+            " cost = CASE WHEN ? IS NULL THEN cost ELSE coalesce(cost, 0) + ? END WHERE job = ?"
         )
+        with self.transaction():
+            if self._db.execute("DELETE FROM reservation WHERE number = ?", (number,)).rowcount:
+                self._db.execute("INSERT OR IGNORE INTO payment (job) VALUES (?)", (key,))
+                self._db.execute(pay, (*_amounts(usage), usage.cost, key))
 
     def account(self, key: str, usage: Usage) -> None:
         """Set what was paid for a job, if a journal has more than this table."""
@@ -231,12 +240,6 @@ class JobTable:
                 " WHERE job = ? AND calls < ?",
                 (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost, key, usage.calls),
             )
-
-    def _payment(self, change: str, key: str, *values: float | None) -> None:
-        try:
-            self._db.execute(f"UPDATE payment SET {change} WHERE job = ?", (*values, key))
-        except sqlite3.Error as error:
-            raise self._error(error) from error
 
     # Known abilities of models' servers.
 
@@ -266,3 +269,11 @@ def _is_locked(path: Path) -> bool:
     except LockedError:
         return True
     return False
+
+
+def _usage(calls: int, read: int, written: int, cost: float | None) -> Usage:
+    return Usage(input_tokens=read, output_tokens=written, calls=calls, cost=cost)
+
+
+def _amounts(usage: Usage) -> tuple[float | None, ...]:
+    return usage.calls, usage.input_tokens, usage.output_tokens, usage.cost

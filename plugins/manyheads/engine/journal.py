@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS turn (
 GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TEXT NOT NULL)"
 """Turns without a valid reply; a resumed run asks them again, unless they are spare and other turns came after them."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
-Fact = Literal["course", "models", "lost", "versions"]
+Fact = Literal["course", "models", "lost", "notes", "versions"]
 DAMAGES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 """Errors when reading a record that was edited or damaged."""
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"
@@ -160,8 +160,8 @@ class Journal:
             return error
 
     def fact(self, name: Fact) -> dict[str, Any]:
-        """Facts about the recorded turns: the config keys of the `course`, the `models`' settings, the `lost` usage, the
-        `versions` of each start.
+        """Facts about the recorded turns: the config keys of the `course`, the `models`' settings, the `lost` usage, `notes` for
+        the user, the `versions` of each start.
 
         Empty for a new run.
         """
@@ -176,6 +176,14 @@ class Journal:
         """Store a fact; on return it is on disk."""
         with self._speaking("it cannot be written"):
             self._db.change("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, _dump(value))
+
+    def notes(self, new: Sequence[str]) -> list[str]:
+        """The notes of all starts, each once: those of the first are not found again."""
+        before: list[str] = self.fact("notes").get("all", [])
+        notes = list(dict.fromkeys((*before, *new)))
+        if notes != before:
+            self.state("notes", {"all": notes})
+        return notes
 
     def need_same_models(self, models: Mapping[str, dict[str, Any]]) -> None:
         """Compare the models' settings with the recorded ones, before anything is opened for a replay.

@@ -49,6 +49,8 @@ class Recorded:
         self._live = False
         self.useful = NOTHING
         """Usage of all replies so far, new and recorded."""
+        self.writing = NOTHING
+        """Usage of those that are being written: not on disk yet."""
 
     async def gate(self) -> None:
         await self._host.gate()
@@ -76,7 +78,7 @@ class Recorded:
                 and (given_up := self._journal.given_up(turn.place, request))
             ):
                 raise ReplyError(
-                    str(given_up.get("message")),
+                    given_up.get("message") or f"{turn.place}: no valid reply; the run continued without it",
                     raw=str(given_up.get("text")),
                     hint="ask it again: manyheads resume RUN --accept-changes",
                 )
@@ -90,11 +92,14 @@ class Recorded:
                 raise
             # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
             self.useful += reply.usage
+            self.writing += reply.usage
             try:
                 await self._journal.keep(turn.place, digest, asked, _save(reply))
             except JournalError:
                 self.useful -= reply.usage
                 raise
+            finally:
+                self.writing -= reply.usage
             if recorded:
                 with suppress(*DAMAGES):
                     self._on_replayed(Usage.model_validate(json.loads(recorded[1])["usage"]))

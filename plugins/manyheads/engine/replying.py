@@ -13,7 +13,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from manyheads.core import NOTHING, Message, Place, Raw, Reply, ToolCall, Turn
+from manyheads.core import (
+    NOTHING,
+    Charge,
+    Message,
+    Meter,
+    Place,
+    Raw,
+    Reply,
+    ToolCall,
+    Turn,
+    Usage,
+    unmetered,
+)
 from manyheads.engine.reading import UnusableReplyError, parse
 from manyheads.errors import ReplyError
 from manyheads.forms import Forms, shipped_forms
@@ -30,6 +42,8 @@ TOOL_ROUNDS = 6
 
 asked_at: ContextVar[Place | None] = ContextVar("asked_at", default=None)
 """The current turn's place in the run, for our own models; frameworks do not pass it on."""
+METER: ContextVar[Meter] = ContextVar("meter", default=unmetered)
+"""Of the current turn: counts each request that our clients send."""
 
 
 class StructuredHost(ABC):
@@ -38,6 +52,9 @@ class StructuredHost(ABC):
     Args:
         attempts: maximum attempts per turn.
     """
+
+    metered = False
+    """Whether each request of `native` goes by `METER`; else a whole `native` counts as one until its usage is known."""
 
     def __init__(self, attempts: int = 3) -> None:
         self._attempts = attempts
@@ -71,14 +88,8 @@ class StructuredHost(ABC):
         usage, calls, unusable, measured = NOTHING, tuple[ToolCall, ...](), list[str](), False
         while True:
             attempt = len(unusable) + 1
-            at = asked_at.set(turn.place)
-            try:
-                with turn.meter.asking():
-                    # A repeated question already has its advice; without tools, servers enforce the reply's schema.
-                    raw = await self.native(turn if attempt == 1 else _without_tools(turn), thread, warn)
-                    turn.meter.pay(raw.usage)
-            finally:
-                asked_at.reset(at)
+            # A repeated question already has its advice; without tools, servers enforce the reply's schema.
+            raw = await self._metered(turn if attempt == 1 else _without_tools(turn), thread, warn)
             text, model = printable(raw.text), printable(raw.model)
             usage, calls = usage + raw.usage, calls + raw.tool_calls
             try:
@@ -114,6 +125,21 @@ class StructuredHost(ABC):
                 )
             seconds = time.monotonic() - began
             return Reply(text, value, model, usage, calls, attempt, seconds, tuple(warn), tuple(unusable))
+
+    async def _metered(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        """One attempt, with the turn's meter around each of its requests, or around all where nothing smaller is known."""
+        at, meter = asked_at.set(turn.place), METER.set(turn.meter if self.metered else unmetered)
+        try:
+            if self.metered:
+                return await self.native(turn, thread, warn)
+            charge = Charge(Usage(calls=1))
+            async with turn.meter(charge):
+                raw = await self.native(turn, thread, warn)
+                charge.usage = raw.usage
+            return raw
+        finally:
+            METER.reset(meter)
+            asked_at.reset(at)
 
 
 def forms_of(turn: Turn[Any]) -> Forms:

@@ -16,7 +16,6 @@ from manyheads.bank.embedding import NO_MODEL, available, load_embedder
 from manyheads.config import HUMAN, ModelConfig, RunConfig
 from manyheads.core import (
     NOTHING,
-    UNMETERED,
     Host,
     ManagedHost,
     Meter,
@@ -25,12 +24,13 @@ from manyheads.core import (
     Turn,
     Usage,
     recall_nothing,
+    unmetered,
 )
 from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Person, Result, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
 from manyheads.discussion.run import Run
 from manyheads.disk import cache_folder, make_folder
-from manyheads.engine.budget import Budgeted, Ledger
+from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
 from manyheads.engine.journal import Journal, Starts
 from manyheads.engine.person import Attended, Brake
@@ -115,7 +115,7 @@ class Session:
     folder: Path
     accept_changes: bool = False
     again: str | None = None
-    meter: Meter = UNMETERED
+    meter: Meter = unmetered
     settle: Callable[[ModelConfig], ModelConfig] = settled
     person: Person | None = None
     brake: Brake = field(default_factory=Brake)
@@ -165,14 +165,14 @@ class Session:
             need_person(self.config, roles)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, list_run, self.folder)
-            ledgers, unbegun = list[Ledger](), not (self.folder.exists() and any(self.folder.iterdir()))
+            ledgers, unbegun = list[Budget](), not (self.folder.exists() and any(self.folder.iterdir()))
 
             def leave_nothing(kind: object, error: BaseException | None, trace: object) -> None:
                 """A run whose model could not be asked at all leaves no folder."""
                 if (
                     unbegun
                     and isinstance(error, ModelError)
-                    and not any(each.spent.calls for each in ledgers)
+                    and not any(each.spent.tokens for each in ledgers)
                     and not replies_told(self.folder)  # of a person
                 ):
                     shutil.rmtree(self.folder, ignore_errors=True)
@@ -181,8 +181,9 @@ class Session:
             parts = await self._open(stack, make_host, roles)
             config, system, literature = self.config, self.system, parts.literature
             folder, starts, recall = parts.folder, parts.starts, parts.recall
-            ledger = Ledger(config.budget)
+            ledger = Budget(config.budget)
             ledgers.append(ledger)
+            notes = parts.journal.notes(notes)
             trace = Trace(config, str(self.folder))
             attended = Attended(
                 parts.host, config.models, self.person, self.brake, roles, recall, rested=ledger.rest
@@ -240,6 +241,11 @@ class Session:
         # The journal is checked first: a replay needs a framework, a corpus and its embeddings. The lock on the journal is
         # the lock on the folder.
         journal = self._journal(stack) if (self.folder / JOURNAL).exists() else None
+        if (
+            journal is not None and config.embedding == "auto"
+        ):  # a suite's cell, whose config is not the folder's
+            recorded = journal.fact("course").get("embedding") or await asyncio.to_thread(_embedding, config)
+            self.config = config = config.model_copy(update={"embedding": recorded})
         discussion = system.team(config)
         literature: Literature = NoLiterature()
         recall = AuthorRecall(
@@ -297,7 +303,7 @@ class Session:
             )
         return journal
 
-    def _guarded(self, host: Host, parts: "_Parts", ledger: Ledger) -> Recorded:
+    def _guarded(self, host: Host, parts: "_Parts", ledger: Budget) -> Recorded:
         """The host behind the budget, behind the journal: recorded turns count but are not asked again."""
         journal, identities = parts.journal, self._identities
         ledger.pay(journal.lost)
@@ -308,10 +314,12 @@ class Session:
             parts.folder.go_live()
 
         def keep_lost() -> None:
-            journal.lose(_lost(ledger.spent, recorded.useful))
+            # A process that dies may have used what it reserved: with limits, that is lost until it is known to be less.
+            unsure = ledger.reserved + recorded.writing if ledger.limited else NOTHING
+            journal.lose(_lost(ledger.spent + unsure, recorded.useful))
 
         recorded = Recorded(
-            Budgeted(host, ledger, self.meter, on_again=keep_lost),
+            Budgeted(host, ledger.asking, self.meter, before=keep_lost),
             journal,
             identities.__getitem__,
             course=self.config.course(),
@@ -380,7 +388,7 @@ async def offhand(
         library = await stack.enter_async_context(_library(config, literature, emit, None))
         attended = Attended(host, config.models, None, Brake(), roles, recall_nothing)
         traced = Traced(attended, config.models, system=config.system)
-        budgeted = Budgeted(traced, Ledger(config.budget))
+        budgeted = Budgeted(traced, Budget(config.budget).asking)
         yield Run(config, budgeted, roles, literature, emit, system.result(), library=library)
 
 
@@ -422,7 +430,7 @@ def _result_of(
     run: Run,
     literature: Literature,
     searches: SearchLedger,
-    ledger: Ledger,
+    ledger: Budget,
     made_by: MadeBy,
     finished: bool = False,
 ) -> RunResult[Any]:

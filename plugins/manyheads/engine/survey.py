@@ -22,7 +22,7 @@ from manyheads.core import (
     together,
 )
 from manyheads.disk import cache_folder
-from manyheads.engine.budget import Budgeted, Ledger
+from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.replay import request_of
 from manyheads.errors import ReplyError, UserError
 from manyheads.literature.cache import LookupCache
@@ -82,11 +82,11 @@ class Survey:
     """Number of answered items."""
     passed_over: dict[str, ReplyError] = field(default_factory=dict[str, ReplyError])
     """Items without a valid reply, with the last problem."""
-    ledger: Ledger = field(init=False)
+    ledger: Budget = field(init=False)
     """Usage of this survey."""
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.config.budget)
+        self.ledger = Budget(self.config.budget)
         changes = self.config.roles.get(self.role)
         alias = changes.model if changes else self.roles.card(self.role).model
         self.speaker = Speaker(self.role, self.role, self.roles.system(self.role, {}), alias)
@@ -147,7 +147,7 @@ class Survey:
         self.done, self.reused, in_a_row, failures = 0, 0, 0, list[UserError]()
         self.tell(self.step, 0, total)
         host = self.make_host(self.config.models, recall_nothing, self.config.attempts)
-        asked, following = Budgeted(host, self.ledger, *self.limits), iter(things)
+        asked, following = Budgeted(host, self.ledger.asking, *self.limits), iter(things)
 
         async def work() -> None:
             nonlocal in_a_row

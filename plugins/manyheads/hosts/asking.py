@@ -12,9 +12,8 @@ from pydantic import ValidationError
 
 from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Host as Asked
-from manyheads.core import Image, Message, Place, Reply, Speaker, Tool, Turn, recall_nothing, safe_name
-from manyheads.engine.budget import Budgeted
-from manyheads.engine.budget import Ledger as Budget
+from manyheads.core import Image, Message, Meter, Place, Reply, Speaker, Tool, Turn, recall_nothing, safe_name
+from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.session import RESUME
 from manyheads.engine.tracing import Traced
 from manyheads.errors import BudgetError, ConfigError, ReplyError, UserError, describe, did_you_mean
@@ -46,7 +45,7 @@ async def ask(
     library: Library | None = None,
     corpus: Literature | str | None = None,
     images: Sequence[str | Path] = (),
-    budget: BudgetConfig | Mapping[str, Any] | None = None,
+    budget: BudgetConfig | Mapping[str, Any] | Budget | None = None,
     attempts: int = 3,
     paths: Sequence[str | Path] = (),
     full: bool = False,
@@ -70,7 +69,7 @@ async def ask(
         name: of the speaker; the role's when None.
         tools: in addition to those of `library` and `corpus`, see `role_agent`; for models that can call tools.
         images: PNG or JPEG files sent with the prompt.
-        budget: limits of this question, with further attempts: `{"calls": 3, "tokens": 20_000}`.
+        budget: limits of this question, with further attempts: `{"calls": 3, "tokens": 20_000}`; or a budget that several share.
         attempts: maximum number of attempts.
         paths: your own folders of roles and prompts, searched first.
         full: return the whole `Reply`: `value`, `text`, `model`, `usage`, `attempts`, `tool_calls`, `warnings`.
@@ -204,7 +203,7 @@ async def _ask_role(
     own: Mapping[str, Any],
     theirs: Mapping[str, Any],
     images: tuple[Image, ...],
-    budget: BudgetConfig,
+    budget: Budget,
     *,
     model: Any,
     host: str | None,
@@ -216,7 +215,7 @@ async def _ask_role(
     reply_type: type[ReplyModel] | None = None,
 ) -> Reply[Any]:
     made, config = _host(model, host, attempts, roles.resources)
-    asked = Budgeted(Traced(made, {"default": config}), _ledger(budget, config))
+    asked = Budgeted(Traced(made, {"default": config}), _meter(budget, config))
 
     async def guest(scientist: Scientist, question: str) -> str:
         system = roles.system("scientist", {"scientist": scientist})
@@ -238,7 +237,7 @@ async def _ask_agent(
     task: str,
     variables: Mapping[str, Any],
     images: tuple[Image, ...],
-    budget: BudgetConfig,
+    budget: Budget,
     attempts: int,
     paths: Sequence[str | Path],
 ) -> Reply[Any]:
@@ -258,7 +257,7 @@ async def _ask_agent(
         )
     _, theirs = _variables(roles, role, task, variables, system=False)
     made = host_module(host).AgentHost(agent, attempts)
-    asked = Budgeted(Traced(made, {"default": made.config}), _ledger(budget, made.config))
+    asked = Budgeted(Traced(made, {"default": made.config}), _meter(budget, made.config))
     return await _put(asked, roles, role, task, Speaker(agent.name, role, ""), theirs, images)
 
 
@@ -296,27 +295,29 @@ def _picture(path: str | Path) -> Image:
         raise ConfigError(f"{path}: {error.strerror}") from error
 
 
-def _budget(budget: BudgetConfig | Mapping[str, Any] | None) -> BudgetConfig:
+def _budget(budget: BudgetConfig | Mapping[str, Any] | Budget | None) -> Budget:
+    if isinstance(budget, Budget):
+        return budget
     try:
-        return budget if isinstance(budget, BudgetConfig) else BudgetConfig.model_validate(budget or {})
+        return Budget(BudgetConfig.model_validate(budget or {}))
     except ValidationError as error:
         limits = ", ".join(BudgetConfig.model_fields)
         raise ConfigError(f"budget: {describe(error)}", tried=f"limits: {limits}") from error
 
 
-def _ledger(limits: BudgetConfig, config: ModelConfig) -> Budget:
-    if limits.money is not None and config.price is None:
+def _meter(budget: Budget, config: ModelConfig) -> Meter:
+    if budget.limits.money is not None and config.price is None:
         raise ConfigError(
             f"budget: money is limited, and {config.provider}/{config.name} has no price",
             hint="limit calls or tokens, or give a ModelConfig with a price per million tokens",
         )
-    return Budget(limits)
+    return budget.asking
 
 
 def _without_run(error: UserError) -> None:
     """Change the hint to one for code: there is no run to resume."""
     match error:
-        case BudgetError():
+        case BudgetError() if error.hint and RESUME in error.hint:
             error.hint = "give a larger budget"
         case ReplyError():
             error.hint = "ask again, or ask another model"

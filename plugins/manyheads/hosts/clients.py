@@ -4,7 +4,8 @@ import asyncio
 import logging
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -12,10 +13,10 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from manyheads.config import HUMAN, ModelConfig
-from manyheads.core import NOTHING, Message, Recall, Reply, Turn, Usage, recall_nothing
+from manyheads.core import NOTHING, Charge, Message, Recall, Reply, Turn, Usage, recall_nothing
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
-from manyheads.engine.replying import StructuredHost, asked_at
+from manyheads.engine.replying import METER, StructuredHost, asked_at
 from manyheads.errors import ConfigError, ModelError
 from manyheads.models.abilities import forms_for, openai_settings
 from manyheads.models.answers import make_sound, plain
@@ -25,6 +26,8 @@ from manyheads.models.governor import CLOCK, Clock, Governor
 from manyheads.models.offline import LocalModel, OfflineModel
 from manyheads.models.requests import (
     ROOM,
+    charge_of,
+    failed_usage,
     key_variable,
     ollama_settings,
     options,
@@ -60,8 +63,14 @@ class Ledger:
 
     def enter(self, usage: Usage, model: str, truncated: bool) -> None:
         """Count one answer."""
-        self.usage += usage
+        self.pay(usage)
         self.model, self.truncated = model, truncated
+
+    def pay(self, usage: Usage) -> None:
+        """Count one request, which the current charge is for."""
+        self.usage += usage
+        if charge := CHARGE.get():
+            charge.usage += usage
 
     def fail(self, error: Exception) -> None:
         """End the turn with an error; the next request raises it."""
@@ -73,6 +82,9 @@ class Ledger:
             self.failure = None
             raise failure
 
+
+CHARGE: ContextVar[Charge | None] = ContextVar("charge", default=None)
+"""Of the current request."""
 
 # What the frameworks' clients drop: which model answered, and whether it stopped at its length limit.
 
@@ -242,7 +254,7 @@ class ServedModel(ABC, Generic[C]):
             ]
             tokens = await count(fitting)
             refuse_unfit(f"models.{self.alias}", self.config.name, tokens, self.config.window)
-            return await self.ask(partial(send, fitting, tokens), ledger, reply_type, tools=tools)
+            return await self.ask(partial(send, fitting, tokens), ledger, tokens, reply_type, tools=tools)
 
         return await self.ask_fitting(put, list(texts.values()), await count(messages), ledger)
 
@@ -278,25 +290,43 @@ class ServedModel(ABC, Generic[C]):
         self,
         request: Callable[[Mapping[str, Any]], Awaitable[T]],
         ledger: Ledger,
+        tokens: int,
         reply_type: type[ReplyModel] | None = None,
         *,
         tools: bool = False,
     ) -> T:
-        """Send one request, with retries where useful.
+        """Send one request, with retries where useful; the meter of the turn counts each of them.
 
         Args:
             request: sends it with the arguments for the reply's schema, and enters it in the ledger.
             ledger: collects notes for the user.
+            tokens: an estimate of the tokens sent.
             reply_type: the type of reply; None for free text.
             tools: whether the request offers tools.
 
         Raises:
+            BudgetError: the budget does not allow a request.
             ModelError: the server cannot be reached, refuses, or answers nonsense.
         """
+
+        @asynccontextmanager
+        async def charged(form: Mapping[str, Any]) -> AsyncGenerator[None]:
+            charge = charge_of(self.config, tokens, form)
+            async with METER.get()(charge):
+                current = CHARGE.set(charge)
+                try:
+                    yield
+                except (Exception, asyncio.CancelledError) as error:  # every SDK has its own tree
+                    if not charge.usage.calls:
+                        ledger.pay(failed_usage(self.config, tokens, error))
+                    raise
+                finally:
+                    CHARGE.reset(current)
+
         forms = forms_for(self.config, reply_type, with_tools=tools)
         notes = list[str]() if ledger.warn is None else ledger.warn
         try:
-            return await self._governor.call(request, forms, notes)
+            return await self._governor.call(request, forms, notes, charged)
         finally:
             for note in notes if ledger.warn is None else ():
                 log.warning(note)
@@ -399,6 +429,7 @@ class ClientHost(StructuredHost, Generic[C]):
         ready: clients of the framework by alias, instead of those of `models`; their owner closes them.
     """
 
+    metered = True
     framework: ClassVar[str]
     """Its name in configs."""
     serves: ClassVar[type[ServedModel[Any]]]

@@ -25,12 +25,7 @@ def _sentences(standings: Standings) -> Iterator[str]:
         yield f"{count(standings.poor, 'vote')} “both poor”: {counted}."
     tied = sum(each.tied for each in standings.makers) // 2
     if tied:
-        model = {
-            "half": "half a win for each",
-            "davidson": "by Davidson's model",
-            "rao-kupper": "by the model of Rao and Kupper",
-        }
-        yield f"{count(tied, 'tie')}: {model[standings.rules.ties]}."
+        yield f"{count(tied, 'tie')}: half a win for each."
     yield from _raters(standings)
     if standings.left and standings.left.low is not None and standings.left.high is not None:
         says = "" if standings.left.low <= 0.5 <= standings.left.high else " Raters favour a side."

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 START, K = 1500.0, 32.0
 POINTS = 400 / math.log(10)
 """Rating points of one logit."""
-Ties: TypeAlias = Literal["half", "davidson", "rao-kupper"]
-"""A tie is half a win for each; or has a probability of its own (Davidson 1970; Rao and Kupper 1967)."""
-TIES: tuple[Ties, ...] = get_args(Ties)
 Poor: TypeAlias = Literal["out", "tie"]
 """“Both poor” is left out, or counts as a tie."""
 POOR: tuple[Poor, ...] = get_args(Poor)
@@ -225,13 +222,11 @@ class Fit:
     Attributes:
         strength: of each maker in logits, with a mean of 0.
         style: the effect of each sign of style, in logits per standard deviation of its difference.
-        tie: the parameter of the model of ties, on a logarithmic scale; None if a tie is half a win for each.
     """
 
     makers: tuple[str, ...]
     strength: "Floats"
     style: "Floats"
-    tie: float | None
 
     @property
     def ratings(self) -> "Floats":
@@ -241,11 +236,11 @@ class Fit:
     def parameters(self) -> "Floats":
         import numpy as np
 
-        return np.concatenate([self.strength, self.style, [] if self.tie is None else [self.tie]])
+        return np.concatenate([self.strength, self.style])
 
 
 class Likelihood:
-    """The likelihood of comparisons under Bradley–Terry, for any weights of the votes.
+    """The likelihood of comparisons under Bradley–Terry, for any weights of the votes; a tie is half a win for each.
 
     Votes that are alike are one row. Newton's method on these rows: with style, a fit of 10,000 votes takes a tenth of the
     time of statsmodels, which matters for a thousand resamples; the results are the same.
@@ -254,12 +249,10 @@ class Likelihood:
         style: whether signs of style are covariates, each divided by the standard deviation of its difference.
     """
 
-    _ties: Ties
-
-    def __init__(self, compared: Comparisons, ties: Ties = "half", *, style: bool = False) -> None:
+    def __init__(self, compared: Comparisons, *, style: bool = False) -> None:
         import numpy as np
 
-        self.makers, self._ties = compared.makers, ties
+        self.makers = compared.makers
         self._signs = compared.style.shape[1] if style else 0
         keys = np.column_stack([compared.left, compared.right, compared.score])
         if style:
@@ -284,18 +277,17 @@ class Likelihood:
             regularise: ties that are added between each two makers that met, as a weight.
         """
         import numpy as np
+        from scipy.special import expit
 
-        size, signs, tied = len(self.makers), self._signs, self._ties != "half"
+        size, signs = len(self.makers), self._signs
         row_weights = np.bincount(self._votes, weights, len(self._rows)).astype(np.float64)
         added = self._met * regularise
-        point = start.parameters.copy() if start else np.zeros(size + signs + tied)
+        point = start.parameters.copy() if start else np.zeros(size + signs)
         for _ in range(STEPS):
-            strength, effects = point[:size], point[size : size + signs]
+            strength, effects = point[:size], point[size:]
             logit = strength[self._left] - strength[self._right] + self._x @ effects
-            slope, curve, tie_slope, cross, tie_curve = _derivatives(
-                self._ties, logit, self._score, point[-1] if tied else 0.0
-            )
-            slope, curve = row_weights * slope, row_weights * curve
+            win = expit(logit)
+            slope, curve = row_weights * (self._score - win), row_weights * win * (1 - win)
             gradient, hessian = np.zeros(len(point)), np.zeros((len(point),) * 2)
             gradient[:size] = self._sums(slope)
             pairs = np.bincount(self._left * size + self._right, curve, size * size).reshape(size, size)
@@ -308,17 +300,11 @@ class Likelihood:
             hessian[:size, :size] = np.diag(pairs.sum(1)) - pairs + 1 / size
             gradient[:size] -= strength.mean()
             if signs:
-                gradient[size : size + signs] = slope @ self._x
-                hessian[size : size + signs, size : size + signs] = (self._x * curve[:, None]).T @ self._x
+                gradient[size:] = slope @ self._x
+                hessian[size:, size:] = (self._x * curve[:, None]).T @ self._x
                 for at in range(signs):
                     sums = self._sums(curve * self._x[:, at])
                     hessian[:size, size + at] = hessian[size + at, :size] = sums
-            if tied:
-                gradient[-1] = row_weights @ tie_slope
-                hessian[-1, -1] = row_weights @ tie_curve
-                crossed = row_weights * cross
-                hessian[:size, -1] = hessian[-1, :size] = self._sums(crossed)
-                hessian[size:-1, -1] = hessian[-1, size:-1] = crossed @ self._x
             try:
                 step = np.linalg.solve(hessian, gradient)
             except np.linalg.LinAlgError:
@@ -329,10 +315,7 @@ class Likelihood:
             if not np.isfinite(point).all() or abs(point).max() > FAR:
                 return None
             if abs(step).max() < CLOSE:
-                return Fit(
-                    self.makers, point[:size] - point[:size].mean(), point[size : size + signs],
-                    float(point[-1]) if tied else None,
-                )  # fmt: skip
+                return Fit(self.makers, point[:size] - point[:size].mean(), point[size:])
         return None
 
     @property
@@ -351,46 +334,6 @@ class Likelihood:
         size = len(self.makers)
         sums = np.bincount(self._left, values, size) - np.bincount(self._right, values, size)
         return sums.astype(np.float64)
-
-
-def _derivatives(
-    ties: Ties, logit: "Floats", score: "Floats", tie: float
-) -> "tuple[Floats, Floats, Floats, Floats, Floats]":
-    """Of the log-likelihood of each row: its slope by the logit, minus its curvature, and the same for the parameter of ties.
-
-    Davidson: win : loss : tie = e^(d/2) : e^(-d/2) : e^t. Rao and Kupper: P(win) = 1 / (1 + e^(h - d)), with h = e^t.
-    """
-    import numpy as np
-    from scipy.special import expit
-
-    tied, none = score == 0.5, np.zeros(len(logit))
-    if ties == "half":
-        expected = expit(logit)
-        return score - expected, expected * (1 - expected), none, none, none
-    if ties == "davidson":
-        terms = np.stack([logit / 2, -logit / 2, np.full(len(logit), tie)])
-        terms = np.exp(terms - terms.max(0))
-        win, loss, even = terms / terms.sum(0)
-        lead = win - loss
-        return (
-            (score - 0.5) - lead / 2,
-            (win + loss - lead**2) / 4,
-            tied - even,
-            -lead * even / 2,
-            even * (1 - even),
-        )
-    band = math.exp(min(tie, FAR))
-    beyond, within = expit(logit + band), expit(logit - band)
-    down, up = 1 - within, beyond  # 1 - P(win), and 1 - P(loss)
-    growth = 1 / math.tanh(band)
-    by_band = np.where(tied, 2 / -math.expm1(-2 * band) - down - up, np.where(score == 1, -down, -up))
-    slope = np.where(tied, down - up, np.where(score == 1, down, -up))
-    v_within, v_beyond = within * down, beyond * (1 - beyond)
-    curve = np.where(tied, v_within + v_beyond, np.where(score == 1, v_within, v_beyond))
-    cross = np.where(tied, v_beyond - v_within, np.where(score == 1, -v_within, v_beyond))
-    band_curve = np.where(tied, v_within + v_beyond + (growth**2 - 1), curve)
-    # By t = ln h: the chain rule.
-    return slope, curve, by_band * band, cross * band, band_curve * band**2 - by_band * band
 
 
 # Who can be compared with whom.

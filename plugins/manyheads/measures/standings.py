@@ -22,7 +22,6 @@ from manyheads.measures.pairwise import (
     K,
     Likelihood,
     Poor,
-    Ties,
     comparisons,
     elo,
     groups,
@@ -51,7 +50,6 @@ class Rules:
     """
 
     poor: Poor = "out"
-    ties: Ties = "half"
     regularise: float = 0.0
     signs: tuple[str, ...] = STYLE
     resamples: int = RESAMPLES
@@ -257,7 +255,7 @@ def _rate(
     compared: Comparisons, rules: Rules, notes: _Fits, *, style: bool
 ) -> tuple[Fit, list[Rated]] | None:
     """The fit, and each parameter with its interval: ratings of the makers, then effects of style, in rating points."""
-    likelihood = Likelihood(compared, rules.ties, style=style)
+    likelihood = Likelihood(compared, style=style)
     if (fit := likelihood.fit(regularise=rules.regularise)) is None:
         return None
     half = _half_widths(likelihood, compared, fit, rules, notes)
@@ -267,7 +265,7 @@ def _rate(
         Rated(value) if half is None else Rated(value, value - width, value + width)
         for value, width in zip(values, half if half is not None else values, strict=True)
     ]
-    return fit, rows[: size + len(fit.style)]
+    return fit, rows
 
 
 def _half_widths(

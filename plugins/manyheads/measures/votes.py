@@ -62,16 +62,14 @@ LEADS = ("rater", "kind", "case", "left", "right")
 TRAILS = ("comment", "seconds", "time", *(f"{side}_{sign}" for side in ("left", "right") for sign in STYLE))
 WINNER = "winner"
 WORDS: Mapping[str, Answer] = {
-    **dict.fromkeys(("left", "a", "1", "first", "model_a", "model a", "assistant a", "response 1"), "left"),
-    **dict.fromkeys(
-        ("right", "b", "2", "second", "model_b", "model b", "assistant b", "response 2"), "right"
-    ),
+    **dict.fromkeys(("left", "a", "1", "first", "model a", "assistant a", "response 1"), "left"),
+    **dict.fromkeys(("right", "b", "2", "second", "model b", "assistant b", "response 2"), "right"),
     **dict.fromkeys(("tie", "draw", "equal", "same", "0.5", "both", "both good"), "tie"),
     **dict.fromkeys(
         ("poor", "both poor", "both bad", "bothbad", "tie (bothbad)", "tie (both bad)", "neither"), "poor"
     ),
 }
-"""How tables name the winner, besides by its maker."""
+"""How tables name the winner, besides by its maker; in any case, with `_` and `-` for spaces."""
 EXAMPLES = 3
 
 
@@ -80,25 +78,25 @@ class VoteTable:
     """The votes of a table.
 
     Attributes:
-        left_out: for each reason, the rows, as `file:row`.
+        left_out: for each reason, the rows, or the single cells of rows with other answers, as `file:row`.
     """
 
     votes: tuple[Vote, ...]
-    left_out: Mapping[str, Sequence[str]]
+    left_out: Mapping[tuple[Literal["row", "cell"], str], Sequence[str]]
 
     @property
     def notes(self) -> Iterator[str]:
         """What was left out, a line each."""
-        for reason, rows in self.left_out.items():
+        for (what, reason), rows in self.left_out.items():
             more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
-            yield f"{count(len(rows), 'row')} left out: {reason} ({', '.join(rows[:EXAMPLES])}{more})"
+            yield f"{count(len(rows), what)} left out: {reason} ({', '.join(rows[:EXAMPLES])}{more})"
 
 
 def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTable:
     """The votes of a CSV file: of `manyheads arena export`, or of anybody.
 
-    Without both makers, without a known winner, of one maker against itself, or a second vote of a rater on the same makers and
-    case: such rows are left out and counted.
+    Without both makers, without any known winner, of one maker against itself, or a second vote of a rater on the same makers and
+    case: such rows are left out and counted. Of a row with several questions, an unknown winner leaves out its cell alone.
 
     Args:
         columns: what another table calls `left`, `right`, `winner`, `rater`, `case`; other names are questions.
@@ -118,50 +116,56 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTabl
         raise RatingError(
             f"{path}: no column with winners", tried=f"its columns: {', '.join(names)}", hint=hint
         )
-    votes, left_out, seen = list[Vote](), dict[str, list[str]](), Counter[tuple[str, ...]]()
+    votes, seen = list[Vote](), Counter[tuple[str, ...]]()
+    left_out = dict[tuple[Literal["row", "cell"], str], list[str]]()
     for row in rows:
-        reason = _fault(row, questions)
+        unknown = list(_unknown(row, questions))
+        answers = _answers(row, questions)
+        reason = _fault(row) or ("" if answers else next(iter(unknown), "no winner"))
         # Our own tables have one row for each item; a rater may see several texts of two makers on a case.
         if not reason and row["rater"] and row["case"] and "kind" not in names:
             key = (row["rater"], row["case"], *sorted((row["left"], row["right"])))
             seen[key] += 1
             reason = "the rater has voted on these makers and this case before" if seen[key] > 1 else ""
         if reason:
-            left_out.setdefault(reason, []).append(row.place)
+            left_out.setdefault(("row", reason), []).append(row.place)
         else:
-            votes.append(_vote(row, questions))
+            votes.append(_vote(row, answers))
+            for each in unknown:
+                left_out.setdefault(("cell", each), []).append(row.place)
     if not votes:
-        reasons = "; ".join(f"{count(len(each), 'row')}: {reason}" for reason, each in left_out.items())
+        reasons = "; ".join(f"{count(len(each), 'row')}: {reason}" for (_, reason), each in left_out.items())
         raise RatingError(f"{path}: no votes", tried=reasons or "the table has no rows", hint=hint)
     return VoteTable(tuple(votes), left_out)
 
 
-def _fault(row: Row, questions: Mapping[str, str]) -> str:
+def _fault(row: Row) -> str:
     if not row["left"] or not row["right"]:
         return "a maker is missing"
     if row["left"] == row["right"]:
         return "a maker against itself"
-    given = {column: row[column] for column in questions if not row.missing(column)}
-    if not given:
-        return "no winner"
-    for column, cell in given.items():
-        if _answer(row, column) is None:
-            return f"{column} {shortened(cell, 60)!r} is neither a maker of the row, a side, nor a tie"
     return ""
+
+
+def _unknown(row: Row, questions: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with cells that name no winner."""
+    for column in questions:
+        if not row.missing(column) and _answer(row, column) is None:
+            yield f"{column} {shortened(row[column], 60)!r} is neither a maker of the row, a side, nor a tie"
+
+
+def _answers(row: Row, questions: Mapping[str, str]) -> dict[str, Answer]:
+    cells = ((name, _answer(row, column)) for column, name in questions.items() if not row.missing(column))
+    return {name: answer for name, answer in cells if answer}
 
 
 def _answer(row: Row, column: str) -> Answer | None:
     cell = row[column]
     by_maker: dict[str, Answer] = {row["right"]: "right", row["left"]: "left"}
-    return by_maker.get(cell) or WORDS.get(cell.lower())
+    return by_maker.get(cell) or WORDS.get(" ".join(re.split(r"[\s_-]+", cell.lower())))
 
 
-def _vote(row: Row, questions: Mapping[str, str]) -> Vote:
-    answers: dict[str, Answer] = {
-        name: answer
-        for column, name in questions.items()
-        if not row.missing(column) and (answer := _answer(row, column))
-    }
+def _vote(row: Row, answers: Mapping[str, Answer]) -> Vote:
     styles = [
         {
             sign: int(value)

@@ -3,7 +3,13 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -70,7 +76,11 @@ class Governor:
         self._limiter = Limiter(Pace(at_once=config.concurrency))
 
     async def call(
-        self, request: Callable[[Form], Awaitable[T]], forms: Mapping[str, Form], warn: list[str]
+        self,
+        request: Callable[[Form], Awaitable[T]],
+        forms: Mapping[str, Form],
+        warn: list[str],
+        charged: Callable[[Form], AbstractAsyncContextManager[None]] = lambda form: nullcontext(),
     ) -> T:
         """Send one request with retries.
 
@@ -84,6 +94,7 @@ class Governor:
             request: sends the request with a form.
             forms: arguments for a reply's schema by name, strictest first; the last is empty.
             warn: collects warnings.
+            charged: wraps each request that is sent, with its form.
 
         Raises:
             ModelError: the server cannot be reached, refuses, or fails permanently.
@@ -91,9 +102,11 @@ class Governor:
         names, sent, named, unexplained = list(forms), 0, False, 0
         limits = set[str]()
 
-        def send() -> Awaitable[T]:
+        async def send() -> T:
             limits.add(limit_of(self.config))
-            return self._answer(request(forms[names[sent]]))
+            form = forms[names[sent]]
+            async with charged(form):
+                return await self._answer(request(form))
 
         def otherwise(error: BaseException) -> bool:
             nonlocal sent, named, unexplained

@@ -1,14 +1,22 @@
 """What the hosts share in requests to a provider: arguments, cost, keys, limits."""
 
+import asyncio
 import os
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from manyheads.config import ModelConfig
 from manyheads.config.environment import NO_KEY, need_allowed, secret
-from manyheads.core import Usage
+from manyheads.core import NOTHING, Charge, Usage
 from manyheads.errors import ConfigError
 from manyheads.models.answers import count_of
+from manyheads.retry import is_failure, is_unsent, status_of
+
+FAR = 20
+"""A server's token count below our estimate by this factor is false."""
+FRAME = 512
+"""Tokens that servers may add to a prompt: of its template, of tools."""
 
 
 def usage_of(
@@ -18,19 +26,46 @@ def usage_of(
 
     Args:
         asked: the request, and `said` the answer, as texts or token counts. Without valid counts from the server, tokens
-            are estimated, one per four bytes, so that a server without counts cannot evade a budget.
+            are estimated, one per four bytes, so that a server without counts cannot evade a budget. Counts far below the
+            estimate are not valid either.
     """
     reads, writes = count_of(read, 1), count_of(written)
-    estimated = 0
-    if reads is None or writes is None:
-        estimated = 1
-        reads, writes = (
-            each if isinstance(each, int) else 1 + len(str(each).encode("utf-8", "replace")) // 4
-            for each in (asked, said)
-        )
+    own = [
+        each if isinstance(each, int) else 1 + len(str(each).encode("utf-8", "replace")) // 4
+        for each in (asked, said)
+    ]
+    sound = reads is not None and writes is not None and reads >= own[0] / FAR and writes >= own[1] // FAR
+    if reads is None or writes is None or not sound:
+        reads, writes = own
+    cost = _cost(config, reads, writes)
+    return Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=cost, estimated=int(not sound))
+
+
+def charge_of(config: ModelConfig, tokens: int, form: Mapping[str, Any]) -> Charge:
+    """The most that a request of about `tokens` tokens comes to, if `max_tokens` is set; else with an answer of `ROOM` tokens.
+
+    No token is shorter than a byte, and an estimated one has four; the form of the reply is sent beside the messages.
+    """
+    reads, writes = 4 * tokens + len(str(form).encode()) + FRAME, config.max_tokens or ROOM
+    return Charge(Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=_cost(config, reads, writes)))
+
+
+def failed_usage(config: ModelConfig, tokens: int, error: BaseException) -> Usage:
+    """The usage of a request of about `tokens` tokens without an answer that counts.
+
+    Nothing if it was not sent; a call without tokens if the server refused it. Else the server may have answered and charge for
+    it, as after a time-out: the prompt and the longest answer.
+    """
+    if status_of(error):
+        return Usage(calls=1, cost=_cost(config, 0, 0))
+    if is_unsent(error) or not (is_failure(error) or isinstance(error, asyncio.CancelledError)):
+        return NOTHING
+    return usage_of(config, None, None, tokens, config.max_tokens or ROOM)
+
+
+def _cost(config: ModelConfig, reads: int, writes: int) -> float | None:
     price = config.price
-    cost = (reads * price.input + writes * price.output) / 1_000_000 if price else None
-    return Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=cost, estimated=estimated)
+    return (reads * price.input + writes * price.output) / 1_000_000 if price else None
 
 
 ROOM = 2048

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 from manyheads.config import BudgetConfig
-from manyheads.engine.budget import JobsBudget
+from manyheads.engine.budget import Budget
 from manyheads.engine.folder import JOURNAL
 from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
@@ -23,11 +23,10 @@ from manyheads.suites.files import Suite
 from manyheads.suites.folder import begin, locked, record_of, write
 from manyheads.suites.measuring import Coverage, Row, open_corpora, replies_of, rows_of
 from manyheads.suites.page import write_suite_page
-from manyheads.suites.report import Results, draw_suite, replies_table, report_text, summary_table, troubles
+from manyheads.suites.report import Results, draw_suite, replies_table, summary_table
 from manyheads.suites.spec import REPLIES, Condition
 
-RESULTS, SUMMARY, TABLE, REPORT = "results.jsonl", "summary.jsonl", "summary.csv", "report.md"
-TASKS, CALIBRATION = "replies.csv", "calibration.json"
+RESULTS, SUMMARY, TASKS, CALIBRATION = "results.jsonl", "summary.csv", "replies.csv", "calibration.json"
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ async def evaluate(
     jobs: int,
     accept_changes: bool,
     listener: Listener,
-    budget: JobsBudget | None = None,
+    budget: Budget | None = None,
     settings: Sequence[str] = (),
 ) -> Evaluation:
     """Run a suite in its folder. Called again, it resumes, and shares the jobs with other processes.
@@ -68,7 +67,7 @@ async def evaluate(
         UserError: a host, the folder, a prompt, a corpus, a config or a measure cannot be used. Failed cells are
         reported instead.
     """
-    spec, budget = suite.spec, budget or JobsBudget(BudgetConfig())
+    spec, budget = suite.spec, budget or Budget(BudgetConfig())
     graph = jobs_of(cells)
     for host in {job.config.host for job in graph.values()}:
         need_framework(host)
@@ -92,8 +91,7 @@ async def evaluate(
     results = Results(spec, rows_of(spec, cells, failures, corpora), replies)
     with locked(out):
         write(out / RESULTS, as_lines(results.rows))
-        write(out / SUMMARY, as_lines(results.entries))
-        write(out / TABLE, summary_table(results))
+        write(out / SUMMARY, summary_table(results))
         if counted:
             write(out / TASKS, replies_table(results))
         pictures = draw_suite(results, out)
@@ -106,11 +104,10 @@ async def evaluate(
             write(out / CALIBRATION, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
         arena = out / ARENA if spec.arena else None
         texts = write_arena(spec.arena, cells, failures, out / ARENA) if spec.arena else 0
-        made = _made_with(cells, settings)
-        text = report_text(suite, repeats, results, pictures, accepted, made, held, texts)
-        write(out / REPORT, text)
-        shown = {"repeats": repeats, "accepted": accepted, "made": made, "calibrations": held}
-        page = write_suite_page(out, suite, results, cells, pictures, shown | {"troubles": troubles(results)})
+        page = write_suite_page(
+            out, suite, results, cells, pictures,
+            repeats=repeats, accepted=accepted, made=_made_with(cells, settings), calibrations=held, texts=texts,
+        )  # fmt: skip
     return Evaluation(results, page, tuple(pictures), arena)
 
 

@@ -6,12 +6,12 @@
     cells/<name>/    one run folder each; in it `<judge>/`, such as a review, if measured
     <judge>s/<name>/ judgements of all runs of a cell, such as a ranking, if measured
     results.jsonl    the measures of each cell, one per line
-    summary.jsonl    one line per condition and measure; summary.csv is the same as a table
+    summary.csv      one line per condition and measure
     replies.csv      valid and invalid replies by condition, role and task, if measured
     calibration.json agreement of a measure with people's ratings of the cases, if the suite has them
     arena/           texts for a blind comparison, if the suite asks for it
     plot.png, .svg   the suite's plot
-    report.html      the report, with links to the runs; report.md is the same in Markdown
+    report.html      the report, with links to the runs
 """
 
 import hashlib

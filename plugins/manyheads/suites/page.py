@@ -2,20 +2,21 @@
 
 import base64
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from manyheads.measures.calibration import FIGURES as ALIKE
+from manyheads.measures.calibration import Calibration
 from manyheads.measures.calibration import figure as alike
+from manyheads.measures.statistics import FEW
 from manyheads.report.page import render, write_html
+from manyheads.report.plots import WITHOUT
 from manyheads.report.top import REPORT
 from manyheads.suites.cells import Cell
 from manyheads.suites.files import Suite
 from manyheads.suites.report import (
     ABSENT,
-    FEW,
     OFFLINE_NOTE,
     Entry,
     Results,
@@ -24,9 +25,10 @@ from manyheads.suites.report import (
     figure,
     share,
     title_of,
+    troubles,
     with_error,
 )
-from manyheads.suites.spec import label_of
+from manyheads.suites.spec import Condition, label_of
 
 
 def write_suite_page(
@@ -35,12 +37,20 @@ def write_suite_page(
     results: Results,
     cells: Sequence[Cell],
     pictures: Sequence[Path],
-    shown: Mapping[str, Any],
+    *,
+    repeats: int,
+    accepted: Sequence[str] = (),
+    made: Sequence[str] = (),
+    calibrations: Sequence[tuple[Condition, Calibration | str]] = (),
+    texts: int = 0,
 ) -> Path:
     """Write `report.html` into a suite's folder; raises `JournalError` where it cannot be written.
 
     Args:
-        shown: further values of the Markdown report.
+        accepted: changes since the suite began.
+        made: hosts, models and settings, one per line.
+        calibrations: agreement with people's ratings by condition, or why there is none.
+        texts: number of texts in the blind comparison.
     """
     spec = suite.spec
     plotted = spec.plot.value if spec.plot else ()
@@ -50,7 +60,13 @@ def write_suite_page(
         "manyheads.suites",
         "report.html.j2",
         {
-            **shown,
+            "repeats": repeats,
+            "accepted": accepted,
+            "made": made,
+            "calibrations": calibrations,
+            "texts": texts,
+            "troubles": troubles(results),
+            "WITHOUT": WITHOUT,
             **{each.__name__: each for each in functions},
             "suite": suite,
             "results": results,

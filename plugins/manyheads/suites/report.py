@@ -1,7 +1,6 @@
-"""A suite's report in Markdown: question, results and problems."""
+"""The results of a suite: means and differences, tables, problems and the plot."""
 
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,20 +8,14 @@ from itertools import product
 from math import floor, inf, log10
 from pathlib import Path
 from statistics import fmean, median, stdev
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
 
 from manyheads.engine.system import Number
-from manyheads.escaping import csv_text, plain
+from manyheads.escaping import csv_text
 from manyheads.measures import BY_FIELD
-from manyheads.measures.calibration import FIGURES as ALIKE
-from manyheads.measures.calibration import Calibration
-from manyheads.measures.calibration import figure as alike
 from manyheads.measures.statistics import (
-    FEW,
     Ends,
     Mean,
     Method,
@@ -31,13 +24,11 @@ from manyheads.measures.statistics import (
     mean_of,
     student_interval,
 )
-from manyheads.report.plots import LABELS, WITHOUT, Panel, Point, can_draw, draw
+from manyheads.report.plots import LABELS, Panel, Point, can_draw, draw
 from manyheads.report.record import count
-from manyheads.suites.cells import CELLS, together
-from manyheads.suites.files import Suite
 from manyheads.suites.measuring import Row
 from manyheads.suites.replies import FIGURES, ReplyCount, table_row
-from manyheads.suites.spec import REPLIES, Condition, PlotConfig, SuiteSpec, judges, label_of
+from manyheads.suites.spec import REPLIES, Condition, PlotConfig, SuiteSpec
 from manyheads.systems import systems
 
 # The results of a suite: for each condition and measure n, mean ± standard error, and intervals.
@@ -301,46 +292,6 @@ ROUNDING = 1e-9
 """Relative tolerance for floating-point error in means."""
 NOTHING = 1e-14
 """Absolute tolerance for sums that should be 0."""
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~])")
-
-
-def report_text(
-    suite: Suite,
-    repeats: int,
-    results: Results,
-    pictures: Sequence[Path],
-    accepted: Sequence[str] = (),
-    made: Sequence[str] = (),
-    calibrations: Sequence[tuple[Condition, Calibration | str]] = (),
-    texts: int = 0,
-) -> str:
-    """The report. Texts of models and errors are escaped: never markup.
-
-    Args:
-        accepted: changes since the suite began.
-        made: hosts, models and settings, one per line.
-        calibrations: agreement with people's ratings by condition, or why there is none.
-        texts: number of texts in the blind comparison.
-    """
-    spec = suite.spec
-    measured = {each.of for each in spec.measure_paths}
-    apart = [name for name, system in judges().items() if name in measured and together(system)]
-    env = Environment(
-        loader=PackageLoader("manyheads.suites", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_escaped,
-    )
-    filters = (count, title_of, figure, share, with_error, ends)
-    cast(dict[str, Any], env.filters).update({each.__name__: each for each in filters})
-    template = env.get_template("report.md.j2")
-    return template.render(
-        suite=suite, repeats=repeats, results=results, pictures=pictures, accepted=accepted, made=made,
-        troubles=troubles(results), cells_by=cells_by, label_of=label_of, ABSENT=ABSENT, FEW=FEW, WITHOUT=WITHOUT,
-        OFFLINE_NOTE=OFFLINE_NOTE, calibrations=calibrations, texts=texts, ALIKE=ALIKE, alike=alike, places=[f"{CELLS}/", *(f"the {name}s in {name}s/" for name in apart)],
-    ) + "\n"  # fmt: skip
 
 
 def troubles(results: Results) -> list[tuple[str, str, list[tuple[str, str]]]]:
@@ -379,11 +330,6 @@ def with_error(value: float | None, error: float | None) -> str:
         return f"{figure(value)} ± {error:.0e}"
     decimals = max(0, 1 - floor(log10(error)))
     return f"{value:z.{decimals}f} ± {error:.{decimals}f}"
-
-
-def _escaped(value: object) -> Markup:
-    """A text in one line, without markup."""
-    return value if isinstance(value, Markup) else Markup(SPECIAL.sub(r"\\\1", plain(value)))
 
 
 def ends(low: float | None, high: float | None) -> str:

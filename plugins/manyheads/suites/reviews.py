@@ -18,7 +18,7 @@ from typing import Literal
 
 from manyheads.config import RunConfig
 from manyheads.disk import read_text, replace_text, sha256_of
-from manyheads.engine.budget import JobsBudget
+from manyheads.engine.budget import Budget
 from manyheads.engine.folder import JOURNAL, new_folder, writing
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
@@ -105,7 +105,7 @@ async def review_all(
     out: Path,
     *,
     at_once: int,
-    budget: JobsBudget,
+    budget: Budget,
     listener: Listener,
 ) -> list[tuple[Job, Failure | None]]:
     """Review every text; returns, in order, each job with the reason of its failure, None if it finished.

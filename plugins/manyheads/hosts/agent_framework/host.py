@@ -140,6 +140,7 @@ class AgentHost(StructuredHost):
         client: Any = getattr(agent, "client", None)
         self._agent, self._session = agent, getattr(agent, "chat", None) or AgentSession()
         self._client = client if isinstance(client, GovernedClient) else None
+        self.metered = self._client is not None
         readable = isinstance(client, NativeModel.client_type)
         name = agent.name or type(agent).__name__
         self.config = (

@@ -269,6 +269,7 @@ class AgentHost(StructuredHost):
         super().__init__(attempts)
         self._agent, model = agent, agent.model
         self._model = model if isinstance(model, GovernedModel) else None
+        self.metered = self._model is not None
         self.config = self._model.served.config if self._model else NativeModel.describe(model, ModelConfig())
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:

@@ -111,6 +111,7 @@ class AgentHost(StructuredHost):
         self._agent = agent
         client = vars(agent).get("_model_client")
         self._client = client if isinstance(client, GovernedClient) else None
+        self.metered = self._client is not None
         readable = isinstance(client, ChatCompletionClient)
         self.config = (
             NativeModel.describe(client, ModelConfig()) if readable else ModelConfig(name=agent.name)

@@ -66,12 +66,14 @@ class Bench:
 
     Attributes:
         asked: replies requested: the inference cost.
+        orders: orders that have ended, by number.
         failed: orders without a ranking, by number.
     """
 
     run: Run[Any, Any, Any]
     quality: Quality
     asked: int = 0
+    orders: dict[int, RankedOrder] = field(default_factory=dict[int, RankedOrder])
     failed: dict[int, ReplyError] = field(default_factory=dict[int, ReplyError])
 
     async def condense(self, entries: Sequence[Entry]) -> tuple[Entry, ...]:
@@ -161,7 +163,8 @@ class Bench:
             reason = order.rationales[rank - 1]
             outcome = f"ranks the target {rank} of {size}, shown in place {place}"
         self.run.emit(Judged(stage=RANKING, turn=1, subject=name, outcome=outcome, reasoning=reason))
-        self.run.result.orders.append(order)
+        self.orders[number] = order
+        self.run.result.orders = [self.orders[each] for each in sorted(self.orders)]
         return order
 
     async def ask(

@@ -29,7 +29,11 @@ def test_what_was_looked_up_goes_after_the_papers_the_oldest_first() -> None:
     looked_up = "".join(f"<lookup>\nread {{}}\n{name} {'word ' * 100}\n</lookup>\n\n" for name in "AB")
     text = f"[1]\n<paper>\nTitle: P\n{'term ' * 100}\n</paper>\n\n{looked_up}"
     [shorter], left_out = fitted([Message(text)], 130)
-    assert ("term" in shorter.text, "A word" in shorter.text, "B word" in shorter.text) == (False, False, True)
+    assert ("term" in shorter.text, "A word" in shorter.text, "B word" in shorter.text) == (
+        False,
+        False,
+        True,
+    )
     assert shorter.text.count("<lookup>\nread {}") == 2
     assert left_out == "the abstract of 1 paper and the answers of 1 tool call"
 

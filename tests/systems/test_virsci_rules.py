@@ -16,6 +16,8 @@ from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, S
 from manyheads.errors import ConfigError, CorpusError
 from manyheads.measures.team import diversity, freshness
 from manyheads.resources import shipped
+from support.faults import Fault
+from support.hosts import SLOWLY
 from support.llm import LLM
 from support.play import Played, config_for, play, play_now
 from support.requests import Request
@@ -616,6 +618,19 @@ async def test_guests_come_by_tool_calls_where_the_model_can_make_them(llm: LLM,
         message for request in played.requests for message in request.messages if message.role == "tool"
     ]
     assert {guest["advice"] for guest in played.result["guests"]} <= {message.text for message in answered}
+
+
+@pytest.mark.parametrize("host", SLOWLY)
+async def test_a_repeated_idea_still_has_the_advice_of_its_guest(llm: LLM, run: Play, host: str):
+    llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "What would you measure?"})]
+    llm.faults.append(Fault("missing", when=lambda one: one.title == "Idea" and bool(one.tools_answered)))
+    sets = ("topic=T", "team.size=2", "invitation.enabled=true", "models.default.tools=true", f"host={host}")
+    played = await run(*sets)
+    [again] = [each for each in played.requests if each.title == "Idea" and "is missing" in each.text]
+    [guest] = [each for each in played.result["guests"] if each["advice"] in again.text]
+    assert (guest["stage"], again.tools) == ("idea", [])
+    paid = [each for each in played.requests if each.title == "Advice"]
+    assert len(paid) == len(played.result["guests"]), "nobody is paid twice"
 
 
 @pytest.mark.parametrize("tools", [False, pytest.param(True, marks=pytest.mark.slow)])

@@ -20,8 +20,8 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
-from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, with_passage
-from manyheads.errors import ModelError, UserError
+from manyheads.engine.replying import StructuredHost, with_passage
+from manyheads.errors import UserError
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel, to_native
 from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
@@ -102,11 +102,7 @@ class AgentFrameworkHost(ClientHost[Client]):
     framework, serves = "agent_framework", NativeModel
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One run of an `Agent`.
-
-        Raises:
-            ModelError: the model only calls tools and does not answer.
-        """
+        """One run of an `Agent`."""
         speaker, model = turn.speaker, self.model(turn.speaker.model)
         ledger = Ledger(model=model.config.name, warn=warn)
         client = GovernedClient(model, ledger, turn.reply_type)
@@ -119,11 +115,6 @@ class AgentFrameworkHost(ClientHost[Client]):
             context_providers=[Recollection(self._recall, turn)] if turn.recall is not None else None,
         )
         response = await agent.run([to_native(message) for message in thread])
-        if client.wants_tools:
-            raise ModelError(
-                f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
-                hint="try another model, or resume the run",
-            )
         return Raw(client.text, ledger.model, ledger.usage, calls_in(response.messages), ledger.truncated)
 
 

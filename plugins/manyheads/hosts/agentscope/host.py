@@ -1,6 +1,7 @@
 """AgentScope as a host: each turn is a reply of the speaker's `Agent`, with empty memory, over a shared model client."""
 
 import asyncio
+import json
 import logging
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -8,7 +9,6 @@ from copy import copy
 from functools import cache, cached_property, partial
 from typing import Any
 
-import json_repair
 from agentscope.agent import Agent, ContextConfig, InjectionConfig, ReActConfig
 from agentscope.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock, ToolResultState
 from agentscope.middleware import MiddlewareBase
@@ -93,7 +93,11 @@ def calls_in(context: Sequence[Msg], reply_id: str) -> tuple[ToolCall, ...]:
     calls: list[ToolCall] = []
     for block in blocks:
         if isinstance(block, ToolCallBlock):
-            arguments, result = json_repair.loads(block.input), results.get(block.id)
+            try:
+                arguments = json.loads(block.input or "{}")
+            except ValueError:
+                arguments = None
+            result = results.get(block.id)
             output = result.output if result else ""
             if not isinstance(output, str):
                 output = "\n".join(part.text for part in output if isinstance(part, TextBlock))
@@ -251,7 +255,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
             raise asyncio.CancelledError
         finished = (ReplyFinishedReason.COMPLETED, ReplyFinishedReason.EXCEED_MAX_ITERS)
-        if reply.finished_reason not in finished or model.wants_tools:
+        if reply.finished_reason not in finished:
             raise ModelError(
                 f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
                 hint="try another model, or resume the run",

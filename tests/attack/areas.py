@@ -17,6 +17,7 @@ AREAS: dict[str, str] = {
     "suites": "suites.suites",
     "kills": "storm.kills",
     "services": "services.services",
+    "tools": "tool_turns.tool_turns",
     "commands": "commands.hostile_values",
 }
 

@@ -151,10 +151,6 @@ class Forms:
         variables["plain"] = issubclass(kind, PlainText)
         return self.prompts.render("again.md.j2", variables).strip()
 
-    def lookups(self, variables: Mapping[str, object]) -> str:
-        """What a speaker has looked up before it is asked again: `calls`, and whether it may make `more`."""
-        return self.prompts.render("lookups.md.j2", variables)
-
     def texts(self, kind: type[ReplyModel]) -> frozenset[str]:
         """Placeholders of texts in a reply's form, see `Form.texts`."""
         return self._of(kind).texts

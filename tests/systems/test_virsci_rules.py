@@ -633,6 +633,15 @@ async def test_a_repeated_idea_still_has_the_advice_of_its_guest(llm: LLM, run: 
     assert len(paid) == len(played.result["guests"]), "nobody is paid twice"
 
 
+@pytest.mark.parametrize("host", SLOWLY)
+async def test_a_repeated_question_without_tools_still_says_whom_one_may_ask(llm: LLM, run: Play, host: str):
+    llm.faults.append(Fault("missing", when=lambda one: one.title == "Idea"))
+    played = await run("topic=T", "team.size=2", "invitation.enabled=true", f"host={host}")
+    first, again, *_ = [request for request in played.requests if request.title == "Idea"]
+    assert "## Whom you may ask" in first.text
+    assert "## Whom you may ask" in again.text
+
+
 @pytest.mark.parametrize("tools", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_who_may_ask_is_told_the_way_that_is_there(run: Play, tools: bool):
     played = await run(

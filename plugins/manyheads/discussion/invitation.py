@@ -5,6 +5,7 @@ open discussions the guest's answer joins this turn's replies; in blind stages o
 again, so that no other prompt changes.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from manyheads.core import Message, Reply
 from manyheads.core.events import Invited
 from manyheads.discussion.run import DiscussionSettings, Guest, Question, Run
 from manyheads.discussion.team import Team
+from manyheads.models.faults import ToolsRefusedError
 from manyheads.papers import fold
 from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
@@ -63,21 +65,22 @@ class _Asking:
     heard: list[Guest] = field(default_factory=list[Guest])
     calls: int = 0
     """Guests asked by tool calls."""
-
-    @property
-    def by_tool(self) -> bool:
-        return self.run.calls_tools(self.question.speaker)
+    by_tool: bool = False
 
     async def first(self, like: type[R]) -> Reply[R]:
         """Ask the question, then announce its guests."""
+        run, question = self.run, self.question
+        if run.calls_tools(question.speaker):
+            with suppress(ToolsRefusedError):
+                return await self._with_tools(like)
+        if not run.settings.invitation.enabled:
+            return await run.ask(question, like)
+        reply = await run.ask(question, seeking(run.reply_type(question.role, question.task, like)))
+        await self._grant(reply.value)
+        return reply
+
+    async def _with_tools(self, like: type[R]) -> Reply[R]:
         run, speaker, invites = self.run, self.question.speaker, self.run.settings.invitation.enabled
-        if not self.by_tool:
-            if not invites:
-                return await run.ask(self.question, like)
-            kind = run.reply_type(self.question.role, self.question.task, like)
-            reply = await run.ask(self.question, seeking(kind))
-            await self._grant(reply.value)
-            return reply
         listed, prompts = run.roles.card(speaker.role).tools, run.roles.prompts
         # In the shipped cards, no team role has look-up tools: a team is shown its papers.
         options = run.config.literature.retrieval
@@ -90,6 +93,7 @@ class _Asking:
             invite = invite_scientist_tool(self._by_call, prompts)
             tools = (*(tool for tool in (find, invite) if tool.name in listed), *tools)
         reply = await run.ask(replace(self.question, tools=tools), like)
+        self.by_tool = True
         for call in reply.tool_calls:
             if call.name == INVITE and not call.failed and invites:
                 name = scientist_named(str(call.arguments["name"]), run.literature.scientists)

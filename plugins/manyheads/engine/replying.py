@@ -204,22 +204,23 @@ def forms_of(turn: Turn[Any]) -> Forms:
 
 
 def _again(turn: Turn[Any], calls: Sequence[ToolCall]) -> Turn[Any]:
-    """The turn for a further attempt: without tools and guests, so that servers enforce the reply's schema.
+    """The turn for a further attempt: without tools and the guests they ask, so that servers enforce the reply's schema.
 
     Tools that alone hold what the task is about stay until one has answered.
     """
     unread = any(tool.material for tool in turn.tools) and all(call.failed for call in calls)
-    return replace(turn, tools=turn.tools if unread else (), recall=None)
+    return turn if unread or not turn.tools else replace(turn, tools=(), recall=None)
 
 
 def _with_lookups(turn: Turn[Any], calls: Sequence[ToolCall]) -> tuple[Message, ...]:
     """The turn's thread with its form, and before it what earlier attempts have looked up or heard: no tool runs twice."""
     *before, last = with_form(turn)
-    if not calls:
-        return (*before, last)
-    each = {(call.name, str(call.arguments), call.result): call for call in calls}
-    variables = {"calls": list(each.values()), "more": bool(turn.tools)}
-    return (*before, replace(last, text=with_passage(turn, last.text, forms_of(turn).lookups(variables))))
+    if calls:
+        each = {(call.name, str(call.arguments), call.result): call for call in calls}
+        variables = {"calls": list(each.values()), "more": bool(turn.tools)}
+        lookups = forms_of(turn).prompts.render("lookups.md.j2", variables)
+        last = replace(last, text=with_passage(turn, last.text, lookups))
+    return (*before, last)
 
 
 def with_form(turn: Turn[Any]) -> tuple[Message, ...]:

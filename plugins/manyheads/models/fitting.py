@@ -45,8 +45,7 @@ def fitted(thread: Sequence[Message], over: int) -> tuple[tuple[Message, ...], s
     if replies:
         left_out.append(f"{replies} earlier {'reply' if replies == 1 else 'replies or summaries'}")
     if papers:
-        below = "the abstract of 1 paper" if papers == 1 else f"the abstracts of {papers} papers"
-        left_out.append(below)
+        left_out.append("the abstract of 1 paper" if papers == 1 else f"the abstracts of {papers} papers")
     if lookups:
         left_out.append(f"the answers of {lookups} tool call{'s' * (lookups > 1)}")
     return tuple(messages), " and ".join(left_out)

@@ -1,6 +1,5 @@
 """Agent Framework as a host: each turn is a run of a fresh `Agent` with its tool loop and its context provider."""
 
-import json
 import logging
 from collections.abc import Sequence
 from functools import cache
@@ -23,7 +22,7 @@ from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
 from manyheads.engine.replying import StructuredHost, with_passage
 from manyheads.errors import UserError
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel, to_native
-from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
+from manyheads.hosts.clients import ClientHost, Ledger, tool_call, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
 from manyheads.systems.loading import AnyConfig
 
@@ -68,16 +67,10 @@ def calls_in(messages: Sequence[NativeMessage]) -> tuple[ToolCall, ...]:
     for call in contents:
         if call.type != "function_call":
             continue
-        result, arguments = results.get(call.call_id), call.arguments
-        if isinstance(arguments, str):
-            try:
-                arguments = json.loads(arguments or "{}")
-            except json.JSONDecodeError:
-                arguments = {"unreadable": arguments}
+        result = results.get(call.call_id)
         failed = result is None or result.exception is not None
         text = "" if result is None else str(result.exception or result.result or "")
-        given = dict(arguments) if isinstance(arguments, dict) else {"unreadable": str(arguments)}
-        calls.append(ToolCall(name=call.name or "", arguments=given, result=text, failed=failed))
+        calls.append(tool_call(call.name or "", call.arguments or {}, text, failed=failed))
     return tuple(calls)
 
 

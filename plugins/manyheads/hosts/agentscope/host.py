@@ -1,7 +1,6 @@
 """AgentScope as a host: each turn is a reply of the speaker's `Agent`, with empty memory, over a shared model client."""
 
 import asyncio
-import json
 import logging
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -24,7 +23,7 @@ from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
 from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
-from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
+from manyheads.hosts.clients import ClientHost, Ledger, tool_call, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
 from manyheads.models.requests import refuse_unfit, refuse_unseen
 from manyheads.systems.loading import AnyConfig
@@ -93,22 +92,12 @@ def calls_in(context: Sequence[Msg], reply_id: str) -> tuple[ToolCall, ...]:
     calls: list[ToolCall] = []
     for block in blocks:
         if isinstance(block, ToolCallBlock):
-            try:
-                arguments = json.loads(block.input or "{}")
-            except ValueError:
-                arguments = None
             result = results.get(block.id)
             output = result.output if result else ""
             if not isinstance(output, str):
                 output = "\n".join(part.text for part in output if isinstance(part, TextBlock))
-            calls.append(
-                ToolCall(
-                    name=block.name,
-                    arguments=arguments if isinstance(arguments, dict) else {"unreadable": block.input},
-                    result=output,
-                    failed=result is None or result.state != ToolResultState.SUCCESS,
-                )
-            )
+            failed = result is None or result.state != ToolResultState.SUCCESS
+            calls.append(tool_call(block.name, block.input, output, failed=failed))
     return tuple(calls)
 
 
@@ -238,7 +227,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         """One reply of the speaker's agent, which knows only the thread.
 
         Raises:
-            ModelError: the model only calls tools and does not answer.
+            ModelError: AgentScope has not finished the reply, such as by a middleware of the user's.
         """
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
@@ -256,10 +245,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
             raise asyncio.CancelledError
         finished = (ReplyFinishedReason.COMPLETED, ReplyFinishedReason.EXCEED_MAX_ITERS)
         if reply.finished_reason not in finished:
-            raise ModelError(
-                f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
-                hint="try another model, or resume the run",
-            )
+            raise ModelError(f"{turn.place}: AgentScope did not finish the reply", hint="resume the run")
         calls = calls_in(agent.state.context, agent.state.reply_id)
         idle.append(agent)
         return Raw(reply.get_text_content() or "", ledger.model, ledger.usage, calls, ledger.truncated)

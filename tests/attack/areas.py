@@ -22,6 +22,7 @@ AREAS: dict[str, str] = {
     "trust": "trust.strangers",
     "sources": "bugs.sources",
     "bugs": "bugs.bugs",
+    "tools": "tool_turns.tool_turns",
     "commands": "commands.hostile_values",
     "links": "rooms.folders",
     "forms": "rooms.forms",

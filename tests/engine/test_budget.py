@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from manyheads.config import BudgetConfig
 from manyheads.core import Charge, Usage
 from manyheads.engine.budget import Budget, Budgeted
-from manyheads.errors import BudgetError
+from manyheads.errors import BudgetError, ModelError
 from support.hosts import FilledHost
 from support.llm import LLM
 from support.play import config_for, play

@@ -12,11 +12,14 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 import support
 from manyheads.config import ModelConfig
+from manyheads.models.abilities import form_arguments
 from manyheads.models.probe import probe
+from manyheads.replies import REPLIES, ReplyModel
 from manyheads.systems.results import load
 from support.command import manyheads_command
 from support.hosts import HOSTS
@@ -66,6 +69,13 @@ async def test_what_it_can_do_is_found_out(served: str) -> None:
     found, usage = await probe(ModelConfig(provider="openai", name="tiny", base_url=served), "default")
     assert found.form == "object"
     assert usage.tokens > 0
+
+
+@pytest.mark.parametrize("kind", REPLIES.values(), ids=list(REPLIES))
+def test_it_takes_the_schema_of_each_reply(served: str, kind: type[ReplyModel]) -> None:
+    form = form_arguments("openai", kind)["object"]
+    asked = {"model": "tiny", "max_tokens": 3, "messages": [{"role": "user", "content": "Go on."}], **form}
+    assert httpx.post(f"{served}/chat/completions", json=asked, timeout=60).status_code == 200
 
 
 @pytest.mark.parametrize("host", HOSTS)

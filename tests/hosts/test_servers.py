@@ -11,11 +11,12 @@ from manyheads.config import ModelConfig
 from manyheads.core import Message, Tool, Turn
 from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.clients import RESPONSES, tap
-from manyheads.models.abilities import forms_for, openai_settings, remember
+from manyheads.models.abilities import forms_for, openai_settings, remember, settled
+from manyheads.models.faults import ToolsRefusedError
 from manyheads.replies import Remark
 from support.faults import Fault
 from support.llm import LLM
-from support.native import Hosting
+from support.native import Hosting, role_of
 from support.requests import Request
 from support.turns import LOOK_UP, Look, model, turn
 from support.wires import Answer, whole
@@ -71,6 +72,57 @@ async def test_who_is_asked_again_is_held_to_the_form(llm: LLM, host: Hosting) -
         reply = await on.ask(turn(tools=(LOOK_UP,)))
     assert reply.attempts == 2
     assert [(bool(one.tools), one.has_form) for one in llm.requests] == [(True, False), (False, True)]
+
+
+REFUSALS = [
+    (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+    (500, "tools param requires --jinja flag"),
+    (404, "No endpoints found that support tool use"),
+]
+
+
+def refuses_tools(status: int, message: str) -> Fault:
+    return Fault("status", None, lambda request: bool(request.tools), status=status, message=message)
+
+
+@pytest.mark.parametrize(("status", "message"), REFUSALS)
+async def test_a_server_that_refuses_tools_is_asked_once(
+    llm: LLM, host: Hosting, status: int, message: str
+) -> None:
+    llm.faults.append(refuses_tools(status, message))
+    config = model(llm, retries=3)
+    async with host(config) as on:
+        for _ in range(2):
+            with pytest.raises(ToolsRefusedError) as told:
+                await on.ask(turn(tools=(LOOK_UP,)))
+            assert llm.calls == 1
+            assert "models.default.tools=false" in (told.value.hint or "")
+        await on.ask(turn())
+    assert settled(config).tools is False, "for the runs to come"
+
+
+async def test_an_agent_of_an_app_that_has_tools_says_what_to_set(llm: LLM, name: str) -> None:
+    llm.faults.append(refuses_tools(*REFUSALS[0]))
+    async with role_of(name, "reviewer", model(llm), tools=[LOOK_UP]) as ask:
+        for _ in range(2):
+            with pytest.raises(
+                Exception, match=r"--enable-auto-tool-choice[^$]*models\.default\.tools=false"
+            ):
+                await ask("What do you say?")
+    assert llm.calls == 2
+
+
+async def test_an_old_ollama_that_takes_no_schema_is_remembered(llm: LLM, host: Hosting) -> None:
+    def schema(request: Request) -> bool:
+        return isinstance(request.body.get("format"), dict)
+
+    says = "json: cannot unmarshal object into Go struct field ChatRequest.format of type string"
+    llm.faults.append(Fault("status", None, schema, status=400, message=says))
+    async with host(model(llm, provider="ollama", base_url=llm.url)) as on:
+        first, second = await on.ask(turn()), await on.ask(turn())
+    assert [schema(request) for request in llm.requests] == [True, False, False]
+    assert [request.body["format"] for request in llm.requests[1:]] == ["json", "json"]
+    assert (len(first.warnings), second.warnings) == (1, ())
 
 
 async def test_text_alone_is_sent_as_a_text(llm: LLM, host: Hosting) -> None:

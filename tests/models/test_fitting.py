@@ -10,7 +10,7 @@ from manyheads.resources import Resources
 
 TASK = {
     "abstract", "advice", "background", "caption", "cited", "context", "contribution", "discarded", "draft",
-    "entity", "expected", "fault", "figure", "found", "idea", "item", "keywords", "novelty", "outcome", "outline", "passage",
+    "entity", "expected", "fault", "figure", "idea", "item", "keywords", "novelty", "outcome", "outline", "passage",
     "phrases", "point", "problem", "profile", "progress", "published", "query", "question", "rationale",
     "reason", "related", "remark", "review", "scientists", "section", "speech", "start", "step", "table",
     "team", "terms", "text", "title", "topic", "version_a", "version_b", "works",
@@ -21,8 +21,21 @@ TASK = {
 def test_every_fence_of_the_prompts_is_either_said_or_of_the_task() -> None:
     files = Resources.of().names("prompts").values()
     labels = {label for file in files for label in re.findall(r'quoted\("(\w+)"\)', file.read_text("utf-8"))}
-    assert labels - TASK - {"paper"} == set(SAID)
+    assert labels - TASK - {"paper", "lookup"} == set(SAID)
     assert not TASK & set(SAID)
+
+
+def test_what_was_looked_up_goes_after_the_papers_the_oldest_first() -> None:
+    looked_up = "".join(f"<lookup>\nread {{}}\n{name} {'word ' * 100}\n</lookup>\n\n" for name in "AB")
+    text = f"[1]\n<paper>\nTitle: P\n{'term ' * 100}\n</paper>\n\n{looked_up}"
+    [shorter], left_out = fitted([Message(text)], 130)
+    assert ("term" in shorter.text, "A word" in shorter.text, "B word" in shorter.text) == (
+        False,
+        False,
+        True,
+    )
+    assert shorter.text.count("<lookup>\nread {}") == 2
+    assert left_out == "the abstract of 1 paper and the answers of 1 tool call"
 
 
 @pytest.mark.parametrize("label", SAID)

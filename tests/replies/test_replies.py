@@ -1,10 +1,12 @@
 """The typed replies: what a model is shown of them, and what they refuse."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
 
+from manyheads.models.abilities import MOST_ITEMS, form_arguments
 from manyheads.replies import REPLIES, Idea, ReplyModel, Revision, Seeks, Vote, seeking
 
 FIELDS = {
@@ -42,6 +44,27 @@ def test_a_score_off_the_scale_is_refused(value: Any):
 
 def test_a_score_written_as_text_is_read():
     assert Idea.model_validate({**FIELDS, "novelty": "8"}).novelty == 8
+
+
+def parts_of(schema: Any) -> Iterator[dict[str, Any]]:
+    """A schema and all within it."""
+    if isinstance(schema, dict):
+        yield cast(dict[str, Any], schema)
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from parts_of(part)
+
+
+@pytest.mark.parametrize("kind", REPLIES.values(), ids=list(REPLIES))
+def test_the_lists_of_a_schema_end_and_its_texts_do_not(kind: type[ReplyModel]) -> None:
+    """`maxLength` ends llama.cpp's Python server."""
+    for sent in (
+        form_arguments("openai", kind)["schema"]["response_format"]["json_schema"]["schema"],
+        form_arguments("openai", kind)["object"]["response_format"]["schema"],
+        form_arguments("ollama", kind)["schema"]["format"],
+    ):
+        lists = [part for part in parts_of(sent) if part.get("type") == "array"]
+        assert all(part["maxItems"] <= MOST_ITEMS for part in lists)
+        assert not any(isinstance(part.get("maxLength"), int) for part in parts_of(sent))
 
 
 @pytest.mark.parametrize("kind", REPLIES.values(), ids=list(REPLIES))

@@ -17,6 +17,8 @@ from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, S
 from manyheads.errors import ConfigError, CorpusError
 from manyheads.measures.team import diversity, freshness
 from manyheads.resources import shipped
+from support.faults import Fault
+from support.hosts import SLOWLY
 from support.llm import LLM
 from support.play import Played, config_for, play, play_now
 from support.requests import Request
@@ -665,6 +667,28 @@ async def test_a_guest_knows_the_team_and_its_task(llm: LLM, run: Play, tools: b
             }
             assert papers
             assert all(title in context for title in papers)
+
+
+@pytest.mark.parametrize("host", SLOWLY)
+async def test_a_repeated_idea_still_has_the_advice_of_its_guest(llm: LLM, run: Play, host: str):
+    llm.tool_calls = [("invite_scientist", {"name": "Scientist9", "question": "What would you measure?"})]
+    llm.faults.append(Fault("missing", when=lambda one: one.title == "Idea" and bool(one.tools_answered)))
+    sets = ("topic=T", "team.size=2", "invitation.enabled=true", "models.default.tools=true", f"host={host}")
+    played = await run(*sets)
+    [again] = [each for each in played.requests if each.title == "Idea" and "is missing" in each.text]
+    [guest] = [each for each in played.result["guests"] if each["advice"] in again.text]
+    assert (guest["stage"], again.tools) == ("idea", [])
+    paid = [each for each in played.requests if each.title == "Advice"]
+    assert len(paid) == len(played.result["guests"]), "nobody is paid twice"
+
+
+@pytest.mark.parametrize("host", SLOWLY)
+async def test_a_repeated_question_without_tools_still_says_whom_one_may_ask(llm: LLM, run: Play, host: str):
+    llm.faults.append(Fault("missing", when=lambda one: one.title == "Idea"))
+    played = await run("topic=T", "team.size=2", "invitation.enabled=true", f"host={host}")
+    first, again, *_ = [request for request in played.requests if request.title == "Idea"]
+    assert "## Whom you may ask" in first.text
+    assert "## Whom you may ask" in again.text
 
 
 @pytest.mark.parametrize("tools", [False, pytest.param(True, marks=pytest.mark.slow)])

@@ -202,7 +202,7 @@ class ModelConfig(Strict):
     A longer prompt loses the oldest replies, then papers, never the task."""
     tools: bool | None = None
     """Whether the model supports tool calls; if omitted, the result of `manyheads check`, else yes for `openai` and
-    `anthropic`. Without tools, a field of the reply invites guests."""
+    `anthropic`. Without tools, also if the server refuses them, a field of the reply invites guests."""
     vision: bool | None = None
     """Whether the model accepts images; if omitted, the result of `manyheads check`, else yes."""
     response_format: bool | Literal["schema", "object", "none"] = True

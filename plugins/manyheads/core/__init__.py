@@ -92,7 +92,7 @@ class Tool:
     """A tool function, host-neutral: its description, its arguments, and the function.
 
     `run` takes a validated instance of `arguments` and returns the text for the model; `explain` describes invalid
-    arguments to the model.
+    arguments to the model. `material`: it reads what the task is about, which stands in no prompt.
     """
 
     name: str
@@ -100,6 +100,7 @@ class Tool:
     arguments: type[BaseModel]
     run: Callable[[Any], Awaitable[str]]
     explain: Callable[[ValidationError], str] = describe
+    material: bool = False
 
 
 class Price(BaseModel):

@@ -5,6 +5,7 @@ open discussions the guest's answer joins this turn's replies; in blind stages o
 again, so that no other prompt changes. A guest without a valid answer is left out, and whoever asked is told.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from manyheads.core import Message, Reply, Tool
 from manyheads.core.events import Invited
 from manyheads.discussion.run import DiscussionSettings, Guest, Question, Run
 from manyheads.discussion.team import Team
+from manyheads.models.faults import ToolsRefusedError
 from manyheads.papers import fold
 from manyheads.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.tools import (
@@ -68,10 +70,7 @@ class _Asking:
     heard: list[Guest] = field(default_factory=list[Guest])
     calls: int = 0
     """Guests asked by tool calls."""
-
-    @property
-    def by_tool(self) -> bool:
-        return self.run.calls_tools(self.question.speaker)
+    by_tool: bool = False
 
     @property
     def silence(self) -> str:
@@ -80,15 +79,22 @@ class _Asking:
 
     async def first(self, like: type[R]) -> Reply[R]:
         """Ask the question, then announce its guests."""
-        run, question, invites = self.run, self.question, self.run.settings.invitation.enabled
+        run, question = self.run, self.question
         kind = run.reply_type(question.role, question.task, like)
-        if self.by_tool:
-            question = replace(question, tools=self._tools(invites))
-        elif invites:
-            kind = seeking(kind)
-        reply = await run.ask(question, kind)
-        if not self.by_tool:
-            await self._grant(reply.value)
+        if run.calls_tools(question.speaker):
+            with suppress(ToolsRefusedError):
+                return await self._with_tools(kind)
+        if not run.settings.invitation.enabled:
+            return await run.ask(question, kind)
+        reply = await run.ask(question, seeking(kind))
+        await self._grant(reply.value)
+        return reply
+
+    async def _with_tools(self, like: type[R]) -> Reply[R]:
+        run = self.run
+        tools = self._tools(run.settings.invitation.enabled)
+        reply = await run.ask(replace(self.question, tools=tools), like)
+        self.by_tool = True
         for call in reply.tool_calls:
             if call.name == INVITE and not call.failed:
                 name = scientist_named(str(call.arguments["name"]), run.literature.scientists)

@@ -16,6 +16,7 @@ from manyheads.core.events import Asked, Emit, Retrieved, Said, Stage, Warned
 from manyheads.core.results import EvidenceList, Part, PersonWord, Retrieval
 from manyheads.errors import ModelError, ReplyError
 from manyheads.literature.library import Library
+from manyheads.models.faults import ToolsRefusedError
 from manyheads.papers import Hit, Literature, Scientist
 from manyheads.replies import ReplyModel
 from manyheads.roles import Roles
@@ -205,7 +206,7 @@ class Run(Generic[Result, C, M]):
         return self.config.models[speaker.model].calls_tools
 
     async def ask(self, question: Question, like: type[R]) -> Reply[R]:
-        """Ask one speaker for a `reply_type` reply, and emit the events."""
+        """Ask one speaker for a `reply_type` reply, and emit the events; it may raise `ToolsRefusedError`."""
         reply_type = self.reply_type(question.role, question.task, like)
         await self.host.gate()
         speaker, label = question.speaker, f"{question.task} {question.asker}".rstrip()
@@ -221,7 +222,14 @@ class Run(Generic[Result, C, M]):
             nested=nested, task=f"{question.role}.{question.task}", spare=question.spare,
         )  # fmt: skip
         self.emit(Asked(stage=place.stage, turn=place.turn, speaker=speaker.name, task=place.task))
-        reply = await self.host.ask(turn)
+        try:
+            reply = await self.host.ask(turn)
+        except ToolsRefusedError:
+            self.ordinals.subtract([(place.stage, place.turn, place.speaker, place.task)])
+            told = f"models.{speaker.model}: the server refused tools; fields of the reply, or more text in the prompt, replace them"
+            if all(told not in messages for messages in self.warned.values()):
+                self.warn(question.stage, told)
+            raise
         self._account(question, reply)
         return reply
 

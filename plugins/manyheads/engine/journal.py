@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS turn (
 GIVEN_UP = "CREATE TABLE IF NOT EXISTS given_up (request TEXT NOT NULL, reply TEXT NOT NULL)"
 """Turns without a valid reply; a resumed run asks them again, unless they are spare and other turns came after them."""
 FACTS = "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
-Fact = Literal["course", "models", "lost", "notes", "versions"]
+Fact = Literal["course", "models", "lost", "notes", "versions", "refused"]
 DAMAGES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 """Errors when reading a record that was edited or damaged."""
 WHERE = "stage = ? AND turn = ? AND speaker = ? AND task = ? AND ordinal = ?"

@@ -12,6 +12,7 @@ from manyheads.engine.journal import DAMAGES, Journal, digest_of, read_turns, si
 from manyheads.engine.replying import asked_at
 from manyheads.errors import JournalError, ModelError, ReplyError
 from manyheads.forms import schema_of, shipped_forms
+from manyheads.models.faults import ToolsRefusedError
 from manyheads.replies import ReplyModel
 
 R = TypeVar("R", bound=ReplyModel)
@@ -70,6 +71,8 @@ class Recorded:
                 self._on_replayed(reply.usage)
                 self.useful += reply.usage
                 return reply
+            if turn.tools and not self._accept_changes and digest in self._journal.fact("refused"):
+                raise ToolsRefusedError(f"{turn.place}: the server refused tools")
             if recorded and not (self._accept_changes or turn.nested):
                 raise self._journal.changed(turn.place, self._turned())
             if (
@@ -86,6 +89,9 @@ class Recorded:
             asked = {**request, "task": turn.task or f"{turn.speaker.role}.{turn.place.task}"}
             try:
                 reply = await self._host.ask(turn)
+            except ToolsRefusedError:
+                self._journal.state("refused", {**self._journal.fact("refused"), digest: str(turn.place)})
+                raise
             except ReplyError as error:
                 said = {"text": error.raw, "unusable": error.unusable, "message": error.message}
                 self._journal.give_up(turn.place, asked, said)

@@ -37,6 +37,8 @@ R = TypeVar("R", bound=ReplyModel)
 
 LONG = 20_000
 """Characters above which a reply is parsed in a thread, so that other teams of the process continue."""
+TAIL = 300
+"""Characters of a reply that was cut off which its model is shown again: all of it would leave less room for the next."""
 TOOL_ROUNDS = 6
 """Maximum rounds of tool calls per turn, on any host."""
 
@@ -84,12 +86,12 @@ class StructuredHost(ABC):
             ReplyError: no attempt gave a valid reply; contains the last raw text.
             BudgetError: the budget does not allow an attempt.
         """
-        forms, began, warn, thread = forms_of(turn), time.monotonic(), list[str](), with_form(turn)
+        forms, began, warn, asked = forms_of(turn), time.monotonic(), list[str](), turn
         usage, calls, unusable, measured = NOTHING, tuple[ToolCall, ...](), list[str](), False
+        said = list[Message]()  # the invalid replies, each with the request to repeat it
         while True:
             attempt = len(unusable) + 1
-            # A repeated question already has its advice; without tools, servers enforce the reply's schema.
-            raw = await self._metered(turn if attempt == 1 else _without_tools(turn), thread, warn)
+            raw = await self._metered(asked, (*_with_lookups(asked, calls), *said), warn)
             text, model = printable(raw.text), printable(raw.model)
             usage, calls = usage + raw.usage, calls + raw.tool_calls
             try:
@@ -99,11 +101,11 @@ class StructuredHost(ABC):
                     raise UnusableReplyError("rule", problem)
                 if raw.model != OFFLINE and (unlike := forms.unlike(value)):
                     kind, *words = unlike
-                    said = f"{words[0]} of about {words[1]} words"
+                    length = f"{words[0]} of about {words[1]} words"
                     if not measured and attempt < self._attempts:
                         measured = True
-                        raise UnusableReplyError(kind, said, words=words)
-                    warn.append(f"{turn.place}: far too {kind}, {said}")
+                        raise UnusableReplyError(kind, length, words=words)
+                    warn.append(f"{turn.place}: far too {kind}, {length}")
             except UnusableReplyError as problem:
                 unusable.append(problem.why.kind)
                 if attempt >= self._attempts:
@@ -116,8 +118,11 @@ class StructuredHost(ABC):
                         hint="resume the run, or give this role another model: --set roles.<role>.model=<alias>",
                     ) from problem
                 warn.append(f"{turn.place}: asked again, {problem}")
-                answer = Message(text.strip()[:LONG] or "(nothing)", sender="assistant")
-                thread = (*thread, answer, Message(forms.again(turn.reply_type, problem.why)))
+                answer = text.strip()[:LONG] or "(nothing)"
+                if raw.truncated and len(answer) > TAIL:
+                    answer = f"… {answer[-TAIL:]}"
+                said += Message(answer, "assistant"), Message(forms.again(turn.reply_type, problem.why))
+                asked = _again(turn, calls)
                 continue
             if (score := uniform_score(value)) is not None:
                 warn.append(
@@ -146,9 +151,24 @@ def forms_of(turn: Turn[Any]) -> Forms:
     return turn.forms or shipped_forms()
 
 
-def _without_tools(turn: Turn[Any]) -> Turn[Any]:
-    """The turn without tools, and without the guests that they could ask."""
-    return replace(turn, tools=(), recall=None) if turn.tools else turn
+def _again(turn: Turn[Any], calls: Sequence[ToolCall]) -> Turn[Any]:
+    """The turn for a further attempt: without tools and the guests they ask, so that servers enforce the reply's schema.
+
+    Tools that alone hold what the task is about stay until one has answered.
+    """
+    unread = any(tool.material for tool in turn.tools) and all(call.failed for call in calls)
+    return turn if unread or not turn.tools else replace(turn, tools=(), recall=None)
+
+
+def _with_lookups(turn: Turn[Any], calls: Sequence[ToolCall]) -> tuple[Message, ...]:
+    """The turn's thread with its form, and before it what earlier attempts have looked up or heard: no tool runs twice."""
+    *before, last = with_form(turn)
+    if calls:
+        each = {(call.name, str(call.arguments), call.result): call for call in calls}
+        variables = {"calls": list(each.values()), "more": bool(turn.tools)}
+        lookups = forms_of(turn).prompts.render("lookups.md.j2", variables)
+        last = replace(last, text=with_passage(turn, last.text, lookups))
+    return (*before, last)
 
 
 def with_form(turn: Turn[Any]) -> tuple[Message, ...]:

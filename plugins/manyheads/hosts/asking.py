@@ -225,9 +225,9 @@ async def _ask_role(
         return (await asked.ask(turn)).value.text
 
     try:
-        _, system, all_tools = cast_role(role, tools, library, corpus, guest, Ledger(), roles, own)
+        _, system, listed = cast_role(role, library, corpus, guest, Ledger(), roles, own)
         speaker = Speaker(safe_name(name or role), role, system)
-        return await _put(asked, roles, role, task, speaker, theirs, images, all_tools, reply_type)
+        return await _put(asked, roles, role, task, speaker, theirs, images, (*tools, *listed), reply_type)
     finally:
         await made.close()
 

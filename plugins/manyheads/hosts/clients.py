@@ -1,11 +1,12 @@
 """Requests to models, for all hosts: clients shared by turns, behind their governors, and the cost of a turn."""
 
 import asyncio
+import json
 import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -13,14 +14,14 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from manyheads.config import HUMAN, ModelConfig
-from manyheads.core import NOTHING, Charge, Message, Recall, Reply, Turn, Usage, recall_nothing
+from manyheads.core import NOTHING, Charge, Message, Recall, Reply, ToolCall, Turn, Usage, recall_nothing
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import METER, StructuredHost, asked_at
 from manyheads.errors import ConfigError, ModelError
-from manyheads.models.abilities import forms_for, openai_settings
+from manyheads.models.abilities import forms_for, openai_settings, remember
 from manyheads.models.answers import make_sound, plain
-from manyheads.models.faults import TooLongError
+from manyheads.models.faults import TooLongError, ToolsRefusedError
 from manyheads.models.fitting import fitted, size_of
 from manyheads.models.governor import CLOCK, Clock, Governor
 from manyheads.models.offline import LocalModel, OfflineModel
@@ -85,6 +86,16 @@ class Ledger:
 
 CHARGE: ContextVar[Charge | None] = ContextVar("charge", default=None)
 """Of the current request."""
+
+
+def tool_call(name: str, arguments: object, result: str, *, failed: bool) -> ToolCall:
+    """A tool call for the record; arguments that are no JSON object stand in it as `unreadable`."""
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            arguments = json.loads(arguments or "{}")
+    given = cast(dict[str, Any], arguments) if isinstance(arguments, dict) else {"unreadable": str(arguments)}
+    return ToolCall(name=name, arguments=given, result=result, failed=failed)
+
 
 # What the frameworks' clients drop: which model answered, and whether it stopped at its length limit.
 
@@ -167,6 +178,7 @@ class ServedModel(ABC, Generic[C]):
         self.config, self.alias, self.window = config, alias, config.window
         self.client, self.local, self.ours = cast(C, None), cast(LocalModel | None, None), ready is None
         self._governor = Governor(alias, config)
+        self._refused: ToolsRefusedError | None = None
         self._pool: Pool[Any] | None = None
         self._key = (
             type(self),
@@ -265,15 +277,34 @@ class ServedModel(ABC, Generic[C]):
         tokens: int,
         spent: Callable[[T], tuple[Any, Any, Any, bool]],
     ) -> T:
-        """The result of a client's call, entered in the ledger; see `answer`.
+        """The result of a client's call, entered in the ledger.
 
         Args:
             tokens: an estimate of the tokens sent, if the server does not count them.
             spent: the answer's own report: tokens read and written, its content, whether it was cut off.
+
+        Raises:
+            RefusedError: the server answers with an error.
+            GarbledError: the answer is not valid.
         """
-        answer, model, truncated = await self.answer(call)
+        responses, model, reasons = list[Any](), self.config.name, set[object]()
+        token = RESPONSES.set(responses)
+        try:
+            answer = await call
+        except Exception as error:  # every SDK has its own tree
+            if failure := plain(error):
+                raise failure from None
+            raise
+        finally:
+            RESPONSES.reset(token)
+        for response in responses[-1:]:
+            # Without choices, as in an error sent with status 200, AgentScope would see an empty answer.
+            part = response.choices[0] if self.config.provider == "openai" else response
+            reasons = {getattr(part, name, None) for name in ("finish_reason", "stop_reason", "done_reason")}
+            model = response.model or model
         read, written, content, cut = spent(answer)
-        ledger.enter(usage_of(self.config, read, written, tokens, content), model, truncated or cut)
+        truncated = cut or bool(reasons & {"length", "max_tokens"})
+        ledger.enter(usage_of(self.config, read, written, tokens, content), model, truncated)
         return answer
 
     def settings(self, tokens: int) -> dict[str, Any]:
@@ -306,8 +337,10 @@ class ServedModel(ABC, Generic[C]):
 
         Raises:
             BudgetError: the budget does not allow a request.
-            ModelError: the server cannot be reached, refuses, or answers nonsense.
+            ModelError: the server cannot be reached, refuses, or answers nonsense; `ToolsRefusedError` once it took no tools.
         """
+        if tools and reply_type and self._refused:
+            raise ToolsRefusedError(self._refused.message, hint=self._refused.hint)
 
         @asynccontextmanager
         async def charged(form: Mapping[str, Any]) -> AsyncGenerator[None]:
@@ -326,7 +359,11 @@ class ServedModel(ABC, Generic[C]):
         forms = forms_for(self.config, reply_type, with_tools=tools)
         notes = list[str]() if ledger.warn is None else ledger.warn
         try:
-            return await self._governor.call(request, forms, notes, charged)
+            return await self._governor.call(request, forms, notes, charged, tools=tools)
+        except ToolsRefusedError as error:
+            self._refused = error
+            remember(self.config, tools=False)
+            raise
         finally:
             for note in notes if ledger.warn is None else ():
                 log.warning(note)
@@ -376,31 +413,6 @@ class ServedModel(ABC, Generic[C]):
             ledger.warn[:] = [*(line for line in ledger.warn if line != ledger.left_out), note]
             ledger.left_out = note
         return shorter
-
-    async def answer(self, call: Awaitable[T]) -> tuple[T, str, bool]:
-        """The result of a client's call, the model that answered, and whether it stopped at its length limit.
-
-        Raises:
-            RefusedError: the server answers with an error.
-            GarbledError: the answer is not valid.
-        """
-        responses: list[Any] = []
-        token = RESPONSES.set(responses)
-        try:
-            answer = await call
-        except Exception as error:  # every SDK has its own tree
-            if failure := plain(error):
-                raise failure from None
-            raise
-        finally:
-            RESPONSES.reset(token)
-        if not responses:
-            return answer, self.config.name, False
-        response = responses[-1]
-        # Without choices, as in an error sent with status 200, AgentScope would see an empty answer.
-        part = response.choices[0] if self.config.provider == "openai" else response
-        reasons = {getattr(part, name, None) for name in ("finish_reason", "stop_reason", "done_reason")}
-        return answer, response.model or self.config.name, bool(reasons & {"length", "max_tokens"})
 
     async def close(self) -> None:
         """Close the connections of a client made here, unless others still use them."""

@@ -51,7 +51,6 @@ def need_tools(role: str, tools: Iterable[object], *, calls_tools: bool) -> None
 
 def cast_role(
     role: str,
-    tools: Sequence[Tool],
     library: Library | None,
     corpus: Literature | str | None,
     guest: Guest,
@@ -59,10 +58,9 @@ def cast_role(
     roles: Roles,
     variables: Mapping[str, Any],
 ) -> tuple[RoleCard, str, tuple[Tool, ...]]:
-    """A role's card, its system prompt, and all its tools, including the literature and corpus tools on its card.
+    """A role's card, its system prompt, and the literature and corpus tools on its card.
 
     Args:
-        tools: further ones, which come first.
         variables: of the system prompt; `scientist` may name one of the corpus.
         library, corpus, guest, ledger: see `role_tools`.
 
@@ -79,7 +77,7 @@ def cast_role(
         variables = {**variables, "scientist": (me := corpus.scientist(me))}
     own = me.name if isinstance(me, Scientist) else ""
     system = roles.system(role, variables)
-    return card, system, (*tools, *role_tools(card, own, library, corpus, guest, ledger, roles))
+    return card, system, role_tools(card, own, library, corpus, guest, ledger, roles)
 
 
 def role_tools(

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -23,6 +23,10 @@ Limit = Literal["max_tokens", "max_completion_tokens"]
 """The name of the length limit on an OpenAI-compatible server."""
 FORMS = ("schema", "object", "none")
 """How a reply's schema is sent with the prompt, strictest first."""
+MOST_ITEMS = 50
+"""Maximum length of a list where its schema has none: under a grammar, a weak model else writes it until it is cut off.
+
+Texts get no `maxLength`: llama.cpp's Python server ends on a grammar with a repetition of more than about 1,000."""
 MOST_NUMBERS = 100
 """Maximum size of a range to write out."""
 LASTING = 86_400.0
@@ -167,12 +171,12 @@ def forms_for(
 def form_arguments(provider: str, kind: type[Any]) -> dict[str, Form]:
     """The arguments for each of `FORMS` that a provider supports; do not modify."""
     none: dict[str, Form] = {"none": {}}
-    schema = schema_of(kind)
+    schema = rewritten(schema_of(kind), _bounded)
     match provider:
         case "openai":
             named = {"name": kind.__name__, "schema": schema, "strict": False}
             json_schema = {"type": "json_schema", "json_schema": named}
-            json_object = {"type": "json_object", "schema": enumerated(schema)}
+            json_object = {"type": "json_object", "schema": rewritten(schema, _enumerated)}
             return {
                 "schema": {"response_format": json_schema},
                 "object": {"response_format": json_object},
@@ -183,14 +187,26 @@ def form_arguments(provider: str, kind: type[Any]) -> dict[str, Form]:
             return none
 
 
-def enumerated(schema: Any) -> Any:
-    """A schema with small ranges of integers as lists: grammars of servers without limits then enforce them, too."""
+def rewritten(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """A schema with a change of each of its parts, the inner ones first."""
     match schema:
-        case {"type": "integer", "minimum": int(low), "maximum": int(high)} if high - low <= MOST_NUMBERS:
-            return {"enum": list(range(low, high + 1))}
         case dict():
-            return {name: enumerated(part) for name, part in cast(dict[str, Any], schema).items()}
+            parts = cast(dict[str, Any], schema).items()
+            return change({name: rewritten(part, change) for name, part in parts})
         case list():
-            return [enumerated(part) for part in cast(list[Any], schema)]
+            return [rewritten(part, change) for part in cast(list[Any], schema)]
         case _:
             return schema
+
+
+def _bounded(part: dict[str, Any]) -> dict[str, Any]:
+    return {"maxItems": MOST_ITEMS, **part} if part.get("type") == "array" else part
+
+
+def _enumerated(part: dict[str, Any]) -> dict[str, Any]:
+    """A small range of integers as a list: grammars of servers without limits then enforce it, too."""
+    match part:
+        case {"type": "integer", "minimum": int(low), "maximum": int(high)} if high - low <= MOST_NUMBERS:
+            return {"enum": list(range(low, high + 1))}
+        case _:
+            return part

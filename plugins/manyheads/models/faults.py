@@ -27,7 +27,7 @@ _MATTERS: dict[Matter, re.Pattern[str]] = {
     ),
     "tools": re.compile(
         r"(not|n't) support\w* (tool|function)|(tool|function)s?( use| calling)? (is|are) not supported"
-        r"|tool.choice|tool-call-parser|no endpoints? found that support\w* (tool|function)|schema for (tool|function)\b",
+        r"|tool.choice|tool-call-parser|tools?\W+param|no endpoints? found that support\w* (tool|function)|schema for (tool|function)\b",
         re.I,
     ),
     "images": re.compile(
@@ -42,7 +42,8 @@ _MATTERS: dict[Matter, re.Pattern[str]] = {
         re.I | re.S,
     ),
     "form": re.compile(
-        r"response_?format|json_?schema|json_?object|structured.?output|grammar|\bschema\b", re.I
+        r"response_?format|json_?schema|json_?object|structured.?output|grammar|\bschema\b|ChatRequest\.format",
+        re.I,
     ),
 }
 _WINDOWS = (
@@ -65,6 +66,10 @@ class TooLongError(ModelError):
     def __init__(self, message: str, *, window: int | None, asked: int | None, **more: str | None) -> None:
         self.window, self.asked = window, asked
         super().__init__(message, **more)
+
+
+class ToolsRefusedError(ModelError):
+    """A server refuses requests with tools; a run then asks without them, at the same place."""
 
 
 def matter_of(error: BaseException) -> Matter | None:
@@ -105,7 +110,8 @@ def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> M
             window, asked = _number(n[3]), _number(n[1]) + _number(n[2])
         asked = asked if asked and asked > (window or 0) else None
         return TooLongError(message, window=window, asked=asked, tried=tried, hint=hint)
-    return ModelError(message, tried=tried, hint=hint)
+    kind = ToolsRefusedError if matter_of(error) == "tools" and status is not None else ModelError
+    return kind(message, tried=tried, hint=hint)
 
 
 def _number(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Cuts a request to its model's context: drops the oldest replies, then papers, never the task."""
+"""Cuts a request to its model's context: drops the oldest replies, then papers, then look-ups, never the task."""
 
 import re
 from collections.abc import Sequence
@@ -14,15 +14,18 @@ REPLY = re.compile(rf"^<({'|'.join(SAID)})>\n(?!…\n)(.*?)(?=\n</\1>$)", re.DOT
 PAPER = re.compile(r"^(\[\d+\]\n+<paper>\n[^\n]*\n)(?!…\n)(.*?)(?=\n</paper>$)", re.DOTALL | re.MULTILINE)
 """A paper in a list, below the line of its title; a paper without a number is the task's subject."""
 
+LOOKUP = re.compile(r"^(<lookup>\n[^\n]*\n)(?!…\n)(.*?)(?=\n</lookup>$)", re.DOTALL | re.MULTILINE)
+"""What a tool answered before the question was repeated, below the line of its call."""
+
 
 def fitted(thread: Sequence[Message], over: int) -> tuple[tuple[Message, ...], str]:
     """A thread shortened by a number of tokens, as far as possible, and a description of what was dropped.
 
     Drops replies and summaries first, oldest first; then abstracts of papers, from the end of each list, as the best match
-    comes first.
+    comes first; then what tools answered, oldest first.
     """
     messages, much = list(thread), 4 * over
-    replies = papers = 0
+    replies = papers = lookups = 0
     for place, message in enumerate(messages):
         text = message.text
         while much > 0 and (reply := REPLY.search(text)):
@@ -35,13 +38,16 @@ def fitted(thread: Sequence[Message], over: int) -> tuple[tuple[Message, ...], s
         for paper in reversed(list(PAPER.finditer(text))):
             if much > 0:
                 text, much, papers = _without(text, paper.start(2), paper.end(2), much, papers)
+        while much > 0 and (lookup := LOOKUP.search(text)):
+            text, much, lookups = _without(text, lookup.start(2), lookup.end(2), much, lookups)
         messages[place] = replace(message, text=text)
     left_out = list[str]()
     if replies:
         left_out.append(f"{replies} earlier {'reply' if replies == 1 else 'replies or summaries'}")
     if papers:
-        below = "the abstract of 1 paper" if papers == 1 else f"the abstracts of {papers} papers"
-        left_out.append(below)
+        left_out.append("the abstract of 1 paper" if papers == 1 else f"the abstracts of {papers} papers")
+    if lookups:
+        left_out.append(f"the answers of {lookups} tool call{'s' * (lookups > 1)}")
     return tuple(messages), " and ".join(left_out)
 
 

@@ -81,6 +81,7 @@ class Governor:
         forms: Mapping[str, Form],
         warn: list[str],
         charged: Callable[[Form], AbstractAsyncContextManager[None]] = lambda form: nullcontext(),
+        tools: bool = False,
     ) -> T:
         """Send one request with retries.
 
@@ -95,9 +96,10 @@ class Governor:
             forms: arguments for a reply's schema by name, strictest first; the last is empty.
             warn: collects warnings.
             charged: wraps each request that is sent, with its form.
+            tools: whether the request offers tools; if the server refuses them, it is not sent again.
 
         Raises:
-            ModelError: the server cannot be reached, refuses, or fails permanently.
+            ModelError: the server cannot be reached, refuses, or fails permanently; `ToolsRefusedError` if it takes no tools.
         """
         names, sent, named, unexplained = list(forms), 0, False, 0
         limits = set[str]()
@@ -111,6 +113,8 @@ class Governor:
         def otherwise(error: BaseException) -> bool:
             nonlocal sent, named, unexplained
             status, matter = status_of(error), matter_of(error)
+            if matter == "tools" and tools and status and isinstance(error, Exception):
+                raise in_words(error, self.alias, self.config, retry.tries) from error
             if matter == "limit" and status in REFUSALS and self.config.max_tokens and len(limits) == 1:
                 if limit_of(self.config) in limits:  # else another request was first
                     other_limit(self.config)

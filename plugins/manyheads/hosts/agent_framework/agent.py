@@ -187,7 +187,7 @@ def role_agent(
     config = settled(model) if isinstance(model, ModelConfig) else NativeModel.describe(model, ModelConfig())
     client = GovernedClient(NativeModel(config, ready=ready), ledger)
     guest = guest_of(role_agent, client, paths, _answer)
-    card, system, own = cast_role(role, (), library, corpus, guest, ledger, roles, variables)
+    card, system, own = cast_role(role, library, corpus, guest, ledger, roles, variables)
     given = [CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in (*tools, *own)]
     need_tools(role, given, calls_tools=config.calls_tools)
     room = max(config.window - min(config.max_tokens or ROOM, config.window // 4) - len(system) // 4, 2)

@@ -153,7 +153,6 @@ class GovernedClient(
 
     Attributes:
         text: the last answer's text, without the framework's replacements.
-        wants_tools: whether the last answer calls tools.
     """
 
     OTEL_PROVIDER_NAME = "manyheads"
@@ -174,8 +173,7 @@ class GovernedClient(
             },
         )
         self.served, self.ledger, self.model = served, ledger, served.config.name
-        self.text, self.wants_tools = "", False
-        self._reply_type, self._ids = reply_type, set[str]()
+        self.text, self._reply_type, self._ids = "", reply_type, set[str]()
 
     def _inner_get_response(
         self,
@@ -250,9 +248,13 @@ class GovernedClient(
         response = await served.request(
             messages, count, send, self.ledger, self._reply_type, tools=bool(tools)
         )
-        calls = calls_of(response)
-        self.text, self.wants_tools = response.text, bool(calls)
-        for call in calls:
+        self.text = response.text
+        if (
+            not tools or options.get("tool_choice") == "none"
+        ):  # some servers send calls where none may be made
+            for message in response.messages:
+                message.contents = [each for each in message.contents if each.type != "function_call"]
+        for call in calls_of(response):
             # Results are matched with calls by id, and some servers reuse ids.
             if not call.call_id or call.call_id in self._ids:
                 call.call_id = uuid4().hex[:9]

@@ -1,6 +1,5 @@
 """Agent Framework as a host: each turn is a run of a fresh `Agent` with its tool loop and its context provider."""
 
-import json
 import logging
 from collections.abc import Sequence
 from functools import cache
@@ -20,10 +19,10 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
-from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, with_passage
-from manyheads.errors import ReplyError, UserError
+from manyheads.engine.replying import StructuredHost, with_passage
+from manyheads.errors import UserError
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel, to_native
-from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
+from manyheads.hosts.clients import ClientHost, Ledger, tool_call, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
 from manyheads.systems.loading import AnyConfig
 
@@ -68,16 +67,10 @@ def calls_in(messages: Sequence[NativeMessage]) -> tuple[ToolCall, ...]:
     for call in contents:
         if call.type != "function_call":
             continue
-        result, arguments = results.get(call.call_id), call.arguments
-        if isinstance(arguments, str):
-            try:
-                arguments = json.loads(arguments or "{}")
-            except json.JSONDecodeError:
-                arguments = {"unreadable": arguments}
+        result = results.get(call.call_id)
         failed = result is None or result.exception is not None
         text = "" if result is None else str(result.exception or result.result or "")
-        given = dict(arguments) if isinstance(arguments, dict) else {"unreadable": str(arguments)}
-        calls.append(ToolCall(name=call.name or "", arguments=given, result=text, failed=failed))
+        calls.append(tool_call(call.name or "", call.arguments or {}, text, failed=failed))
     return tuple(calls)
 
 
@@ -102,11 +95,7 @@ class AgentFrameworkHost(ClientHost[Client]):
     framework, serves = "agent_framework", NativeModel
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One run of an `Agent`.
-
-        Raises:
-            ReplyError: the model only calls tools and does not answer.
-        """
+        """One run of an `Agent`."""
         speaker, model = turn.speaker, self.model(turn.speaker.model)
         ledger = Ledger(model=model.config.name, warn=warn)
         client = GovernedClient(model, ledger, turn.reply_type)
@@ -119,12 +108,6 @@ class AgentFrameworkHost(ClientHost[Client]):
             context_providers=[Recollection(self._recall, turn)] if turn.recall is not None else None,
         )
         response = await agent.run([to_native(message) for message in thread])
-        if client.wants_tools:
-            raise ReplyError(
-                f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
-                raw="",
-                hint="try another model, or resume the run",
-            )
         return Raw(client.text, ledger.model, ledger.usage, calls_in(response.messages), ledger.truncated)
 
 

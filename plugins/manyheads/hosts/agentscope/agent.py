@@ -85,7 +85,7 @@ def role_agent(
         config = model if isinstance(model, ModelConfig) else ModelConfig.parse(model)
         model = GovernedModel(NativeModel(settled(config)), ledger)
     roles, guest = Roles(Resources.of(paths)), guest_of(role_agent, model, paths, _answer)
-    _, system, own = cast_role(role, (), library, corpus, guest, ledger, roles, variables)
+    _, system, own = cast_role(role, library, corpus, guest, ledger, roles, variables)
     given = [
         tool if isinstance(tool, ToolBase)
         else function_tool(tool, ledger) if isinstance(tool, Tool)

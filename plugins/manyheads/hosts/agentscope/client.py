@@ -159,9 +159,6 @@ class GovernedModel(ChatModelBase):
         served: the model of the config.
         ledger: records usage, notes and failures of tools.
         reply_type: sent as the provider's response format if it takes one.
-
-    Attributes:
-        wants_tools: whether the last answer calls tools.
     """
 
     def __init__(
@@ -177,7 +174,7 @@ class GovernedModel(ChatModelBase):
             context_size=config.window,
         )  # fmt: skip
         self.formatter: Any = vars(inner)["formatter"] if inner else OpenAIChatFormatter()
-        self.served, self.ledger, self.wants_tools = served, ledger, False
+        self.served, self.ledger = served, ledger
         self._reply_type, self._ids = reply_type, set[str]()
 
     async def __call__(
@@ -228,15 +225,16 @@ class GovernedModel(ChatModelBase):
         response = await served.request(
             messages, count, send, self.ledger, self._reply_type, tools=bool(tools)
         )
-        calls = calls_of(response)
-        self.wants_tools = bool(calls)
+        may_call = tools and not (tool_choice and tool_choice.mode == "none")
+        calls = calls_of(response) if may_call else []  # some servers send calls where none may be made
         for call in calls:
             # Some servers reuse ids: AgentScope would mistake the call for a finished one and skip it.
             if not call.id or call.id in self._ids:
                 call.id = uuid4().hex[:9]  # Mistral's servers take ids of nine letters and digits only
             self._ids.add(call.id)
         if not calls:  # AgentScope would repeat the request without end after an answer with only thoughts
-            response.content = [part for part in response.content if not isinstance(part, ThinkingBlock)]
+            dropped = ThinkingBlock, ToolCallBlock
+            response.content = [part for part in response.content if not isinstance(part, dropped)]
         return response
 
     async def close(self) -> None:

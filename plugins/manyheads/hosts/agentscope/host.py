@@ -8,7 +8,6 @@ from copy import copy
 from functools import cache, cached_property, partial
 from typing import Any
 
-import json_repair
 from agentscope.agent import Agent, ContextConfig, InjectionConfig, ReActConfig
 from agentscope.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock, ToolResultState
 from agentscope.middleware import MiddlewareBase
@@ -22,9 +21,9 @@ from pydantic import BaseModel, ValidationError
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
-from manyheads.errors import ReplyError, UserError
+from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
-from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
+from manyheads.hosts.clients import ClientHost, Ledger, tool_call, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
 from manyheads.models.requests import refuse_unfit, refuse_unseen
 from manyheads.systems.loading import AnyConfig
@@ -93,18 +92,12 @@ def calls_in(context: Sequence[Msg], reply_id: str) -> tuple[ToolCall, ...]:
     calls: list[ToolCall] = []
     for block in blocks:
         if isinstance(block, ToolCallBlock):
-            arguments, result = json_repair.loads(block.input), results.get(block.id)
+            result = results.get(block.id)
             output = result.output if result else ""
             if not isinstance(output, str):
                 output = "\n".join(part.text for part in output if isinstance(part, TextBlock))
-            calls.append(
-                ToolCall(
-                    name=block.name,
-                    arguments=arguments if isinstance(arguments, dict) else {"unreadable": block.input},
-                    result=output,
-                    failed=result is None or result.state != ToolResultState.SUCCESS,
-                )
-            )
+            failed = result is None or result.state != ToolResultState.SUCCESS
+            calls.append(tool_call(block.name, block.input, output, failed=failed))
     return tuple(calls)
 
 
@@ -234,7 +227,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         """One reply of the speaker's agent, which knows only the thread.
 
         Raises:
-            ReplyError: the model only calls tools and does not answer.
+            ModelError: AgentScope has not finished the reply, such as by a middleware of the user's.
         """
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
@@ -251,12 +244,8 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
             raise asyncio.CancelledError
         finished = (ReplyFinishedReason.COMPLETED, ReplyFinishedReason.EXCEED_MAX_ITERS)
-        if reply.finished_reason not in finished or model.wants_tools:
-            raise ReplyError(
-                f"{turn.place}: {ledger.model} called tools {TOOL_ROUNDS} times and gave no answer",
-                raw="",
-                hint="try another model, or resume the run",
-            )
+        if reply.finished_reason not in finished:
+            raise ModelError(f"{turn.place}: AgentScope did not finish the reply", hint="resume the run")
         calls = calls_in(agent.state.context, agent.state.reply_id)
         idle.append(agent)
         return Raw(reply.get_text_content() or "", ledger.model, ledger.usage, calls, ledger.truncated)

@@ -1,6 +1,5 @@
 """A role as an agent of AutoGen, for any team."""
 
-import json
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Self, cast
@@ -31,7 +30,7 @@ from manyheads.hosts.autogen.client import ModelClient, NativeModel
 from manyheads.hosts.autogen.component import Versioned, without_keys
 from manyheads.hosts.autogen.context import context_for
 from manyheads.hosts.autogen.memory import KnowledgeMemory
-from manyheads.hosts.clients import Ledger
+from manyheads.hosts.clients import Ledger, tool_call
 from manyheads.hosts.roles import cast_role, guest_of, need_tools, role_tools
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
@@ -101,16 +100,7 @@ def calls_made(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> Iterator
             calls = message.content
         elif isinstance(message, ToolCallExecutionEvent):
             for call, result in zip(calls, message.content, strict=True):
-                try:
-                    arguments = json.loads(call.arguments)
-                except json.JSONDecodeError:
-                    arguments = None
-                yield ToolCall(
-                    name=call.name,
-                    arguments=arguments if isinstance(arguments, dict) else {"unreadable": call.arguments},
-                    result=result.content,
-                    failed=bool(result.is_error),
-                )
+                yield tool_call(call.name, call.arguments, result.content, failed=bool(result.is_error))
 
 
 class Casting(BaseModel):
@@ -297,7 +287,7 @@ def role_agent(
         model = ModelConfig.parse(model)
     client = ModelClient(settled(model)) if isinstance(model, ModelConfig) else model
     ledger, roles, guest = Ledger(), Roles(Resources.of(paths)), guest_of(role_agent, client, paths, _answer)
-    card, system, own = cast_role(role, (), library, corpus, guest, ledger, roles, variables)
+    card, system, own = cast_role(role, library, corpus, guest, ledger, roles, variables)
     given = [CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in tools]
     need_tools(role, (*given, *own, *handoffs), calls_tools=client.model_info["function_calling"])
     memories = list(memory)

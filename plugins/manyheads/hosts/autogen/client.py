@@ -211,9 +211,8 @@ class GovernedClient(ChatCompletionClient):
 
         result = await served.request(messages, count, send, self.ledger, self._reply_type, tools=bool(tools))
         # Some servers send an empty list of tool calls, or calls where none may be made.
-        if isinstance(result.content, str) or (
-            result.content and not (self._reply_type and tool_choice == "none")
-        ):
+        may_call = tools and not (self._reply_type and tool_choice == "none")
+        if isinstance(result.content, str) or (result.content and may_call):
             return result
         return result.model_copy(update={"content": result.thought or "", "thought": None})
 

@@ -1,7 +1,7 @@
 """The token allowance of a baseline. The cost of a reply is predicted from earlier replies."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from manyheads.core import Reply, Speaker, Tool, Usage
@@ -9,6 +9,7 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
 from manyheads.discussion.run import Cited, Question
 from manyheads.errors import BudgetError
+from manyheads.models.faults import ToolsRefusedError
 from manyheads.replies import Abstract, Idea, ReplyModel
 from manyheads.systems.baselines.config import Like
 from manyheads.systems.baselines.result import BaselineRun, Course
@@ -128,7 +129,10 @@ class Desk:
             BudgetError: the allowance is spent.
         """
         self.allowance.need(f"{question.speaker.name}: {question.task}")
-        reply = await self.run.ask(question, like)
+        try:
+            reply = await self.run.ask(question, like)
+        except ToolsRefusedError:
+            reply = await self.run.ask(replace(question, tools=()), like)
         self.allowance.pay(question.task, reply.usage)
         self.course.tokens_used = self.allowance.used
         self.asked += 1

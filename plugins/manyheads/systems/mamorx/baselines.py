@@ -39,12 +39,10 @@ async def alone(run: MamorxRun) -> None:
     given: dict[str, Any] = {}
     while True:
         turn, before = turn + 1, run.usage.tokens
-        shown = await desk.text(WRITING, REVIEWER, turn=turn, purpose=task)
         kind = desk.form.reply(run.reply_type(REVIEWER, task, WrittenReview), first)
-        reply = await desk.ask(
-            WRITING, REVIEWER, task, kind, turn=turn, tools=desk.tools(REVIEWER),
-            manuscript=desk.overview(), form=desk.form, **given, **shown,
-        )  # fmt: skip
+        reply = await desk.ask_reader(
+            WRITING, REVIEWER, task, kind, purpose=task, turn=turn, form=desk.form, **given
+        )
         review = review_from(settings.form, desk.form, reply.value)
         await look_up(run, review.claims)
         same = run.result.review is not None and review == run.result.review

@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from manyheads.core import Tool, together
 from manyheads.discussion.steering import steer
 from manyheads.engine.folder import door
 from manyheads.errors import BudgetError, BugError, ModelError
+from manyheads.models.faults import ToolsRefusedError
 from manyheads.replies import (
     Assessment,
     ExpertAnswer,
@@ -125,13 +127,11 @@ async def write(desk: Desk) -> None:
     """The review on its form."""
     desk.begin(WRITING)
     run = desk.run
-    shown = await desk.text(WRITING, LEADER, purpose="write")
     kind = desk.form.reply(run.reply_type(LEADER, "write", WrittenReview), Weighed)
     while True:
-        reply = await desk.ask(
-            WRITING, LEADER, "write", kind, tools=desk.tools(LEADER),
-            manuscript=desk.overview(), exchanges=run.result.exchanges, form=desk.form, **shown,
-        )  # fmt: skip
+        reply = await desk.ask_reader(
+            WRITING, LEADER, "write", kind, purpose="write", exchanges=run.result.exchanges, form=desk.form
+        )
         run.result.review = review = review_from(run.settings.form, desk.form, reply.value)
         person = await steer(run, WRITING, 1, markdown(review, desk.form, apart=False), edit=reply.value)
         if person.reply:
@@ -160,16 +160,15 @@ class Exchanges:
     async def hold(self) -> None:
         """Let the leader ask until it has no more questions, or `exchanges` are used up."""
         self.desk.begin(EXCHANGES)
-        run, turn = self.desk.run, 0
+        run, turn, most = self.desk.run, 0, self.desk.run.settings.exchanges
         if run.result.novelty:
             self._novelty = run.result.novelty.model_copy(deep=True)
         self._phrases = len(self._novelty.phrases) + PURSUITS
-        by_tool, most = self.desk.uses_tools(LEADER), run.settings.exchanges
         try:
             while (before := len(run.result.exchanges)) < most:
                 turn += 1
                 try:
-                    finished = await (self._lead(turn) if by_tool else self._inquire(turn))
+                    finished = await self._ask(turn)
                 finally:
                     if run.result.novelty:
                         run.result.novelty = self._novelty.model_copy(deep=True)
@@ -196,6 +195,13 @@ class Exchanges:
             "plan": run.result.plan,
             "exchanges": run.result.exchanges,
         }
+
+    async def _ask(self, turn: int) -> bool:
+        """A turn in which the leader asks. Returns whether it has finished."""
+        if self.desk.uses_tools(LEADER):
+            with suppress(ToolsRefusedError):
+                return await self._lead(turn)
+        return await self._inquire(turn)
 
     async def _lead(self, turn: int) -> bool:
         """A turn in which the leader asks by tools. Returns whether it has finished."""
@@ -288,11 +294,9 @@ class Exchanges:
             one for one in run.result.exchanges
             if one.expert == exchange.expert and one.number < exchange.number and one.answer
         ]  # fmt: skip
-        shown = await desk.text(EXCHANGES, role, turn=turn, nested=nested, purpose=exchange.text)
-        reply = await desk.ask(
-            EXCHANGES, role, "answer", ExpertAnswer,
-            turn=turn, tools=(*desk.tools(role), *self._novelty_tool(role)), asker=NAMES[LEADER], nested=nested,
-            manuscript=desk.overview(), exchange=exchange, asked_before=former, **shown,
+        reply = await desk.ask_reader(
+            EXCHANGES, role, "answer", ExpertAnswer, purpose=exchange.text, tools=self._novelty_tool(role),
+            turn=turn, asker=NAMES[LEADER], nested=nested, exchange=exchange, asked_before=former,
         )  # fmt: skip
         for call in reply.tool_calls:
             if call.name == PURSUE and not call.failed:  # a reply from the journal ran no tools

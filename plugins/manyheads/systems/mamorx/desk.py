@@ -1,12 +1,15 @@
 """The participants of a review, the count of replies, and the parts of the paper they see."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from manyheads.core import Message, Reply, Speaker, Tool
 from manyheads.core.results import Person
 from manyheads.discussion.run import Question
+from manyheads.models.faults import ToolsRefusedError
 from manyheads.models.fitting import size_of
 from manyheads.replies import ReplyModel, SectionChoice
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
@@ -76,14 +79,28 @@ class Desk:
         self.run.result.count(stage)
         return reply
 
+    async def ask_reader(
+        self, stage: str, role: str, task: str, like: type[R], *,
+        purpose: str, tools: tuple[Tool, ...] = (), turn: int = 1, asker: str = "", nested: bool = False, **variables: Any,
+    ) -> Reply[R]:  # fmt: skip
+        """A reply by one who reads the paper: by tools, with which come others, or in the prompt if the model or its server takes
+        none."""
+        ask = partial(
+            self.ask, stage, role, task, like, turn=turn, asker=asker, nested=nested, manuscript=self.overview(), **variables,
+        )  # fmt: skip
+        if self.uses_tools(role):
+            with suppress(ToolsRefusedError):
+                return await ask(tools=(*self.tools(role), *tools), chapters=[], left_out=[])
+        return await ask(**await self.text(stage, role, turn=turn, nested=nested, purpose=purpose))
+
     # Parts of the paper shown to participants.
 
     def uses_tools(self, role: str) -> bool:
         return self.run.calls_tools(self.people[role])
 
     def tools(self, role: str) -> tuple[Tool, ...]:
-        """The reading tools of a role; none if its model calls no tools."""
-        return reading_tools(self.run, self.run.roles.card(role).tools) if self.uses_tools(role) else ()
+        """The reading tools of a role."""
+        return reading_tools(self.run, self.run.roles.card(role).tools)
 
     def room(self, role: str) -> int:
         """Maximum letters of the paper in a role's prompt."""
@@ -95,13 +112,10 @@ class Desk:
         return 4 * size_of([Message(text)]) <= self.room(role)
 
     async def text(
-        self, stage: str, role: str, *, turn: int = 1, nested: bool = False, purpose: str = ""
+        self, stage: str, role: str, *, turn: int, nested: bool, purpose: str
     ) -> Mapping[str, Any]:
-        """The paper in a prompt: nothing for a role with tools; all of it if it fits; else sections chosen by the
-        role, as many as fit."""
+        """The paper in a prompt: all of it if it fits; else sections chosen by the role, as many as fit."""
         chapters = self.run.material.whole
-        if self.uses_tools(role):
-            return {"chapters": [], "left_out": []}
         if not self.whole(role):
             reply = await self.ask(
                 stage, role, "choose", SectionChoice,

@@ -73,7 +73,8 @@ def reading_tools(run: MamorxRun, listed: Collection[str]) -> tuple[Tool, ...]:
         LOOK: (figure, paper.document.figures),
         FIND_CITED: (cited, run.result.references),
     }
-    own = (tool(name, prompts, call) for name, (call, there) in runs.items() if there and name in listed)
+    offered = ((name, call) for name, (call, there) in runs.items() if there and name in listed)
+    own = (replace(tool(name, prompts, call), material=True) for name, call in offered)
     return (*own, *literature_tools(run.library, listed, prompts))
 
 

@@ -126,17 +126,7 @@ async def _correct(desk: Desk, role: str, review: PaperReview, astray: Sequence[
     """Have points with absent sources corrected or withdrawn; points without an answer are not changed."""
     run = desk.run
     kind = correction_of(run.reply_type(role, "correct", Correction), len(review.claims), len(astray))
-    shown = await desk.text(VERIFICATION, role, purpose="correct")
-    reply = await desk.ask(
-        VERIFICATION,
-        role,
-        "correct",
-        kind,
-        tools=desk.tools(role),
-        manuscript=desk.overview(),
-        claims=astray,
-        **shown,
-    )
+    reply = await desk.ask_reader(VERIFICATION, role, "correct", kind, purpose="correct", claims=astray)
     claims, withdrawn = {claim.number: claim for claim in astray}, set[int]()
     for point in reply.value.points:
         if not (claim := claims.pop(point.number, None)):

@@ -1,20 +1,24 @@
-"""Semantic Scholar: its Academic Graph (api.semanticscholar.org/api-docs/graph)."""
+"""Semantic Scholar: its Academic Graph (api.semanticscholar.org/api-docs/graph), through the semanticscholar package."""
 
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Self, cast
-from urllib.parse import quote
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Self, cast
+from urllib.parse import parse_qsl, quote
 
 from pydantic import BaseModel, model_validator
 
 from manyheads.config import SourceName
 from manyheads.errors import LiteratureError
-from manyheads.literature.source import Part, Request, Service, T, moves, papers_of, parse, read_json
+from manyheads.literature.source import Part, Request, Service, moves, papers_of, parse, read_json
 from manyheads.papers import ANY_TIME, Paper, year_of
 from manyheads.retry import GarbledError, Pace, RefusedError
+
+if TYPE_CHECKING:
+    from semanticscholar import AsyncSemanticScholar
+    from semanticscholar.PaginatedResults import PaginatedResults
 
 ADDRESS = "https://api.semanticscholar.org"
 WITH_KEY = Pace(1.0)
@@ -37,12 +41,6 @@ _FIELDS: dict[Part, str] = {
 }
 _KINDS = {kind.casefold(): kind for kind in ("DOI", "ARXIV", "CorpusId", "MAG", "ACL", "PMID", "PMCID")}
 _OWN_ID = re.compile(r"[0-9a-f]{40}")
-_NONE = re.compile(
-    r"404 .* with id .*not found|400 .*No valid paper ids|400 after [1-9].*Requested data .*is not available",
-    re.S,
-)
-"""Refusals that mean no paper: an unknown id, no known id, a page after the last (the service counts matches that it does
-not return). Any other 404 means a wrong address."""
 _HYPHENS = re.compile(r"[-‐‑‒–—]")
 
 
@@ -84,6 +82,7 @@ class _Page(BaseModel):
     """One page of a list. Its data is missing if nothing matches, and null if publishers withhold it."""
 
     total: int | None = None
+    offset: int = 0
     next: int | None = None
     data: list[Any] | None = None
     error: Any = None
@@ -116,36 +115,49 @@ class SemanticScholar(Service):
     async def search(self, request: Request) -> list[Paper]:
         """Papers by the service's relevance."""
         # the service finds nothing for hyphenated words
-        words = " ".join(_HYPHENS.sub(" ", request.query).split()).encode(errors="replace").decode()
+        words = " ".join(_HYPHENS.sub(" ", request.query).split())
         if not words or _is_empty(request):
             return []
         size, window = min(request.limit, _SEARCH_PAGE), request.window
         last = window.before - dt.timedelta(days=1) if window.before else ""
-        dates = {} if window == ANY_TIME else {"publicationDateOrYear": f"{window.after or ''}:{last}"}
-        return await self._list("search", {"query": words, **dates}, "search", request, size, _SEARCH_MOST)
+        client, papers = self._package("search", request)
+        first = client.search_paper(
+            quote(words, safe="", errors="replace"),
+            fields=_names(request),
+            publication_date_or_year="" if window == ANY_TIME else f"{window.after or ''}:{last}",
+            limit=size,
+        )
+        first = cast("Awaitable[PaginatedResults]", first)  # it is a single paper only for `match_title`
+        return await _pages(first, papers, request, size, _SEARCH_MOST)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One paper."""
         if (path := _path(request.query)) is None:
             return []
-
-        def read(body: bytes) -> list[Paper]:
-            return papers_of([read_json(body)], _fields, request)
-
-        return await self._get(path, {}, read, f"paper {request.query}", request) or []
+        client, papers = self._package(f"paper {request.query}", request)
+        await client.get_paper(path, _names(request))
+        return papers
 
     async def papers(self, request: Request) -> list[Paper]:
         """Papers by DOI or arXiv number, five hundred at a time."""
         names, papers = [name for name in request.query.split() if _path(name)], list[Paper]()
+        url = f"{self.address.rstrip('/')}/graph/v1/paper/batch"
+        params = {"fields": ",".join(_names(request))}
 
         def read(body: bytes) -> list[Paper]:
             if not isinstance(records := read_json(body), list):
                 raise GarbledError("not a list of papers")
-            return papers_of([*filter(None, cast(list[Any], records))], _fields, request)
+            return papers_of([each for each in cast(list[Any], records) if each], _fields, request)
 
         for start in range(0, len(names), _BATCH_MOST):
             some = {"ids": names[start : start + _BATCH_MOST]}
-            papers += await self._get("batch", {}, read, f"{len(names)} papers", request, some) or []
+            try:
+                papers += await self.get(
+                    url, params, read, f"{len(names)} papers", until=request.until, body=some
+                )
+            except LiteratureError as error:
+                if not _means_none(error, later=False):
+                    raise
         return [*filter(request.window.holds, papers)]
 
     async def references(self, request: Request) -> list[Paper]:
@@ -153,66 +165,90 @@ class SemanticScholar(Service):
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-        what = f"references of {request.query}"
-        return await self._list(f"{path}/references", {}, what, request, size, _LINKS_MOST)
+        client, papers = self._package(f"references of {request.query}", request)
+        first = client.get_paper_references(path, _names(request), size)
+        return await _pages(first, papers, request, size, _LINKS_MOST)
 
-    async def _get(
-        self, path: str, params: Mapping[str, str | int], read: Callable[[bytes], T], what: str, request: Request,
-        body: object = None,
-    ) -> T | None:  # fmt: skip
-        """An answer as `read` parses it; None for unknown papers, and after the last page."""
-        url = f"{self.address.rstrip('/')}/graph/v1/paper/{path}"
-        params = {"fields": _names(request), **params}
-        try:
-            return await self.get(url, params, read, what, until=request.until, body=body)
-        except LiteratureError as error:
-            refusal = error.__cause__
-            offset = params.get("offset", 0)
-            if isinstance(refusal, RefusedError) and _NONE.match(
-                f"{refusal.status} after {offset}: {refusal.text}"
-            ):
-                return None
-            raise
+    def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, list[Paper]]":
+        """The package's client for one look-up, and the location of the papers in the last answer.
 
-    async def _list(
-        self, path: str, params: Mapping[str, str], what: str, request: Request, size: int, most: int
-    ) -> list[Paper]:
-        """The first distinct papers inside the window, over several pages of `size`."""
-        papers, seen = dict[str, Paper](), set[str]()
+        Its own requester opens a connection per request, ignores Retry-After, sends no key for references, and gives `{}` for
+        unknown statuses: a service that is down would look like one without results. With ours an answer is validated, or an error;
+        the package only handles the pages.
+        """
+        from semanticscholar import AsyncSemanticScholar
 
-        def read(first: bool, body: bytes) -> tuple[list[Paper], int | None]:
-            page = parse(_Page, body)
-            if page.data is None:
-                raise LiteratureError(
-                    f"{self.name}: {what}: withheld by the publisher",
-                    source=self.name,
-                    hint="add another source to literature.cascade",
-                )
-            total = page.total or len(page.data) if first else None
-            return papers_of(page.data, _fields, request, total, page.error), page.next
+        papers: list[Paper] = []
 
-        for offset in range(0, most - size + 1, size):
-            place = {**params, "offset": offset, "limit": size}
-            page, following = await self._get(path, place, partial(read, not offset), what, request) or (
-                [],
-                None,
+        async def send(url: str, parameters: str, headers: object, payload: object = None) -> dict[str, Any]:
+            params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
+            later = params.get("offset", "0") != "0"
+
+            def read(body: bytes) -> dict[str, Any]:
+                if request.operation == "paper":
+                    papers[:] = papers_of([read_json(body)], _fields, request)
+                    return {}
+                answer = parse(_Page, body)
+                if answer.data is None:
+                    raise LiteratureError(
+                        f"{self.name}: {what}: withheld by the publisher",
+                        source=self.name,
+                        hint="add another source to literature.cascade",
+                    )
+                total = None if later else answer.total or len(answer.data)
+                papers[:] = papers_of(answer.data, _fields, request, total, answer.error)
+                return {"offset": answer.offset, "next": answer.next}
+
+            papers.clear()
+            paging = dict[str, Any]()
+            try:
+                paging = await self.get(url, params, read, what, until=request.until)
+            except LiteratureError as error:
+                if not _means_none(error, later=later):
+                    raise
+            return {"data": [], **paging}
+
+        client = AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False)
+        vars(client)["_requester"] = SimpleNamespace(get_data_async=send)
+        return client, papers
+
+
+def _means_none(error: LiteratureError, *, later: bool) -> bool:
+    """Whether a refusal means no paper: an unknown id, no known id, or a page after the last (the service counts matches that it
+    does not return). Any other 404 means a wrong address."""
+    match error.__cause__:
+        case RefusedError(status=404, text=text):
+            return " with id " in text and "not found" in text
+        case RefusedError(status=400, text=text):
+            return "No valid paper ids" in text or (
+                later and "Requested data" in text and "is not available" in text
             )
-            if not moves(page, seen):
-                break
-            for paper in filter(request.window.holds, page):
-                papers.setdefault(paper.id, paper)
-            # a short page is the last, whatever `next` says: the next request would be refused
-            if len(papers) >= request.limit or following != offset + size:
-                break
-        return [*papers.values()][: request.limit]
+        case _:
+            return False
 
 
-def _names(request: Request) -> str:
+async def _pages(
+    first: Awaitable["PaginatedResults"], page: list[Paper], request: Request, size: int, most: int
+) -> list[Paper]:
+    """The first distinct papers inside the window, over several pages of `size`."""
+    results = await first
+    papers, seen = dict[str, Paper](), set[str]()
+    for end in range(size, most + 1, size):
+        if not moves(page, seen):
+            break
+        for paper in filter(request.window.holds, page):
+            papers.setdefault(paper.id, paper)
+        # a short page is the last, whatever `next` says: the next request would be refused
+        if len(papers) >= request.limit or results.next != end or end + size > most:
+            break
+        await results.async_next_page()
+    return [*papers.values()][: request.limit]
+
+
+def _names(request: Request) -> list[str]:
     """The fields to request, in a fixed order; with the date if a window must be checked."""
     parts = request.parts if request.window == ANY_TIME else {*request.parts, "date"}
-    return ",".join(
-        ("paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts))
-    )
+    return ["paperId", "title", "year", *(field for part, field in _FIELDS.items() if part in parts)]
 
 
 def _path(paper_id: str) -> str | None:

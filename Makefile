@@ -45,7 +45,7 @@ attack: $(READY)  ## what a hostile or broken world does to it, counted; MANYHEA
 
 schemas: $(READY)  ## write what is generated: JSON Schemas, AutoGen's component JSON, docs/reference
 	$(BIN)/python -m manyheads.schemas
-	$(BIN)/python -m manyheads.reference
+	$(BIN)/python tools/reference.py
 
 docs: $(READY)  ## build the documentation in site/; broken links are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

@@ -2,8 +2,8 @@
 
 import pytest
 
-from manyheads.reference import FOLDER, PAGES, text_of
 from manyheads.resources import shipped
+from reference import FOLDER, PAGES, text_of
 
 SLOW = ("python.md",)
 """Pages that need both frameworks."""

@@ -20,7 +20,7 @@ READ = (
     "systems/baselines", "systems/judging", "systems/mamorx", "systems/planted_error", "systems/ranking", "systems/rebuttal",
     "systems/retrieval_recall", "systems/scipip", "systems/virsci",
     "disk.py", "errors.py", "escaping.py", "forms.py", "objects.py", "papers.py", "pool.py", "prompts.py",
-    "reference.py", "resources.py", "retry.py", "roles.py", "schemas.py", "sqlite.py", "testing.py", "texts.py", "tools.py",
+    "resources.py", "retry.py", "roles.py", "schemas.py", "sqlite.py", "testing.py", "texts.py", "tools.py",
 )  # fmt: skip
 """The rooms of the package that are held to it."""
 

@@ -360,7 +360,7 @@ class Run(Generic[Result, C, M]):
 
 
 def need_one(voices: Sized, what: str) -> None:
-    """Raises `ModelError` if all spare replies of a kind are missing, so that nothing is left to go on with."""
+    """Raises `ModelError` if all spare replies of a kind are missing, so that the run cannot continue."""
     if not voices:
         raise ModelError(
             f"{what}: none was valid, see the warnings",

@@ -32,8 +32,8 @@ class Excerpt:
     title: str
     background: str
     summary: str
-    contributions: tuple[str, ...]
-    """Its detailed ideas where its full text was read, else its main ideas."""
+    main_ideas: tuple[str, ...]
+    """With their details where its full text was read."""
 
 
 def ecosystem_of(run: ScipipRun) -> Ecosystem:

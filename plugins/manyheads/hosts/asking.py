@@ -274,9 +274,8 @@ async def _put(
 ) -> Reply[Any]:
     try:
         prompt = Message(roles.prompt(role, task, variables), images=images)
-    except (
-        ConfigError
-    ) as error:  # no variable is missing, but one may be a text where the prompt expects a record
+    except ConfigError as error:
+        # No variable is missing, but one may be a text where the prompt expects a record.
         error.hint = "give each variable in the form in which the prompt reads it"
         raise
     place, kind = Place("", 0, speaker.name, task), reply_type or roles.reply(role, task)

@@ -228,9 +228,8 @@ class GovernedClient(
             if served.local:
                 return await _answer_here(served.local, system, fitting, self.ledger)
             settings = served.settings(tokens) if served.ours else {}
-            if (
-                config.provider == "openai" and "max_tokens" in settings
-            ):  # it would be sent under another name
+            # It would be sent under another name.
+            if config.provider == "openai" and "max_tokens" in settings:
                 settings["extra_body"] = {"max_tokens": settings.pop("max_tokens")}
             if config.provider == "anthropic":  # its client drops a temperature with a warning
                 settings = {
@@ -249,9 +248,8 @@ class GovernedClient(
             messages, count, send, self.ledger, self._reply_type, tools=bool(tools)
         )
         self.text = response.text
-        if (
-            not tools or options.get("tool_choice") == "none"
-        ):  # some servers send calls where none may be made
+        # Some servers send calls where none may be made.
+        if not tools or options.get("tool_choice") == "none":
             for message in response.messages:
                 message.contents = [each for each in message.contents if each.type != "function_call"]
         for call in calls_of(response):

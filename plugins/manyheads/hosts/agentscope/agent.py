@@ -94,7 +94,7 @@ def role_agent(
     ]  # fmt: skip
     if isinstance(model, GovernedModel):
         need_tools(role, given, calls_tools=model.served.config.calls_tools)
-    hooks: list[MiddlewareBase] = [Chat(ledger), GuestsAnew(ledger)]
+    hooks: list[MiddlewareBase] = [Chat(ledger)]
     if knowledge is not None:
         look_up = RAGMiddleware.Parameters(mode="static", top_k=5, persist_hint=True, hint_template=HINT)
         hooks.append(RAGMiddleware([BankKnowledge(knowledge, ledger)], look_up))
@@ -129,7 +129,19 @@ def _with_tools(toolkit: Toolkit, tools: Sequence[ToolBase]) -> Toolkit:
 
 
 class Chat(Whole):
-    """Lets AgentScope summarise or leave out the messages before the question, never the question itself."""
+    """Lets AgentScope summarise or leave out the messages before the question, never the question itself.
+
+    It also resets the count of guests in each reply.
+    """
+
+    async def on_reply(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
+    ) -> AsyncGenerator[Any]:
+        if self._ledger:
+            self._ledger.guests = 0
+        async with aclosing(next_handler(**input_kwargs)) as events:
+            async for event in events:
+                yield event
 
     async def on_compress_context(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., Awaitable[None]]
@@ -151,21 +163,6 @@ class Chat(Whole):
             agent.state.context = []
         finally:
             agent.state.context = [*agent.state.context, *now]
-
-
-class GuestsAnew(MiddlewareBase):
-    """Resets the count of guests in each reply."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    async def on_reply(
-        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
-    ) -> AsyncGenerator[Any]:
-        self._ledger.guests = 0
-        async with aclosing(next_handler(**input_kwargs)) as events:
-            async for event in events:
-                yield event
 
 
 class BankKnowledge(KnowledgeBase):

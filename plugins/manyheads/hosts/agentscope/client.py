@@ -39,9 +39,7 @@ from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.answers import sound_arguments
 from manyheads.models.offline import LocalModel
-from manyheads.models.requests import (
-    key_of,
-)
+from manyheads.models.requests import key_of
 from manyheads.replies import ReplyModel
 
 Known = OpenAIChatModel | OllamaChatModel | AnthropicChatModel

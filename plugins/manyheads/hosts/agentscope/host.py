@@ -5,7 +5,7 @@ import logging
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from copy import copy
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Any
 
 from agentscope.agent import Agent, ContextConfig, InjectionConfig, ReActConfig
@@ -183,19 +183,19 @@ class SpeakerAgent(Agent):
             injection_config=NO_CLOCK,
         )
 
-    def play(self, speaker: Speaker) -> None:
-        """Become another speaker."""
-        self.name, self._system_prompt = speaker.name, speaker.system
-
     def begin(
-        self, model: GovernedModel, tools: Sequence[Tool], recall: Callable[[str], Awaitable[str]] | None
+        self,
+        speaker: Speaker,
+        model: GovernedModel,
+        tools: Sequence[Tool],
+        recall: Callable[[str], Awaitable[str]] | None,
     ) -> None:
-        """Forget the last turn and set up the next: model, tools, retrieval."""
+        """Forget the last turn and set up the next: speaker, model, tools, retrieval."""
+        self.name, self._system_prompt = speaker.name, speaker.system
         self.model, self.recollection.recall = model, recall
         self.toolkit, self.state = _no_tools(), AgentState()
-        if (
-            tools
-        ):  # agents that share a toolkit change each other's, and a new one takes most of a turn's time
+        # Agents that share a toolkit change each other's, and a new one takes most of a turn's time.
+        if tools:
             self.toolkit = copy(self.toolkit)
             group = ToolGroup(name="basic", tools=[function_tool(tool, model.ledger) for tool in tools])
             self.toolkit.tool_groups = [group]
@@ -213,11 +213,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
     def __init__(self, *given: Any, middlewares: Sequence[MiddlewareBase] = (), **more: Any) -> None:
         super().__init__(*given, **more)
         self._middlewares = middlewares
-
-    @cached_property
-    def _idle(self) -> list[SpeakerAgent]:
-        """Agents without a turn; each serves one turn at a time."""
-        return []
+        self._idle: list[SpeakerAgent] = []  # without a turn; each serves one turn at a time
 
     async def _with_passage(self, turn: Turn[Any], text: str) -> str:
         passage = await self._recall(turn)
@@ -232,11 +228,9 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
         model = GovernedModel(served, ledger, turn.reply_type)
-        idle = self._idle
-        agent = idle.pop() if idle else SpeakerAgent(speaker, model, self._middlewares)
+        agent = self._idle.pop() if self._idle else SpeakerAgent(speaker, model, self._middlewares)
         recall = None if turn.recall is None else partial(self._with_passage, turn)
-        agent.begin(model, turn.tools if served.config.calls_tools else (), recall)
-        agent.play(speaker)
+        agent.begin(speaker, model, turn.tools if served.config.calls_tools else (), recall)
         agent.state.context = [to_msg(message, speaker.name) for message in thread[:-1]]
         reply = await agent.reply(to_msg(thread[-1], speaker.name))
         ledger.stop_if_failed()
@@ -247,7 +241,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         if reply.finished_reason not in finished:
             raise ModelError(f"{turn.place}: AgentScope did not finish the reply", hint="resume the run")
         calls = calls_in(agent.state.context, agent.state.reply_id)
-        idle.append(agent)
+        self._idle.append(agent)
         return Raw(reply.get_text_content() or "", ledger.model, ledger.usage, calls, ledger.truncated)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
@@ -14,7 +14,7 @@ from autogen_agentchat.messages import (
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
 )
-from autogen_core import CancellationToken, ComponentModel, FunctionCall
+from autogen_core import CancellationToken, FunctionCall
 from autogen_core.memory import Memory
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import ChatCompletionClient
@@ -199,7 +199,7 @@ class RoleAgent(Versioned, AssistantAgent):
             without_keys(tool.dump_component()) for tool in self._tools if not isinstance(tool, CoreTool)
         ]
         data: dict[str, Any] = {
-            name: _kept(getattr(config, name)) for name in AssistantAgentConfig.model_fields
+            name: without_keys(getattr(config, name)) for name in AssistantAgentConfig.model_fields
         }
         data |= {"tools": native or None, "casting": self.casting}
         return RoleAgentConfig(**data)
@@ -224,14 +224,6 @@ class RoleAgent(Versioned, AssistantAgent):
         if tools:
             self._tools = [*self._tools, *(CoreTool(tool, ledger) for tool in tools)]
             self._workbench[0] = StaticStreamWorkbench(self._tools)
-
-
-def _kept(value: Any) -> Any:
-    """A part of a config without its keys."""
-    parts = value if isinstance(value, list) else [value]
-    if any(isinstance(part, ComponentModel) for part in cast(list[Any], parts)):
-        return without_keys(value)
-    return value
 
 
 async def _answer(agent: AssistantAgent, question: str) -> str:

@@ -28,11 +28,7 @@ from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.answers import sound_arguments
 from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
-from manyheads.models.requests import (
-    key_of,
-    options,
-    refuse_unseen,
-)
+from manyheads.models.requests import key_of, options, refuse_unseen
 from manyheads.replies import ReplyModel
 
 PROVIDERS = {"OpenAI": "openai", "Ollama": "ollama", "Anthropic": "anthropic"}

@@ -139,20 +139,6 @@ class LiteratureDatabase(RecordBook):
             holders[names[place]].append(view.network.ids[paper])
         return {name: sorted(some) for name, some in holders.items()}
 
-    def cited_with(
-        self, papers: Collection[str], count: int, scope: Scope = PAST
-    ) -> dict[str, dict[str, int]]:
-        """For each paper the `count` papers most often cited together with it, with the number of times (Eq. 4)."""
-        view = self._view(scope)
-        ids = view.network.ids
-        together = view.network.cited_with(view.network.numbers(papers), count, view.visible, view.candidates)
-        partners: dict[str, dict[str, int]] = {}
-        for paper, other, times in sorted(
-            zip(*(part.tolist() for part in together), strict=True), key=lambda row: -row[2]
-        ):
-            partners.setdefault(ids[paper], {})[ids[other]] = times
-        return partners
-
     def clusters(
         self, papers: Sequence[str], weights: tuple[float, float], threshold: float
     ) -> list[Cluster]:

@@ -1,7 +1,6 @@
 """Changes to Typer's parser: readable help, and options of systems."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,31 +11,6 @@ from manyheads.errors import ConfigError, UserError, closest, did_you_mean
 
 if TYPE_CHECKING:
     from manyheads.engine.system import System
-
-PLAIN = {
-    re.compile(r" <[^|<>]+>"): "",
-    re.compile(r"<([\w|-]+\|[\w|-]+)>"): r"[\1]",
-    re.compile(r"(\d+)<=x<=(\d+)"): r"\1 to \2",
-    re.compile(r"x>=(\d+)"): r"at least \1",
-    re.compile(r"\]  ?\["): "; ",
-    re.compile(r"  \["): " [",
-}
-"""Replacements in Typer's help: types, choices, ranges, notes in brackets."""
-
-
-def _plainly(formatter: Any) -> None:
-    """Apply `PLAIN` to the lists that this formatter writes."""
-    write = formatter.write_dl
-
-    def write_rows(rows: Iterable[tuple[str, str]]) -> None:
-        plain: list[tuple[str, str]] = []
-        for row in rows:
-            for pattern, words in PLAIN.items():
-                row = (pattern.sub(words, row[0]), pattern.sub(words, row[1]))
-            plain.append(row)
-        write(plain)
-
-    formatter.write_dl = write_rows
 
 
 def _first_sentence(text: str) -> str:
@@ -57,10 +31,6 @@ class Command(TyperCommand):
     def get_short_help_str(self, limit: int = 45) -> str:
         """The first sentence of the help, uncut."""
         return _first_sentence(self.short_help or self.help or "")
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        _plainly(formatter)
-        super().format_options(ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         _write_lines("Examples", self.epilog, formatter)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 from zlib import crc32
 
@@ -26,6 +27,8 @@ RUNS = {
     "rebuttal": ("run", "rebuttal", "--set", "embedding=lexical", "--idea", "idea.md"),
     "conference-review": ("run", "conference-review", "--subject", "idea.md"),
 }
+LONGEST = 120
+"""Seconds after which a command counts as hung."""
 AT_ONCE = 3
 """Turns of a team that are under way at the same time, and paid again where a kill meets them."""
 
@@ -113,16 +116,26 @@ def result(folder: Path) -> Any:
 def run(
     arguments: list[str], cwd: Path, due: Callable[[], bool] | None, rng: random.Random
 ) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, killed a moment after it is due to be, where it has not ended."""
-    command = [sys.executable, "-m", "manyheads", *arguments]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, cwd=cwd, env=environment(), stdout=pipe, stderr=pipe, text=True
-    ) as process:
-        if due:
-            while process.poll() is None and not due():
-                time.sleep(0.005)
+    """A command in a process of its own, killed a moment after it is due to be, where it has not ended.
+
+    Its output goes to files, as nobody reads a pipe while a kill is awaited, and a full one would stop it.
+    """
+    command, end = [sys.executable, "-m", "manyheads", *arguments], time.monotonic() + LONGEST
+    with (
+        TemporaryFile("w+") as err,
+        subprocess.Popen(
+            command, cwd=cwd, env=environment(), stdout=subprocess.DEVNULL, stderr=err
+        ) as process,
+    ):
+        while process.poll() is None and time.monotonic() < end and not (due and due()):
+            time.sleep(0.005)
+        hung = process.poll() is None and time.monotonic() >= end
+        if due and not hung:
             time.sleep(rng.uniform(0, 0.1))
-            process.kill()
-        out, err = process.communicate(timeout=120)
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
+        process.kill()
+        code = process.wait()
+        err.seek(0)
+        said = err.read()
+    return subprocess.CompletedProcess(
+        command, 1 if hung else code, "", f"hung for {LONGEST} s: {said}" if hung else said
+    )

@@ -13,7 +13,7 @@ import pytest
 from manyheads.config import Inputs, Section, Slot
 from manyheads.core.events import Result, Stage, Warned
 from manyheads.core.results import Part, is_finished
-from manyheads.engine.budget import JobsBudget
+from manyheads.engine.budget import Budget
 from manyheads.engine.folder import TRACEBACK
 from manyheads.engine.session import Session
 from manyheads.engine.system import Reviews, System
@@ -91,7 +91,7 @@ def test_a_bug_in_one_run_leaves_the_others_alone_and_can_be_resumed(
     texts = [Text(name, name, "papers") for name in names]
 
     def review() -> dict[str, tuple[bool, str]]:
-        budget = JobsBudget.parse((), whose="a test's")
+        budget = Budget.parse((), whose="a test's")
         reviews = review_all(
             config_of(system()), texts, tmp_path, at_once=1, budget=budget, listener=lambda news: None
         )

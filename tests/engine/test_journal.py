@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.core import Host, Image, Message, Place, Reply, Speaker, ToolCall, Turn, Usage
-from manyheads.engine.journal import Journal, read_turns
+from manyheads.engine.journal import Journal, read_turns, spent_in
 from manyheads.engine.replay import Recorded
 from manyheads.errors import JournalError
 from manyheads.replies import REPLIES, Idea, Remark
@@ -42,12 +42,11 @@ def path(tmp_path: Path) -> Path:
 
 
 async def test_a_finished_turn_is_never_asked_again(path: Path) -> None:
-    host, paid = FilledHost(PAID), list[Usage]()
+    host = FilledHost(PAID)
     first = await ask(path, host, turn())
-    again = await ask(path, host, turn(), on_replayed=paid.append)
-    assert again == first
+    assert await ask(path, host, turn()) == first
     assert len(host.asked) == 1
-    assert paid == [PAID]
+    assert spent_in(path) == PAID
 
 
 async def test_turns_of_every_reply_type_come_back_whole(path: Path) -> None:
@@ -115,12 +114,14 @@ async def test_a_changed_model_setting_stops_too(path: Path) -> None:
 async def test_accepted_changes_are_asked_and_kept(path: Path) -> None:
     host = FilledHost(PAID)
     changed = turn(text="Something else")
-    paid: list[Usage] = []
-    await ask(path, host, turn())
-    await ask(path, host, changed, accept_changes=True, on_replayed=paid.append)
-    assert paid == [PAID], "what is replaced has been paid for"
+    await ask(path, host, turn(), turn(2))
+    with closing(Journal(path)) as journal:
+        through = Recorded(host, journal, settings_of, accept_changes=True)
+        assert through.useful == PAID + PAID, "before anything is replayed"
+        await through.ask(changed)
+        assert through.useful == PAID + PAID, "what is replaced is paid, and of no use"
     await ask(path, host, changed)
-    assert len(host.asked) == 2
+    assert len(host.asked) == 3
 
 
 async def test_each_turn_is_told_of_as_it_ends_whatever_comes_of_it(path: Path) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from anthropic import AsyncAnthropic
 
-from manyheads.config import ModelConfig
+from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Message, Tool, Turn
+from manyheads.engine.budget import Budget
 from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.clients import RESPONSES, tap
 from manyheads.models.abilities import forms_for, openai_settings, remember, settled
@@ -91,11 +92,12 @@ async def test_a_server_that_refuses_tools_is_asked_once(
 ) -> None:
     llm.faults.append(refuses_tools(status, message))
     config = model(llm, retries=3)
+    budget = Budget(BudgetConfig())
     async with host(config) as on:
         for _ in range(2):
             with pytest.raises(ToolsRefusedError) as told:
-                await on.ask(turn(tools=(LOOK_UP,)))
-            assert llm.calls == 1
+                await on.ask(turn(tools=(LOOK_UP,), meter=budget.asking))
+            assert llm.calls == budget.spent.calls == 1
             assert "models.default.tools=false" in (told.value.hint or "")
         await on.ask(turn())
     assert settled(config).tools is False, "for the runs to come"

@@ -121,7 +121,7 @@ class Budget:
         return self.limits.seconds is not None and time.monotonic() - self._began >= self.limits.seconds
 
     def pay(self, usage: Usage) -> None:
-        """Count a recorded turn."""
+        """Count what earlier starts paid."""
         self.spent += usage
 
     def rest(self, seconds: float) -> None:

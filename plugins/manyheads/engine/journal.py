@@ -30,6 +30,7 @@ from manyheads.sqlite import Database, reading
 
 _Turn: TypeAlias = tuple[Place, str, dict[str, Any], dict[str, Any]]
 
+USAGES = "SELECT json_extract(reply, '$.usage') FROM turn"
 TABLE = """
 CREATE TABLE IF NOT EXISTS turn (
     stage TEXT, turn INTEGER, speaker TEXT, task TEXT, ordinal INTEGER,
@@ -83,6 +84,13 @@ class Journal:
         """Number of recorded turns."""
         with self._speaking("it cannot be read"):
             return self._db.rows("SELECT count(*) FROM turn")[0][0]
+
+    @property
+    def useful(self) -> Usage:
+        """Usage of the recorded turns; a damaged record counts nothing, as it stops the run only at its own turn."""
+        with self._speaking("it cannot be read"):
+            rows = self._db.rows(f"{USAGES} WHERE json_valid(reply)")
+        return sum((usage_of(usage) for (usage,) in rows), NOTHING)
 
     def put(self, *turns: _Turn) -> None:
         """Record finished turns, all or none: place, hash of the request, request, reply.
@@ -310,15 +318,21 @@ def spent_in(path: Path) -> Usage:
     Raises:
         JournalError: there is no journal, or the run is still running.
     """
-    turns = "SELECT json_extract(reply, '$.usage') FROM turn"
     try:
         with reading(path) as database:
             rows = database.execute(
-                f"{turns} UNION ALL SELECT value FROM fact WHERE name = 'lost'"
+                f"{USAGES} UNION ALL SELECT value FROM fact WHERE name = 'lost'"
             ).fetchall()
         return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
     except (sqlite3.Error, *DAMAGES) as error:
         raise JournalError(f"{path}: its cost cannot be read: {in_short(error)}") from error
+
+
+def usage_of(text: str) -> Usage:
+    """A recorded usage; nothing if it is damaged."""
+    with suppress(*DAMAGES):
+        return Usage.model_validate_json(text)
+    return NOTHING
 
 
 def _key(place: Place) -> tuple[str, int, str, str, int]:

@@ -27,7 +27,6 @@ class Recorded:
         model_of: settings of a model alias that change its answers; part of the request's hash.
         course: the config keys that determine the turns, besides the requests themselves.
         accept_changes: continue from a changed turn instead of stopping there.
-        on_replayed: receives the usage of each recorded reply, including replaced ones.
         on_live: called once, before the first new turn.
         on_ended: called after each turn, successful or not.
     """
@@ -40,16 +39,15 @@ class Recorded:
         *,
         course: dict[str, Any] | None = None,
         accept_changes: bool = False,
-        on_replayed: Callable[[Usage], None] = lambda usage: None,
         on_live: Callable[[], None] = lambda: None,
         on_ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._host, self._journal, self._model_of = host, journal, model_of
         self._course, self._accept_changes = course or {}, accept_changes
-        self._on_replayed, self._on_live, self._on_ended = on_replayed, on_live, on_ended
+        self._on_live, self._on_ended = on_live, on_ended
         self._live = False
-        self.useful = NOTHING
-        """Usage of all replies so far, new and recorded."""
+        self.useful = journal.useful
+        """Usage of all recorded replies, of earlier starts and new, whether they were replayed yet or not."""
         self.writing = NOTHING
         """Usage of those that are being written: not on disk yet."""
 
@@ -68,8 +66,6 @@ class Recorded:
             digest = digest_of(request)
             recorded = self._journal.get(turn.place)
             if recorded and recorded[0] == digest and (reply := self._read(turn, recorded[1])):
-                self._on_replayed(reply.usage)
-                self.useful += reply.usage
                 return reply
             if turn.tools and not self._accept_changes and digest in self._journal.fact("refused"):
                 raise ToolsRefusedError(f"{turn.place}: the server refused tools")
@@ -106,9 +102,9 @@ class Recorded:
                 raise
             finally:
                 self.writing -= reply.usage
-            if recorded:
+            if recorded:  # replaced: it stays paid
                 with suppress(*DAMAGES):
-                    self._on_replayed(Usage.model_validate(json.loads(recorded[1])["usage"]))
+                    self.useful -= Usage.model_validate(json.loads(recorded[1])["usage"])
             return reply
         finally:
             self._on_ended()

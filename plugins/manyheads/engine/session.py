@@ -304,9 +304,8 @@ class Session:
         return journal
 
     def _guarded(self, host: Host, parts: "_Parts", ledger: Budget) -> Recorded:
-        """The host behind the budget, behind the journal: recorded turns count but are not asked again."""
+        """The host behind the budget, behind the journal: recorded turns are paid, and not asked again."""
         journal, identities = parts.journal, self._identities
-        ledger.pay(journal.lost)
 
         def go_live() -> None:
             journal.state("models", identities)
@@ -324,10 +323,11 @@ class Session:
             identities.__getitem__,
             course=self.config.course(),
             accept_changes=self.accept_changes,
-            on_replayed=ledger.pay,
             on_live=go_live,
             on_ended=keep_lost,
         )
+        # All at once: a missing turn may be asked before recorded ones are replayed.
+        ledger.pay(recorded.useful + journal.lost)
         return recorded
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from manyheads.core.events import Stage
-from manyheads.errors import BudgetError, ModelError
+from manyheads.errors import BudgetError, ModelError, ReplyError
 from support.faults import Fault
 from support.hosts import EACH, SLOWLY
 from support.llm import LLM
@@ -283,13 +283,29 @@ async def test_an_expert_that_never_answers_well_is_told_and_the_review_is_writt
     assert played.result["partial"] == ""
 
 
+@pytest.mark.parametrize("tools", [BY_TOOL, BY_FIELD])
+async def test_an_expert_whose_server_is_down_stops_the_run_which_goes_on_later(
+    run: Play, llm: LLM, tools: str
+) -> None:
+    answers = {"inquiries": inquiries("impact", "clarity")}
+    llm.tool_calls = [question("impact"), question("clarity")]
+    llm.faults.append(Fault("status", None, to_impact, status=403))
+    with pytest.raises(ModelError) as stopped:
+        await run(tools, **answers)
+    assert not isinstance(stopped.value, ReplyError)
+    llm.faults.clear()
+    played = await run(tools, **answers)
+    assert {each["failed"] for each in played.result["exchanges"]} == {""}
+    assert played.result["finished"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("host", EACH)
 async def test_an_expert_that_does_not_answer_at_all_ends_in_time(run: Play, llm: LLM, host: str) -> None:
     llm.faults.append(Fault("slow", None, to_impact))
     llm.tool_calls = [question("impact"), question("clarity")]
-    played = await run(BY_TOOL, f"host={host}", "models.default.timeout=0.5")
-    assert [bool(each["failed"]) for each in played.result["exchanges"]] == [True, False]
+    with pytest.raises(ModelError):
+        await run(BY_TOOL, f"host={host}", "models.default.timeout=0.5")
 
 
 # The impact agent's novelty tool (§3.1).

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from manyheads.core import Tool, together
 from manyheads.discussion.steering import steer
 from manyheads.engine.folder import door
-from manyheads.errors import BudgetError, BugError, ModelError
+from manyheads.errors import BudgetError, BugError, ModelError, ReplyError
 from manyheads.models.faults import ToolsRefusedError
 from manyheads.replies import (
     Assessment,
@@ -175,7 +175,7 @@ class Exchanges:
                 if finished or len(run.result.exchanges) == before:
                     return
             run.warn(EXCHANGES, f"the leader has used up its {most} questions; mamorx.exchanges allows more")
-        except ModelError as error:
+        except ReplyError as error:
             if not run.result.exchanges:
                 raise
             run.warn(
@@ -280,7 +280,7 @@ class Exchanges:
                 else:
                     with door(run.folder):
                         exchange.answer = run.wording(await self._answer(exchange, turn, nested))
-            except (ModelError, BugError) as error:
+            except (ReplyError, ToolsRefusedError, BugError) as error:
                 exchange.failed = failed
                 run.warn(
                     EXCHANGES, f"question {exchange.number} to {NAMES[role_of(expert)]}: {error.message}"

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from manyheads.engine.readiness import roles_of
-from manyheads.errors import BudgetError, ConfigError
+from manyheads.errors import BudgetError, ConfigError, ModelError
 from manyheads.literature.documents import Document, Section
 from manyheads.literature.documents.reading import LEAST
 from manyheads.prompts import Prompts
@@ -245,6 +245,12 @@ async def test_a_run_that_ended_at_such_a_source_goes_on(run: Play) -> None:
     played = await run(**answers)
     assert [each.title for each in played.requests].count("WrittenReview") == 1
     assert (played.result["finished"], played.requests[-1].title) == (True, "Correction")
+
+
+async def test_a_correction_whose_server_is_down_stops_the_run(run: Play, llm: LLM) -> None:
+    llm.faults.append(Fault("status", None, lambda request: request.title == "Correction", status=403))
+    with pytest.raises(ModelError):
+        await run(weaknesses=[point("A.", ("[99]", "sparse touch sensors beat vision in every case"))])
 
 
 async def test_what_a_point_rests_on_twice_stands_there_once(run: Play) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from manyheads.core.events import Judged
-from manyheads.errors import ModelError
+from manyheads.errors import ReplyError
 from manyheads.literature.documents import Document, Passage, find_quote
 from manyheads.papers import fold
 from manyheads.replies import Correction, correction_of
@@ -30,7 +30,7 @@ async def verify(desk: Desk, role: str, *, correct: bool) -> None:
     if correct and (astray := [claim for claim in review.claims if not claim.grounded]):
         try:
             await _correct(desk, role, review, astray)
-        except ModelError as error:
+        except ReplyError as error:
             run.warn(VERIFICATION, f"points without sources could not be corrected: {error.message}")
     left = [claim for claim in review.claims if not claim.grounded]
     if left:

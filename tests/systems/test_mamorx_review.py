@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from manyheads.engine.readiness import roles_of
 from manyheads.errors import BudgetError, ConfigError
 from manyheads.literature.documents import Document, Section
+from manyheads.literature.documents.reading import LEAST
 from manyheads.prompts import Prompts
 from manyheads.replies import WrittenReview
 from manyheads.resources import Resources
@@ -225,7 +226,8 @@ async def test_a_source_that_is_nowhere_is_corrected_on_every_host(run: Play, ho
 
 async def test_a_paper_without_text_has_nothing_to_quote(run: Play, tmp_path: Path) -> None:
     empty = tmp_path / "empty.tex"
-    empty.write_text(r"\begin{document}\end{document}")
+    heading = r"\section{" + " ".join(["Heading"] * LEAST) + "}"
+    empty.write_text(rf"\begin{{document}}{heading}\end{{document}}")
     played = await run(
         f"inputs.paper={empty}",
         weaknesses=[point("A.", ("Section 2", "seven words that stand nowhere at all"))],

@@ -17,8 +17,8 @@ from manyheads.errors import MeasureError
 from manyheads.resources import shipped
 from manyheads.systems import systems
 from manyheads.systems.results import closing_lines, load, write_report
-from manyheads.systems.retrieval_recall.planted import planted
 from manyheads.systems.retrieval_recall.recall import hits
+from planted import planted
 from support.llm import LLM
 from support.papers import write_corpus
 from support.play import Played, config_for, play

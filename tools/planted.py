@@ -1,6 +1,6 @@
 """A made-up corpus with known answers: the references that each retrieval path can find, and those that none can.
 
-`python -m manyheads.systems.retrieval_recall.planted` writes it to configs/corpora/planted.jsonl.
+`python tools/planted.py` writes it to configs/corpora/planted.jsonl.
 """
 
 import json

@@ -20,7 +20,7 @@ from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import RESULT, is_finished
 from manyheads.engine.budget import Budget
 from manyheads.engine.folder import door
-from manyheads.engine.jobtable import HEARTBEAT, Failure, JobTable, Standing
+from manyheads.engine.jobtable import Failure, JobTable, Standing
 from manyheads.engine.session import HostFactory, Session
 from manyheads.errors import BudgetError, BugError, UserError
 from manyheads.models.abilities import Abilities, abilities_of, key_of_server, settled
@@ -193,18 +193,17 @@ class Scheduler:
         self._order.prepare()
         self._waiting = list[Job]()
         numbers = {key: number for number, key in enumerate(jobs)}
-        beating = asyncio.create_task(self._beat())
         try:
             while self._order.is_active():
                 self._waiting += [jobs[key] for key in self._order.get_ready()]
                 self._waiting.sort(key=lambda job: numbers[job.key])
                 self._hand_out()
                 if self._running or self._elsewhere:
-                    await self._change(beating)
+                    await self._change()
         finally:
-            for task in (beating, *self._running):
+            for task in self._running:
                 task.cancel()
-            await asyncio.gather(beating, *self._running, return_exceptions=True)
+            await asyncio.gather(*self._running, return_exceptions=True)
         return self._failures
 
     def _hand_out(self) -> None:
@@ -216,27 +215,18 @@ class Scheduler:
             if not self._take(job := self._waiting.pop(0)):
                 self._elsewhere[job.key] = job
 
-    async def _change(self, beating: asyncio.Task[None]) -> None:
+    async def _change(self) -> None:
         """Wait until a job ends, in this process or another."""
         wait = POLL if self._elsewhere else None
-        ended, _ = await asyncio.wait(
-            {beating, *self._running}, timeout=wait, return_when=asyncio.FIRST_COMPLETED
-        )
-        if beating in ended:
-            beating.result()
-        for task in [task for task in self._running if task in ended]:
-            self._ended(self._running.pop(task), task)
+        if not self._running:
+            await asyncio.sleep(POLL)
+        elif ended := (await asyncio.wait(self._running, timeout=wait, return_when=asyncio.FIRST_COMPLETED))[
+            0
+        ]:
+            for task in ended:
+                self._ended(self._running.pop(task), task)
         if self._elsewhere:
             self._table.bury_dead()
-
-    async def _beat(self) -> None:
-        """Renew the leases. If they were lost during a delay, stop the jobs that others have started since."""
-        while True:
-            await asyncio.sleep(HEARTBEAT)
-            if not self._table.beat():
-                for task, job in self._running.items():
-                    if not self._table.claim(job.key):
-                        task.cancel()
 
     def _take(self, job: Job) -> bool:
         """Settle or start a job; False if another process has it."""
@@ -282,15 +272,13 @@ class Scheduler:
         self._listener(JobNews(job, "goes on", stage, event))
 
     def _ended(self, job: Job, task: asyncio.Task[Failure | None]) -> None:
-        """Settle a job that ran here, unless its lease was lost: then another process does."""
-        failure = None if task.cancelled() else task.result()
+        """Settle a job that ran here."""
+        failure = task.result()
         standing: Standing = "failed" if failure else "done"
         if failure and not failure.cause and self._budget.refusal():
             standing = "pending"  # another process may have a larger budget
-        if task.cancelled() or not self._table.settle(job.key, standing, failure):
-            self._elsewhere[job.key] = job
-        else:
-            self._end(job, "failed" if failure else "finished", failure)
+        self._table.settle(job.key, standing, failure)
+        self._end(job, "failed" if failure else "finished", failure)
 
     def _end(self, job: Job, state: State, failure: Failure | None = None, *, text: str = "") -> None:
         streak = self._streaks[job.kind]

@@ -1,8 +1,7 @@
 """The table of a folder's jobs, shared by processes: leases, results, payments.
 
-A participating process is a worker. It holds a lease on its jobs while its heart beats: a worker without a beat for
-`SILENCE` beats of another loses its leases. Beats are counted, not timed, so that neither a wrong clock nor a sleeping
-machine ends a lease. All processes run on one machine (required by SQLite's write-ahead log).
+A participating process is a worker. It holds a lease on its jobs while it lives, which the lock on a file of its own shows: neither
+a wrong clock nor a sleeping machine ends a lease. All processes run on one machine (required by SQLite's write-ahead log).
 
 A session lasts from the first worker to the last. Job states and failures end with it, so that the next start retries
 failed jobs; payments and the known abilities of each model's server are kept.
@@ -22,15 +21,11 @@ from manyheads.errors import JournalError
 from manyheads.sqlite import connect
 
 TABLE = "jobs.sqlite"
-HEARTBEAT = 5.0
-"""Seconds between two beats of a worker."""
-SILENCE = 6
-"""Beats of another worker after which a silent one loses its leases."""
 PATIENCE = 30.0
 """Seconds that a write waits for others."""
 Standing: TypeAlias = Literal["pending", "running", "done", "failed", "left out"]
 SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS worker (id TEXT PRIMARY KEY, beats INTEGER NOT NULL DEFAULT 0)",
+    "CREATE TABLE IF NOT EXISTS worker (id TEXT PRIMARY KEY)",
     """CREATE TABLE IF NOT EXISTS job (
     key TEXT PRIMARY KEY, state TEXT NOT NULL, worker TEXT, reason TEXT NOT NULL DEFAULT '', cause TEXT NOT NULL DEFAULT ''
 )""",
@@ -75,8 +70,6 @@ class JobTable:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._path, self._worker = folder, folder / TABLE, uuid4().hex
-        self._silent = dict[str, tuple[int, int]]()
-        """Of other workers, the last beat, and the number of our beats since then."""
         try:
             self._alive = FileLock(self._life(self._worker))
             self._db = connect(self._path, *SCHEMA, wait=PATIENCE)
@@ -118,31 +111,15 @@ class JobTable:
             self._db.executemany("INSERT OR IGNORE INTO payment (job) VALUES (?)", [(key,) for key in done])
         return first
 
-    def beat(self) -> bool:
-        """Beat, and remove silent workers; False if this worker was removed itself."""
-        with self.transaction():
-            mine = "UPDATE worker SET beats = beats + 1 WHERE id = ?"
-            if not (alive := self._db.execute(mine, (self._worker,)).rowcount == 1):
-                self._db.execute("INSERT INTO worker (id) VALUES (?)", (self._worker,))
-            self._silent = {
-                worker: (beats, times + 1 if last == beats else 0)
-                for worker, beats in self._others().items()
-                for last, times in [self._silent.get(worker, (None, 0))]
-            }
-            silent = {worker for worker, (_, times) in self._silent.items() if times >= SILENCE}
-            self._bury(self._dead() | silent)
-        return alive
-
     def bury_dead(self) -> None:
         """Free the jobs of processes that have died."""
         if dead := self._dead():
             with self.transaction():
                 self._bury(dead)
 
-    def _others(self) -> dict[str, int]:
-        """The beats of every other worker."""
-        query = "SELECT id, beats FROM worker WHERE id != ?"
-        return dict(self._db.execute(query, (self._worker,)).fetchall())
+    def _others(self) -> set[str]:
+        query = "SELECT id FROM worker WHERE id != ?"
+        return {worker for (worker,) in self._db.execute(query, (self._worker,))}
 
     def _dead(self) -> set[str]:
         """The workers whose process has died: their lock files are free."""
@@ -156,8 +133,7 @@ class JobTable:
                 self.settle_charge(number, job, _usage(*amounts))
             self._db.execute(RELEASE, (worker,))
             self._db.execute("DELETE FROM worker WHERE id = ?", (worker,))
-            if not _is_locked(self._life(worker)):
-                self._life(worker).unlink(missing_ok=True)
+            self._life(worker).unlink(missing_ok=True)
 
     def _life(self, worker: str) -> Path:
         """The file that a worker's process keeps locked."""
@@ -188,7 +164,7 @@ class JobTable:
             return self._db.execute(claim, (self._worker, key, self._worker)).rowcount == 1
 
     def settle(self, key: str, state: Standing, failure: Failure | None = None) -> bool:
-        """Set a job's final state, or `pending` for another worker to take; False if it is another's by now."""
+        """Set a job's final state, or `pending` for another worker to take; False if it is another's."""
         said = (failure.reason, failure.cause) if failure else ("", "")
         settle = (
             "UPDATE job SET state = ?, reason = ?, cause = ? WHERE key = ?"

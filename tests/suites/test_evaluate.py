@@ -1,6 +1,7 @@
 """A suite through the real command: run, failed, killed, gone on with, changed."""
 
 import asyncio
+import json
 import re
 import signal
 import time
@@ -348,6 +349,14 @@ def test_a_suite_on_the_default_embedding_goes_on_as_it_began(
         assert again.results.rows == whole.results.rows
 
 
+def useful_rows(out: Path) -> list[dict[str, Any]]:
+    """The rows of a suite, but for the number of requests: one whose answer was lost in a stop was sent."""
+    rows = [json.loads(line) for line in (out / "results.jsonl").read_text("utf-8").splitlines()]
+    for row in rows:
+        row["values"].pop("usage.calls")
+    return rows
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_suite_that_was_stopped_goes_on(tmp_path: Path, how: signal.Signals) -> None:
@@ -377,5 +386,4 @@ def test_a_suite_that_was_stopped_goes_on(tmp_path: Path, how: signal.Signals) -
     assert len(turns) == 4
     assert asked == sum(turns.values()) - sum(kept.values())
     assert sum(turns.values()) == undisturbed.calls
-    rows = [(tmp_path / out / "results.jsonl").read_bytes() for out in ("whole", "out")]
-    assert rows[0] == rows[1]
+    assert useful_rows(tmp_path / "whole") == useful_rows(tmp_path / "out")

@@ -396,7 +396,9 @@ def own_prompt(base: Path, name: str, text: str) -> None:
 
 @pytest.mark.slow
 def test_how_runs_are_judged_may_come_later_but_not_change(tmp_path: Path) -> None:
-    keys: dict[str, Any] = {"cases": TARGETS[:1], "ideas": 1, "grid": {}}
+    # Runs of the initial idea alone: they ask no judge themselves.
+    alone = {"variants": {"initial": {"rebuttal.method": "initial"}}, "begin_with": {}}
+    keys: dict[str, Any] = {"cases": TARGETS[:1], "ideas": 1, "grid": {}, **alone}
     suite = write_ranking(tmp_path, **keys, measures=["usage.calls"])
     (tmp_path / "own").mkdir()
     own = ("--path", tmp_path / "own")

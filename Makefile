@@ -44,7 +44,7 @@ attack: $(READY)  ## what a hostile or broken world does to it, counted; MANYHEA
 	PYTHONPATH=tests $(BIN)/python -m attack
 
 schemas: $(READY)  ## write what is generated: JSON Schemas, AutoGen's component JSON, docs/reference
-	$(BIN)/python -m manyheads.schemas
+	$(BIN)/python tools/schemas.py
 	$(BIN)/python tools/reference.py
 
 docs: $(READY)  ## build the documentation in site/; broken links are errors

@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from manyheads.resources import shipped
-from manyheads.schemas import FILES, stale
+from schemas import FILES, stale
 
 ROLES = sorted((shipped() / "roles").glob("*.yaml"))
 CONFIGS = sorted((shipped() / "configs").glob("*.yaml"))
@@ -26,7 +26,7 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def test_the_schemas_are_fresh() -> None:
-    assert stale() == [], "refresh them: python -m manyheads.schemas"
+    assert stale() == [], "refresh them: python tools/schemas.py"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import manyheads
 from manyheads.systems.loading import load
 from manyheads.resources import Resources, shipped
 from manyheads.roles import Roles
-from manyheads.schemas import stale
+from schemas import stale
 roles = Roles(Resources.of())
 print(json.dumps({
     "package": str(Path(manyheads.__file__).parent), "data": str(shipped()), "config": load(["virsci"]).name,

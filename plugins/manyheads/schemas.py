@@ -1,93 +1,15 @@
-"""The JSON Schemas of role cards, sample phrases, run configs and suites for editors, and each system's component JSON.
+"""The JSON Schema of a model for editors and forms, with the documentation of its fields."""
 
-`python -m manyheads.schemas` writes them.
-"""
-
-import json
-from pathlib import Path
 from typing import Any, cast
 
-from pydantic import BaseModel, GetJsonSchemaHandler, RootModel
-from pydantic_core import CoreSchema
+from pydantic import BaseModel
 
-from manyheads import roles
-from manyheads.arena.form import ArenaForm
-from manyheads.config import RunConfig, documented
-from manyheads.core.results import RunResult
-from manyheads.models.offline import Phrases
-from manyheads.models.prices import PriceList
+from manyheads.config import documented
 from manyheads.replies import REPLIES, TEXT
-from manyheads.resources import shipped
-from manyheads.suites import spec
-from manyheads.systems import BUILT_IN, DEFAULT, systems
-from manyheads.systems.loading import load
 
 
-def result_models() -> list[type[BaseModel]]:
-    """What the built-in systems make of a run, each once."""
-    return list(dict.fromkeys(systems()[name].result for name in BUILT_IN))
-
-
-class ResultOfAny(RootModel[Any]):
-    """What a system makes of a run: of one of these forms, by its `system`."""
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {"anyOf": [handler(kind.__pydantic_core_schema__) for kind in result_models()]}
-
-
-Schema = dict[str, Any]
-RUN = "configs/run.schema.json"
-FILES: dict[str, type[BaseModel]] = {
-    "roles/role.schema.json": roles.RoleCard,
-    "prompts/phrases.schema.json": Phrases,
-    RUN: RunConfig,
-    "evals/suite.schema.json": spec.SuiteSpec,
-    "configs/result.schema.json": RunResult[ResultOfAny],
-    "configs/models/prices.schema.json": PriceList,
-    "configs/arena/form.schema.json": ArenaForm,
-    **{path: model for name in BUILT_IN for path, model in systems()[name].files.items()},
-}
-
-
-def schema_text(model: type[BaseModel]) -> str:
-    """The JSON Schema of a model, with the documentation of its fields; of a run's config, by its system."""
-    schema = _of_runs() if model is RunConfig else _schema(model)
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-
-
-def _of_runs() -> Schema:
-    """Which keys a run's config has, its `system` says."""
-    parts: Schema = {}
-    rules: list[Schema] = []
-    for name in BUILT_IN:
-        schema = _schema(systems()[name].model)
-        for part, inner in schema.pop("$defs").items():
-            if parts.setdefault(part, inner) != inner:
-                raise ValueError(f"{name}: two models are called {part}")
-        # Keys of a section and of inputs are taken at the top as well, and sections under their former names.
-        system, properties = systems()[name], schema["properties"]
-        section = {"$ref": properties[name]["$ref"], "deprecated": True}
-        for key in (name, "inputs"):
-            inner = parts[str(properties[key]["$ref"]).rpartition("/")[2]]
-            for short, told in inner["properties"].items():
-                if short not in system.config.in_full | system.inputs.in_full:
-                    properties.setdefault(short, {**told, "deprecated": True})
-        properties |= {former: section for former, place in system.aliases.items() if place == name}
-        parts[name] = schema
-        chosen: Schema = {"properties": {"system": {"const": name}}}
-        if name != DEFAULT:
-            chosen["required"] = ["system"]
-        rules.append({"if": chosen, "then": {"$ref": f"#/$defs/{name}"}})
-    names: Schema = {"enum": list(BUILT_IN), "default": DEFAULT, "description": "What is run."}
-    return {
-        "$defs": parts, "title": "RunConfig", "type": "object", "properties": {"system": names}, "allOf": rules
-    }  # fmt: skip
-
-
-def _schema(model: type[BaseModel]) -> Schema:
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON Schema of a model. One that stands for several names them by a class method `kinds`."""
     schema = model.model_json_schema()
     parts: dict[str, Any] = {model.__name__.partition("[")[0]: schema, **schema.get("$defs", {})}
     for each in _models(model):
@@ -123,31 +45,5 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
         elif each not in found:
             found.append(each)
             waiting += [field.annotation for field in each.model_fields.values()]
-            waiting += result_models() if each is ResultOfAny else ()
+            waiting += each.kinds() if hasattr(each, "kinds") else ()  # pyright: ignore[reportAttributeAccessIssue]
     return found
-
-
-def stale() -> list[Path]:
-    """The schema files that are missing or behind their models."""
-    texts = {shipped() / name: schema_text(model) for name, model in FILES.items()}
-    return [path for path, text in texts.items() if not path.is_file() or path.read_text("utf-8") != text]
-
-
-def component_text(system: str) -> str:
-    """The component JSON that ships of a system."""
-    from manyheads.hosts import component
-
-    return component(load([system], ["host=autogen", *systems()[system].component])) + "\n"
-
-
-def write() -> None:
-    """Bring the schema files and the component JSON up to date."""
-    for name, model in FILES.items():
-        (shipped() / name).write_text(schema_text(model), encoding="utf-8")
-    for name in BUILT_IN:
-        path = shipped() / "configs" / "autogen" / f"{name}.json"
-        path.write_text(component_text(name), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write()

@@ -20,9 +20,9 @@ from manyheads.hosts.autogen import (
     team_of,
 )
 from manyheads.resources import data_file
-from manyheads.schemas import component_text
 from manyheads.systems import systems
 from manyheads.systems.loading import load
+from schemas import component_text
 from support.command import result_of
 from support.llm import LLM
 from support.native import ANSWERS, ASKED, PAPER, SMALL, TOPIC, small

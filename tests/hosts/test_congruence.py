@@ -99,7 +99,7 @@ async def test_with_replies_that_are_asked_for_again(tmp_path: Path) -> None:
     fault = Fault("missing", times=None, when=now_and_then)
     played = await on_each(tmp_path, faults=[fault])
     assert_congruent(played)
-    assert len(played[0].result["warnings"]) > 3
+    assert len(played[0].result["warnings"]) >= 3
 
 
 @pytest.mark.slow

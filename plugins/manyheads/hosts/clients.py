@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -349,11 +350,9 @@ class ServedModel(ABC, Generic[C]):
                 current = CHARGE.set(charge)
                 try:
                     yield
-                except (Exception, asyncio.CancelledError) as error:  # every SDK has its own tree
-                    if not charge.usage.calls:
-                        ledger.pay(failed_usage(self.config, tokens, error))
-                    raise
                 finally:
+                    if (error := sys.exception()) and not charge.usage.calls:
+                        ledger.pay(failed_usage(self.config, tokens, error))
                     CHARGE.reset(current)
 
         forms = forms_for(self.config, reply_type, with_tools=tools)

@@ -44,9 +44,9 @@ def usage_of(
 def charge_of(config: ModelConfig, tokens: int, form: Mapping[str, Any]) -> Charge:
     """The most that a request of about `tokens` tokens comes to, if `max_tokens` is set; else with an answer of `ROOM` tokens.
 
-    No token is shorter than a byte, and an estimated one has four; the form of the reply is sent beside the messages.
+    A token counts as two bytes, where an estimated one has four; the form of the reply is sent beside the messages.
     """
-    reads, writes = 4 * tokens + len(str(form).encode()) + FRAME, config.max_tokens or ROOM
+    reads, writes = 2 * tokens + len(str(form).encode()) // 2 + FRAME, config.max_tokens or ROOM
     return Charge(Usage(input_tokens=reads, output_tokens=writes, calls=1, cost=_cost(config, reads, writes)))
 
 

@@ -1,7 +1,6 @@
 """The form that starts a run, made from its system's config and inputs; the estimate before it."""
 
 import asyncio
-import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping
@@ -29,7 +28,7 @@ from manyheads.engine.readiness import need_keys, prepare, roles_of
 from manyheads.engine.system import System, system_of
 from manyheads.errors import UserError, problem_of
 from manyheads.resources import Resources, parse_yaml, summary
-from manyheads.schemas import schema_text
+from manyheads.schemas import schema_of
 from manyheads.systems import systems
 from manyheads.systems.loading import load, validate
 from manyheads.web.children import HIDDEN
@@ -129,7 +128,7 @@ def _slots(system: System) -> dict[str, Any]:
 def groups(name: str) -> tuple[Group, ...]:
     """The fields of a system's form: inputs, model and run first, then its own settings by section, then all others."""
     system = systems()[name]
-    schema = json.loads(schema_text(system.model))
+    schema = schema_of(system.model)
     parts = schema["$defs"]
     model = fields(parts["ModelConfig"], parts, ("models", "default"))
     every = {each.name: each for each in (*fields(schema, parts), *model) if each.path[0] not in LEFT_OUT[:2]}

@@ -1,7 +1,6 @@
 """A run that was killed, stopped or out of budget goes on: no finished turn is asked again, the result is the same."""
 
 import asyncio
-import json
 import signal
 import sqlite3
 import subprocess
@@ -25,7 +24,7 @@ from support.hosts import HOSTS
 from support.llm import LLM
 from support.play import Played, play
 from support.requests import Request, question_of
-from support.results import but_for_the_host
+from support.results import useful_result
 
 DELAY = 0.02
 BY_FIELD = "models.default.tools=false"
@@ -135,15 +134,6 @@ def assert_goes_on(llm: LLM, home: Path, whole: Played, *more: str) -> None:
     assert (done.code, done.err) == (0, "".join(f"warning: {text}\n" for text in whole.result["warnings"]))
     assert questions(llm.requests[before:]) == questions(whole.requests) - kept
     assert useful_result(home / "run") == useful_result(whole.folder)
-
-
-def useful_result(folder: Path) -> str:
-    """The result without the usage of what a kill made useless, such as a tool call whose turn never ended."""
-    result = json.loads(but_for_the_host(folder))
-    usage = result["usage"]
-    for name, unused in usage.pop("unused").items():
-        usage[name] = usage[name] - unused if unused else usage[name]
-    return json.dumps(result)
 
 
 KILLS = [

@@ -85,3 +85,12 @@ def ended(folder: Path) -> dict[Path, bytes]:
 def unfinished(folder: Path) -> bool:
     """Whether a result tells how far a run came, and no more."""
     return json.loads((folder / "result.json").read_text(encoding="utf-8"))["finished"] is False
+
+
+def useful_result(folder: Path) -> str:
+    """The result without the usage of what a kill made useless, such as a tool call whose turn never ended."""
+    result = json.loads(but_for_the_host(folder))
+    usage = result["usage"]
+    for name, unused in usage.pop("unused").items():
+        usage[name] = usage[name] - unused if unused else usage[name]
+    return json.dumps(result)

@@ -16,7 +16,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
-from support.results import but_for_the_host
+from support.results import useful_result
 
 TOPIC = "How retrieval fails on long documents"
 Play = Callable[..., Any]
@@ -380,7 +380,7 @@ async def test_a_stopped_baseline_goes_on_where_it_stopped(llm: LLM, tmp_path: P
     assert len(llm.requests) == 5
     resumed = await play(config_for(llm, *sets), tmp_path / "run", llm)
     assert [request.asking for request in resumed.requests[5:]] == asked[4:]
-    results = [but_for_the_host(folder) for folder in (whole.folder, resumed.folder)]
+    results = [useful_result(folder) for folder in (whole.folder, resumed.folder)]
     assert results[0] == results[1]
 
 

@@ -183,7 +183,7 @@ async def test_a_reply_that_failed_stays_so_when_the_run_is_resumed(
     paper: Manuscript, tmp_path: Path
 ) -> None:
     spoilt = Fault("prose", times=None, when=lambda request: request.title == "FigureDescription")
-    stop = Fault("status", status=400, times=None, when=lambda request: request.title == "Plan")
+    stop = Fault("status", status=400, times=None, when=lambda request: request.title == "WrittenReview")
     with LLM(answers={**SEEING, "finished": True}, faults=[spoilt, stop]) as llm:
         config = alone(llm, paper, run=MAMORX.run)
         with pytest.raises(ModelError):

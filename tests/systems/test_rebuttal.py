@@ -19,7 +19,7 @@ from support.hosts import HOSTS, OTHERS
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request
-from support.results import but_for_the_host, idea, write
+from support.results import but_for_the_host, idea, useful_result, write
 
 WORKS = [
     {"title": "Owls at night", "abstract": "Owls hunt by ear where nothing can be seen."},
@@ -555,7 +555,7 @@ async def test_a_stopped_run_goes_on_from_its_folder(run: Play, llm: LLM, tmp_pa
     before = llm.calls
     played = await run(folder="stopped")
     assert llm.calls - before == len(whole.requests) - 5
-    assert played.result == whole.result
+    assert useful_result(played.folder) == useful_result(whole.folder)
 
 
 async def test_a_background_that_has_changed_is_not_mixed_into_a_record(run: Play, works: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from manyheads.bank.lexical import LexicalEmbedder
 from manyheads.bank.vectors import whole_vector
 from manyheads.core.events import Retrieved, Searched, Warned, Words, words
-from manyheads.errors import LiteratureError, ModelError
+from manyheads.errors import ConfigError, LiteratureError, ModelError
 from manyheads.hosts.autogen.team import as_message
 from manyheads.literature import semantic_scholar
 from manyheads.literature.library import title_of
@@ -21,7 +21,7 @@ from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play, play_now
 from support.requests import Request
-from support.results import but_for_the_host
+from support.results import useful_result
 from support.scholar import Asked, Scholar, Trouble, record
 
 TOPIC = "Tactile fingers"
@@ -274,7 +274,7 @@ async def test_a_stopped_run_ends_as_one_that_was_not_on_the_other_host(
     scholar.papers = scholar.papers[:1]
     stopped = await run("host=autogen")
     assert stopped.result["searches"]["sources"]["semantic_scholar"]["found"] >= 2
-    results = [but_for_the_host(each.folder) for each in (stopped, whole)]
+    results = [useful_result(each.folder) for each in (stopped, whole)]
     assert results[0] == results[1]
 
 
@@ -316,12 +316,12 @@ async def test_sources_that_a_run_may_need_are_opened_before_anything_is_paid_fo
     run: Run, llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(*UNSENDABLE)
-    with pytest.raises(LiteratureError, match="the key in SEMANTIC_SCHOLAR_API_KEY"):
+    with pytest.raises(ConfigError, match="the key in SEMANTIC_SCHOLAR_API_KEY"):
         await run()
     card = tmp_path / "roles" / "scientist.yaml"
     card.parent.mkdir()
     ours = Resources.of().need("roles", "scientist.yaml").read_text(encoding="utf-8")
     card.write_text(ours.replace("[find_scientists,", "[search_papers, find_scientists,"), encoding="utf-8")
-    with pytest.raises(LiteratureError, match="the key in SEMANTIC_SCHOLAR_API_KEY"):
+    with pytest.raises(ConfigError, match="the key in SEMANTIC_SCHOLAR_API_KEY"):
         await run("literature.references=corpus", f"paths=[{tmp_path}]", folder="tools")
     assert llm.calls == 0

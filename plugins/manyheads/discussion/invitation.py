@@ -126,7 +126,9 @@ class _Asking:
             why = refused(refusal, prompts)
             run.warn(self.question.stage, f"{self.question.speaker.name} wanted to ask {name!r}: {why}")
         else:
-            self._note(name, words, await self._hear(name, words, run.wording(reply)))
+            # Within a tool turn that a refusal cut short, the guest may have been asked in other words.
+            nested = run.calls_tools(self.question.speaker)
+            self._note(name, words, await self._hear(name, words, run.wording(reply), nested=nested))
 
     async def _by_call(self, name: str, words: str) -> str:
         name = scientist_named(name, self.run.literature.scientists)

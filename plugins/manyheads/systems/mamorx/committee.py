@@ -237,7 +237,8 @@ class Exchanges:
         kind = run.reply_type(LEADER, "inquire", Inquiries)
         kind = limited(kind, "inquiries", list[Inquiry], max_length=most)
         reply = await desk.ask(EXCHANGES, LEADER, "inquire", kind, turn=turn, most=most, **self._shown())
-        put = partial(self._put, turn=turn)
+        # Within a tool turn that a refusal cut short, experts may have been asked in other words.
+        put = partial(self._put, turn=turn, nested=desk.uses_tools(LEADER))
         await together(*(put(one.kind, one.expert, one.text, one.expects) for one in reply.value.inquiries))
         return not reply.value.inquiries
 

@@ -155,8 +155,8 @@ def _unknown(row: Row, questions: Mapping[str, str]) -> Iterator[str]:
 
 
 def _answers(row: Row, questions: Mapping[str, str]) -> dict[str, Answer]:
-    cells = {name: _answer(row, column) for column, name in questions.items() if not row.missing(column)}
-    return {name: answer for name, answer in cells.items() if answer is not None}
+    given = [(name, column) for column, name in questions.items() if not row.missing(column)]
+    return {name: answer for name, column in given if (answer := _answer(row, column)) is not None}
 
 
 def _answer(row: Row, column: str) -> Answer | None:

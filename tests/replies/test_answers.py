@@ -42,6 +42,13 @@ def test_what_nobody_can_read_with_certainty_is_asked_again(name: str, way: Way)
     assert [each for each in made if each and each[0]] == []
 
 
+@pytest.mark.parametrize("idea", ["An owl. " * 3000, "猫" * 20_001])
+def test_a_text_without_end_is_asked_for_again(idea: str) -> None:
+    with pytest.raises(UnusableReplyError, match="20,000"):
+        parse(json.dumps({**IDEA, "idea": idea}), Idea)
+    parse(json.dumps({**IDEA, "idea": idea[:20_000].strip()}), Idea)
+
+
 class Data(OwnReply):
     kind: Literal["text", "image"]
     form: str

@@ -42,7 +42,7 @@ class Fitting:
 
     def __init__(self, schema: Schema, words: Collection[str], *, own: bool) -> None:
         self._schema, self._defs, self._words, self._own = schema, schema.get("$defs", {}), words, own
-        self.copied = dict[str, object]()
+        self.copied, self.longest = dict[str, object](), 0
         self._unknown = dict[str, dict[str, Any]]()
 
     def _value(self, value: Any, part: Schema, path: str, *, term: bool = False) -> Any:
@@ -90,7 +90,7 @@ class Fitting:
 
     def _text(self, text: str, path: str, *, empty: str | None, term: bool) -> str | None:
         """The text; `empty` for one that says nothing, where the form lets it be empty."""
-        said = text.strip()
+        said, self.longest = text.strip(), max(self.longest, len(text))
         if said.strip("<>") in self._words:
             self.copied[path] = text
         elif said and says_nothing(said, term=term or self._own):

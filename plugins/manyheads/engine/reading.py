@@ -41,6 +41,8 @@ _DIFFERS = re.compile(
 _WRAPS = re.compile(
     "response|reply|answer|result|output|json|arguments|args|parameters|input|function|toolcalls?"
 )
+LONGEST = 20_000
+"""Maximum letters of one text: servers die of schemas that limit them."""
 _NOT_MEANT = re.compile("draft|example|sample|template|schema|alternative|previous|wrong|bad|other")
 
 
@@ -170,4 +172,6 @@ def _read(kind: type[R], words: Collection[str], answer: Mapping[str, Any]) -> R
         raise UnusableReplyError("fields", describe(error), tuple(wrote.items())) from error
     if copied := fitting.copied:
         raise UnusableReplyError("copied", f"{', '.join(copied)}: says nothing", tuple(copied.items()))
+    if fitting.longest > LONGEST:
+        raise UnusableReplyError("rule", f"no text may have more than {LONGEST:,} letters")
     return value

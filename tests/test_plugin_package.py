@@ -93,8 +93,8 @@ def test_the_command_lists_a_packs_roles(installed: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("reply", "replies", "words"),
     [
-        pytest.param("own.Note", "", "own has: none", marks=pytest.mark.slow),
-        pytest.param("own.Note", "from manyheads.replies import ReplyModel\nclass Letter(ReplyModel): ...", "own has: Letter", marks=pytest.mark.slow),
+        pytest.param("own.Note", "", "tried: none", marks=pytest.mark.slow),
+        pytest.param("own.Note", "from manyheads.replies import ReplyModel\nclass Letter(ReplyModel): ...", "tried: own.Letter", marks=pytest.mark.slow),
         pytest.param("other.Note", "", "no pack 'other' is installed", marks=pytest.mark.slow),
         ("Note", "", "no such reply type 'Note'"),
     ],

@@ -78,7 +78,7 @@ def test_a_wheel_made_from_the_sdist_is_the_same(wheel: Path, wheel_from_sdist: 
 
 
 def test_the_installed_package_finds_its_data(installed: Path, tmp_path: Path) -> None:
-    seen = json.loads(run_python("-c", LOOK, path=[installed], folder=tmp_path))
+    seen = json.loads(run_python("-c", LOOK, path=[installed, CHECKOUT / "tools"], folder=tmp_path))
     assert seen["package"] == str(installed / "manyheads")
     assert seen["data"] == str(installed / "manyheads/_data")
     assert seen["config"] == "virsci"

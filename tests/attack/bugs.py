@@ -6,6 +6,7 @@ from pathlib import Path
 from attack.drive import Driver
 from attack.figures import Figure, times
 from manyheads.config.hosts import BUILT_IN
+from manyheads.literature.documents.reading import LEAST
 from support.llm import LLM
 from support.manuscripts import tei
 from support.packages import write_pack
@@ -55,7 +56,7 @@ def sources(folder: Path) -> Figure:
     """A review whose points and texts name what the paper does not have, on each host, and one of a paper without text."""
     figure = Figure("sources that do not exist: reviews on each host")
     papers = [tei(folder / "paper.tei.xml"), folder / "empty.tex"]
-    papers[1].write_text("\\begin{document}\\end{document}")
+    papers[1].write_text("\\begin{document}\\section{" + "Heading " * LEAST + "}\\end{document}")
     off = [f"mamorx.{each}.enabled=false" for each in ("novelty", "references", "figures")]
     points = [
         {"text": "A point.", "sources": [{"where": name, "quote": quote}]}

@@ -38,6 +38,10 @@ def review(command: Driver, folder: Path, sets: list[str]) -> End:
     return command("run", "conference-review", "--subject", "idea.md", *sets, cwd=folder)
 
 
+REVIEWERS = 3
+"""Of a conference review, at once."""
+
+
 def misbehaviours(folder: Path) -> Figure:
     """Each behaviour in a review of one text."""
     figure = Figure("misbehaving model server, one behaviour a run")
@@ -47,9 +51,8 @@ def misbehaviours(folder: Path) -> Figure:
             out, before = folder / f"{name}-{host}", server.counts[name]
             end = review(command, folder, settings(server, name, host, out))
             away = ["the prompt at another host"] if server.strangers[name] else []
-            again = (
-                ["a redirection without end"] if name == "s307" and server.counts[name] > before + 4 else []
-            )
+            endless = name == "s307" and server.counts[name] > before + 4 * REVIEWERS
+            again = ["a redirection without end"] if endless else []
             invented = ["a result of nothing"] if name in INVENTED and end.code == 0 else []
             kept = [f"key in {file}" for file in leaks(out, SECRET)]
             figure.add(f"{name}, {host}", [*end.faults, *invented, *kept, *away, *again])

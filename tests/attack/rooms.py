@@ -1,6 +1,7 @@
 """The folders, forms and visitors of the web room, and the files of strangers that its owner works on."""
 
 import asyncio
+import contextlib
 import os
 import random
 import re
@@ -96,8 +97,8 @@ def folders(folder: Path) -> Figure:
 
 
 def bound(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as one:
-        os.chdir(path.parent)
+    # A socket's path may have 107 letters at most.
+    with socket.socket(socket.AF_UNIX) as one, contextlib.chdir(path.parent):
         one.bind(path.name)
 
 

@@ -217,14 +217,14 @@ class Scheduler:
 
     async def _change(self) -> None:
         """Wait until a job ends, in this process or another."""
-        wait = POLL if self._elsewhere else None
-        if not self._running:
+        if self._running:
+            wait = POLL if self._elsewhere else None
+            await asyncio.wait(self._running, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+        else:
             await asyncio.sleep(POLL)
-        elif ended := (await asyncio.wait(self._running, timeout=wait, return_when=asyncio.FIRST_COMPLETED))[
-            0
-        ]:
-            for task in ended:
-                self._ended(self._running.pop(task), task)
+        # in the order in which they began, so that several that end together are settled alike each time
+        for task in [task for task in self._running if task.done()]:
+            self._ended(self._running.pop(task), task)
         if self._elsewhere:
             self._table.bury_dead()
 

@@ -18,14 +18,14 @@ import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
 
-from manyheads.bank import corpora
-from manyheads.bank.ecosystem import Ecosystem
+from manyheads.base.files import cache_folder
+from manyheads.base.http import Pace
+from manyheads.base.pool import Pool
 from manyheads.config import environment
-from manyheads.disk import cache_folder
+from manyheads.corpus import corpora
+from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.literature import semantic_scholar
 from manyheads.models import abilities, governor
-from manyheads.pool import Pool
-from manyheads.retry import Pace
 from support.costs import Costs
 from support.llm import LLM
 

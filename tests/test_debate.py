@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import manyheads
-from manyheads.resources import shipped
+from manyheads.base.resources import shipped
 from support.command import Done, finish, manyheads_process, result_of, served_by, start
 from support.hosts import HOSTS
 from support.llm import LLM

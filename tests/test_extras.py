@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from manyheads import errors
+from manyheads.base import errors
+from manyheads.base.errors import EXTRAS, ConfigError, install_command, missing_extra, need_extra
 from manyheads.engine.readiness import findings
-from manyheads.errors import EXTRAS, ConfigError, install_command, missing_extra, need_extra
 from manyheads.hosts.run import run
 from manyheads.systems.loading import load
 
@@ -90,7 +90,7 @@ def test_a_door_names_its_extra() -> None:
 BLOCKED = """
 import sys
 from importlib.abc import MetaPathFinder
-from manyheads.errors import EXTRAS
+from manyheads.base.errors import EXTRAS
 BROUGHT = {"PIL", "numpy", *EXTRAS["web"]}  # by the hosts
 HEAVY = {module for extra in EXTRAS.values() for module in extra} - BROUGHT
 class Blocked(MetaPathFinder):

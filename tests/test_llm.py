@@ -15,9 +15,9 @@ from anthropic import AsyncAnthropic
 from ollama import AsyncClient as Ollama
 from openai import APIConnectionError, AsyncOpenAI, BadRequestError, RateLimitError
 
+from manyheads.asking.forms import form, schema_of
+from manyheads.asking.replies import REPLIES, Decision, ReplyModel, Vote
 from manyheads.engine.reading import UnusableReplyError, parse
-from manyheads.forms import form, schema_of
-from manyheads.replies import REPLIES, Decision, ReplyModel, Vote
 from support.faults import Fault, Kind, refuses_format
 from support.fill import fill
 from support.llm import LLM

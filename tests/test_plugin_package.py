@@ -14,8 +14,8 @@ DEBATE = Path(__file__).parent / "plugin_package"
 SOURCE = Path(manyheads.__file__).parents[1]
 LOOK = """
 import json, sys
-from manyheads.resources import Resources
-from manyheads.roles import Roles
+from manyheads.base.resources import Resources
+from manyheads.asking.roles import Roles
 roles = Roles(Resources.of(sys.argv[1:]))
 print(json.dumps({
     "roles": sorted(roles.cards),
@@ -94,7 +94,7 @@ def test_the_command_lists_a_packs_roles(installed: Path, tmp_path: Path) -> Non
     ("reply", "replies", "words"),
     [
         pytest.param("own.Note", "", "tried: none", marks=pytest.mark.slow),
-        pytest.param("own.Note", "from manyheads.replies import ReplyModel\nclass Letter(ReplyModel): ...", "tried: own.Letter", marks=pytest.mark.slow),
+        pytest.param("own.Note", "from manyheads.asking.replies import ReplyModel\nclass Letter(ReplyModel): ...", "tried: own.Letter", marks=pytest.mark.slow),
         pytest.param("other.Note", "", "no pack 'other' is installed", marks=pytest.mark.slow),
         ("Note", "", "no such reply type 'Note'"),
     ],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from manyheads.resources import shipped
+from manyheads.base.resources import shipped
 from reference import FOLDER, PAGES, text_of
 
 SLOW = ("python.md",)

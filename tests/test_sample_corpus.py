@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.papers import Paper
+from manyheads.base.papers import Paper
 
 SAMPLE = Path(__file__).parents[1] / "configs/corpora/sample.jsonl"
 BOUND = 2021

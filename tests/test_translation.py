@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from manyheads.bank.digest import Reading
-from manyheads.bank.graph import Text
+from manyheads.asking.roles import Roles
+from manyheads.base.papers import Paper
+from manyheads.base.resources import Resources, shipped
+from manyheads.corpus.digest import Reading
+from manyheads.corpus.graph import Text
+from manyheads.documents import Document, Figure, Section
 from manyheads.engine.extraction import Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.cache import LookupCache
-from manyheads.literature.documents import Document, Figure, Section
-from manyheads.papers import Paper
-from manyheads.resources import Resources, shipped
-from manyheads.roles import Roles
 from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
 from support.figures import alone

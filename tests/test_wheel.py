@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.resources import KINDS, shipped
+from manyheads.base.resources import KINDS, shipped
 from support.packages import build, install, run_python
 
 CHECKOUT = Path(__file__).parents[1]
@@ -16,8 +16,8 @@ import json
 from pathlib import Path
 import manyheads
 from manyheads.systems.loading import load
-from manyheads.resources import Resources, shipped
-from manyheads.roles import Roles
+from manyheads.base.resources import Resources, shipped
+from manyheads.asking.roles import Roles
 from schemas import stale
 roles = Roles(Resources.of())
 print(json.dumps({

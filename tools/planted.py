@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from manyheads.resources import shipped
+from manyheads.base.resources import shipped
 
 NEAR, HOLDING, FAR, UNTOLD = 4, 2, 4, 2
 """References of a paper under test, by the way that can find them: by similar backgrounds; by an entity that they hold; by what

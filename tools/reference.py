@@ -20,15 +20,16 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 import manyheads
-from manyheads import errors, replies
+from manyheads.asking import replies
+from manyheads.asking.roles import RoleCard
+from manyheads.base import errors
+from manyheads.base.resources import shipped
 from manyheads.cli import app
 from manyheads.config import RunConfig, documented, hosts
 from manyheads.core.results import RunResult
+from manyheads.datasets.formats import FORMATS
 from manyheads.engine import folder
-from manyheads.literature.readers.formats import FORMATS
 from manyheads.models.prices import PriceList
-from manyheads.resources import shipped
-from manyheads.roles import RoleCard
 from manyheads.suites.spec import SuiteSpec
 from manyheads.systems import BUILT_IN, systems
 from schemas import FILES
@@ -237,7 +238,7 @@ def python() -> str:
         classes = ", ".join(f"`{systems()[name].prefix}{ending}`" for name in BUILT_IN)
         text.append(f"## manyheads.hosts.{host}\n\nEach system is a class here: {classes}.\n")
         text += [_name(name, getattr(module, name)) for name in module.__all__]
-    text += ["## manyheads.replies\n", "Types of replies, which `ask` returns and role cards name.\n"]
+    text += ["## manyheads.asking.replies\n", "Types of replies, which `ask` returns and role cards name.\n"]
     text += [f"### {name}\n\n{_own_doc(kind)}\n\n{_reply(kind)}" for name, kind in replies.REPLIES.items()]
     return "\n".join(text)
 

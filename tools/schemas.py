@@ -10,16 +10,16 @@ from typing import Any
 from pydantic import BaseModel, GetJsonSchemaHandler, RootModel
 from pydantic_core import CoreSchema
 
-from manyheads import roles
 from manyheads.arena.form import ArenaForm
+from manyheads.asking import roles
+from manyheads.base.resources import shipped
 from manyheads.config import RunConfig
 from manyheads.core.results import RunResult
 from manyheads.hosts import component
 from manyheads.models.offline import Phrases
 from manyheads.models.prices import PriceList
-from manyheads.resources import shipped
-from manyheads.schemas import schema_of
 from manyheads.suites import spec
+from manyheads.suites.schemas import schema_of
 from manyheads.systems import BUILT_IN, DEFAULT, systems
 from manyheads.systems.loading import load
 

@@ -8,25 +8,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from manyheads.bank.embedding import load_embedder
-    from manyheads.bank.knowledge import KnowledgeBank
+    from manyheads.asking.forms import form as reply_form
+    from manyheads.asking.replies import ReplyModel, reply_type
+    from manyheads.base.errors import ConfigError, UserError
+    from manyheads.base.papers import Paper
     from manyheads.config import Inputs, LiteratureConfig, RunConfig, Section, Slot
     from manyheads.core.events import Event, Person, Stage, Waiting
     from manyheads.core.results import Evidence, Part, RunResult
-    from manyheads.discussion.run import Question, Run
+    from manyheads.core.texts import FileOrText, subject_of
+    from manyheads.corpus.embedding import load_embedder
+    from manyheads.corpus.knowledge import KnowledgeBank
     from manyheads.engine.reading import parse as parse_reply
-    from manyheads.engine.system import Judge, Service, System
-    from manyheads.errors import ConfigError, UserError
-    from manyheads.forms import form as reply_form
     from manyheads.hosts import role_agent
     from manyheads.hosts.asking import ask, ask_sync
     from manyheads.hosts.run import run
     from manyheads.literature.library import Library
-    from manyheads.papers import Paper
-    from manyheads.replies import ReplyModel, reply_type
     from manyheads.systems.loading import load as load_config
     from manyheads.systems.results import load
-    from manyheads.texts import FileOrText, subject_of
+    from manyheads.team.run import Question, Run
+    from manyheads.team.system import Judge, Service, System
 
 __version__ = "0.1.0"
 __all__ = [
@@ -68,41 +68,41 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ConfigError": "errors",
+    "ConfigError": "base.errors",
     "Event": "core.events",
     "Evidence": "core.results",
-    "FileOrText": "texts",
+    "FileOrText": "core.texts",
     "Inputs": "config",
-    "Judge": "engine.system",
-    "KnowledgeBank": "bank.knowledge",
+    "Judge": "team.system",
+    "KnowledgeBank": "corpus.knowledge",
     "Library": "literature.library",
     "LiteratureConfig": "config",
-    "Paper": "papers",
+    "Paper": "base.papers",
     "Part": "core.results",
     "Person": "core.events",
-    "Question": "discussion.run",
-    "ReplyModel": "replies",
-    "Run": "discussion.run",
+    "Question": "team.run",
+    "ReplyModel": "asking.replies",
+    "Run": "team.run",
     "RunConfig": "config",
     "RunResult": "core.results",
     "Section": "config",
-    "Service": "engine.system",
+    "Service": "team.system",
     "Slot": "config",
     "Stage": "core.events",
-    "System": "engine.system",
-    "UserError": "errors",
+    "System": "team.system",
+    "UserError": "base.errors",
     "Waiting": "core.events",
     "ask": "hosts.asking",
     "ask_sync": "hosts.asking",
     "load": "systems.results",
     "load_config": "systems.loading:load",
-    "load_embedder": "bank.embedding",
+    "load_embedder": "corpus.embedding",
     "parse_reply": "engine.replying:parse",
-    "reply_form": "forms:form",
-    "reply_type": "replies",
+    "reply_form": "asking.forms:form",
+    "reply_type": "asking.replies",
     "role_agent": "hosts",
     "run": "hosts.run",
-    "subject_of": "texts",
+    "subject_of": "core.texts",
 }
 """Where each public name lives, with the name that it has there where that is another."""
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from manyheads.asking.replies import Remark
+from manyheads.base.errors import BudgetError, CorpusError, ModelError, ReplyError
 from manyheads.config import ModelConfig
 from manyheads.core import (
     Image,
@@ -24,8 +26,6 @@ from manyheads.core import (
     Turn,
     recall_nothing,
 )
-from manyheads.errors import BudgetError, CorpusError, ModelError, ReplyError
-from manyheads.replies import Remark
 
 __all__ = ["CLAUSES", "broken_clauses", "host_conformance"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from manyheads.arena.blinding import ArenaConfig
 from manyheads.arena.entries import Source
-from manyheads.errors import ArenaError, UserError
+from manyheads.base.errors import ArenaError, UserError
 from support.command import SMALL, manyheads_command
 
 

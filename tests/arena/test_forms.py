@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.arena.form import form_names, read_form
-from manyheads.errors import ArenaError
-from manyheads.resources import Resources
+from manyheads.base.errors import ArenaError
+from manyheads.base.resources import Resources
 
 
 def test_the_shipped_forms() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from manyheads.arena.judging import judge
+from manyheads.base.errors import ArenaError, ConfigError
 from manyheads.engine.jobtable import JobTable
-from manyheads.errors import ArenaError, ConfigError
 from manyheads.measures.standings import steadiness
 from support.arenas import arena, makers_of
 from support.command import Done, manyheads_command, served_by, start

@@ -16,7 +16,7 @@ import pytest
 from manyheads.arena.form import ArenaForm
 from manyheads.arena.items import Case, NewText
 from manyheads.arena.store import FILE, Arena
-from manyheads.errors import ArenaError
+from manyheads.base.errors import ArenaError
 from support.arenas import FORM, answer, arena, makers_of, text, vote_by
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from attack.figures import Figure
-from manyheads.engine.reading import UnusableReplyError, parse
-from manyheads.forms import form, schema_of, shipped_forms
-from manyheads.replies import (
+from manyheads.asking.forms import form, schema_of, shipped_forms
+from manyheads.asking.replies import (
     REPLIES,
     Comparison,
     Correction,
@@ -31,6 +30,7 @@ from manyheads.replies import (
     seeking,
     vote_among,
 )
+from manyheads.engine.reading import UnusableReplyError, parse
 from manyheads.systems.mamorx.forms import form_of
 from support.fill import fill
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from attack.drive import Driver
 from attack.figures import Figure, times
 from manyheads.config.hosts import BUILT_IN
-from manyheads.literature.documents.reading import LEAST
+from manyheads.documents.reading import LEAST
 from support.llm import LLM
 from support.manuscripts import tei
 from support.packages import write_pack

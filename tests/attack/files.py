@@ -18,8 +18,8 @@ import pyarrow.parquet as parquet
 
 from attack.drive import WITH_MODEL, Driver
 from attack.figures import Figure, times
-from manyheads.errors import DocumentError
-from manyheads.literature.documents import find_quote, read_document
+from manyheads.base.errors import DocumentError
+from manyheads.documents import find_quote, read_document
 
 RUN = ("run", "virsci", "--set", "team.size=2", "--set", "turns=1", "--set", "embedding=lexical", "--quiet")
 Mutation = Callable[[Path, random.Random], object]

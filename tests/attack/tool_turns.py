@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from attack.figures import Figure, times
+from manyheads.base.errors import ModelError, ReplyError
 from manyheads.core import Tool
-from manyheads.errors import ModelError, ReplyError
 from manyheads.models import abilities
 from manyheads.models.faults import ToolsRefusedError
 from support.faults import Fault, Kind

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from bench.embedding import DATA
 from bench.figures import Figure, Size
-from manyheads.bank.building import build_corpus
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.meta import BuildOptions
+from manyheads.core.texts import Subject
+from manyheads.corpus.building import build_corpus
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.meta import BuildOptions
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.scores import Score, scores
-from manyheads.texts import Subject
 
 OPTIONS = BuildOptions(
     bound=2015, end=2016, min_past_citations=10, min_contemporary_citations=5, max_scientists=10

@@ -9,17 +9,17 @@ from pathlib import Path
 
 from bench.figures import Figure, Size, Watch
 from bench.memory import peak
-from manyheads.bank.building import build_corpus
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.meta import BuildOptions
-from manyheads.bank.vectors import CachedEmbedder, Embedder
+from manyheads.corpus.building import build_corpus
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.vectors import CachedEmbedder, Embedder
 
 READ = """\
 import sys
 from pathlib import Path
-from manyheads.bank.corpus import Rejects
-from manyheads.literature.readers.aminer import AMiner
-from manyheads.literature.readers.aminer import Oag
+from manyheads.corpus.records import Rejects
+from manyheads.datasets.aminer import AMiner
+from manyheads.datasets.aminer import Oag
 reader = {"aminer": AMiner, "oag": Oag}[sys.argv[1]](Path(sys.argv[2]))
 assert sum(1 for _ in reader.papers(Rejects())) == int(sys.argv[3])
 """

@@ -17,18 +17,18 @@ import numpy as np
 
 from bench.figures import Figure, Size, Watch, fastest
 from bench.memory import UNIT
-from manyheads.bank.database import LiteratureDatabase
-from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.extraction import Extraction
-from manyheads.bank.graph import GRAPH, Citations, Graph
-from manyheads.bank.knowledge import Collection, KnowledgeBank
-from manyheads.bank.meta import AUTHORS, SCIENTISTS, BuildOptions, Counts, EmbeddingMeta, Meta
-from manyheads.bank.meta import META as META_FILE
-from manyheads.bank.vectors import unit_rows
-from manyheads.papers import Paper
+from manyheads.base.papers import Paper
+from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.extraction import Extraction
+from manyheads.corpus.graph import GRAPH, Citations, Graph
+from manyheads.corpus.knowledge import Collection, KnowledgeBank
+from manyheads.corpus.meta import AUTHORS, SCIENTISTS, BuildOptions, Counts, EmbeddingMeta, Meta
+from manyheads.corpus.meta import META as META_FILE
+from manyheads.corpus.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from manyheads.bank.vectors import Vectors
+    from manyheads.corpus.vectors import Vectors
 
 DIM, FIELDS, BOUND = 384, 200, 2020
 CITES, ENTITIES = 20, 5
@@ -248,8 +248,8 @@ MEMORY = """\
 import asyncio, resource, sys
 from pathlib import Path
 from bench.database import PlantedEmbedder
-from manyheads.bank.database import LiteratureDatabase
-from manyheads.bank.ecosystem import Ecosystem
+from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.ecosystem import Ecosystem
 def resident():
     pages = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
     return int(pages["VmHWM"].split()[0])

@@ -10,13 +10,13 @@ from reportlab.platypus import Flowable, Paragraph
 
 from bench.figures import Figure, Size, typical
 from bench.memory import peak
-from manyheads.literature.documents import find_quote, picture, read_document
+from manyheads.documents import find_quote, picture, read_document
 from support.pdfs import ENTRY, FILLING, TITLE, Plot, body, figure, heading, raster, table, typeset
 
 INTAKE = """\
 import sys
 from pathlib import Path
-from manyheads.literature.documents import picture, read_document
+from manyheads.documents import picture, read_document
 for one in read_document(Path(sys.argv[1])).figures:
     picture(Path(sys.argv[1]), one)
 """

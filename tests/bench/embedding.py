@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.figures import Figure, Size, Watch
-from manyheads.bank.embedding import OnnxEmbedder, load_embedder
-from manyheads.bank.vectors import INT8, CachedEmbedder, Embedder, unit_rows
-from manyheads.resources import data_file
+from manyheads.base.resources import data_file
+from manyheads.corpus.embedding import OnnxEmbedder, load_embedder
+from manyheads.corpus.vectors import INT8, CachedEmbedder, Embedder, unit_rows
 
 if TYPE_CHECKING:
-    from manyheads.bank.vectors import Vectors
+    from manyheads.corpus.vectors import Vectors
 
 DATA = "MANYHEADS_DATA"
 """In the environment, the folder of `ml-venues`: its abstracts are taken in place of the sample's, and more of them."""

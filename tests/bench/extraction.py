@@ -5,10 +5,10 @@ import re
 from collections.abc import AsyncIterator
 
 from bench.figures import Figure, Size, fastest
-from manyheads.bank.digest import SAMPLE, Reading, extract
-from manyheads.bank.phrases import Phrases
-from manyheads.papers import Paper
-from manyheads.resources import data_file
+from manyheads.base.papers import Paper
+from manyheads.base.resources import data_file
+from manyheads.corpus.digest import SAMPLE, Reading, extract
+from manyheads.corpus.phrases import Phrases
 
 
 async def bench(size: Size) -> AsyncIterator[Figure]:

@@ -12,8 +12,8 @@ from typing import Any
 
 from bench.embedding import DATA
 from bench.figures import Figure, Size
-from manyheads.bank.phrases import interests
-from manyheads.resources import data_file
+from manyheads.base.resources import data_file
+from manyheads.corpus.phrases import interests
 
 TOP, OTHERS = 5, 3000
 """Interests compared, and papers without keywords that tell what is common."""

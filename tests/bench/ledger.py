@@ -6,13 +6,13 @@ from pathlib import Path
 from statistics import median
 
 from bench.figures import Figure, Size, Watch, fastest
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.base.papers import Paper
 from manyheads.config import LiteratureConfig
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.literature.ledger import SearchLedger
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Note
-from manyheads.papers import Paper
 
 PAPERS = 200
 WARM_UP = "fruit picked"

@@ -9,10 +9,10 @@ from pathlib import Path
 from statistics import median
 
 from bench.figures import Figure, Size, Watch
+from manyheads.base.http import Limiter, Pace
 from manyheads.config import LiteratureConfig
 from manyheads.literature.library import Library
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.retry import Limiter, Pace
 from support.scholar import Scholar, record
 from support.services import ask
 

@@ -13,13 +13,13 @@ import numpy as np
 
 from bench.figures import Figure, Size, typical
 from bench.retrieval import _clustered
-from manyheads.bank.vectors import unit_rows
+from manyheads.corpus.vectors import unit_rows
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.novelty import AROUND, NEIGHBOURS, OWN, novelty, relative_neighbour_density
 from manyheads.measures.papers import Papers
 
 if TYPE_CHECKING:
-    from manyheads.bank.vectors import Vectors
+    from manyheads.corpus.vectors import Vectors
 
 CORPUS = "MANYHEADS_BENCH_CORPUS"
 ABSTRACTS, FEW = 100, 5

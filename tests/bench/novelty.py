@@ -8,8 +8,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from bench.figures import Figure, Size
+from manyheads.base.http import Pace
 from manyheads.literature import semantic_scholar
-from manyheads.retry import Pace
 from support.llm import LLM
 from support.papers_read import paper, review
 from support.requests import Request

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.figures import Figure, Size, Spent, Watch, typical
-from manyheads.bank.knowledge import PAPERS, KnowledgeBank
-from manyheads.bank.matrix import MatrixFile
-from manyheads.bank.qdrant import EdgeStore
-from manyheads.bank.store import Filter
-from manyheads.bank.vectors import unit_rows
-from manyheads.papers import Paper
+from manyheads.base.papers import Paper
+from manyheads.corpus.knowledge import PAPERS, KnowledgeBank
+from manyheads.corpus.matrix import MatrixFile
+from manyheads.corpus.qdrant import EdgeStore
+from manyheads.corpus.store import Filter
+from manyheads.corpus.vectors import unit_rows
 from support.embedding import PrecomputedEmbedder
 
 if TYPE_CHECKING:
-    from manyheads.bank.vectors import Vectors
+    from manyheads.corpus.vectors import Vectors
 
 DIM, K, CLUSTERS = 384, 8, 200
 YEARS, FIRST = (2010, 2015), 2000

@@ -19,11 +19,11 @@ from bench.overhead import shown
 from bench.plain import PLAIN, Ask
 from bench.runs import Timed, timed
 from bench.server import model_server
+from manyheads.base.http import Pace
 from manyheads.config import RunConfig
 from manyheads.core.events import Said
 from manyheads.engine.journal import read_turns
 from manyheads.literature import semantic_scholar
-from manyheads.retry import Pace
 from manyheads.systems.loading import validate
 from support.fill import WORDS
 from support.pdfs import AUTHORS, TITLE, Plot, body, figure, heading, typeset

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.errors import ExitCode
-from manyheads.resources import Resources
-from manyheads.roles import Roles
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ExitCode
+from manyheads.base.resources import Resources
 from support.command import manyheads_command, served_by
 from support.faults import Fault
 from support.llm import LLM

@@ -11,15 +11,15 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import manyheads
-from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.meta import PRESETS, PUBLISHED
+from manyheads.base.errors import CorpusError, EmbeddingError, LiteratureError
 from manyheads.cli.corpus import app
-from manyheads.discussion.run import TeamConfig
-from manyheads.discussion.team import need_members
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.meta import PRESETS, PUBLISHED
 from manyheads.engine.readiness import findings
-from manyheads.errors import CorpusError, EmbeddingError, LiteratureError
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.systems.loading import load
+from manyheads.team.run import TeamConfig
+from manyheads.team.team import need_members
 from support.invoked import mistake
 from support.llm import LLM
 from support.papers import paper, papers, write_corpus

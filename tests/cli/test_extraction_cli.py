@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.bank.database import LiteratureDatabase
-from manyheads.bank.digest import LOCK, open_database
-from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.extraction import Extraction
-from manyheads.bank.graph import GRAPH, Text
-from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.meta import BuildOptions
-from manyheads.disk import CHECKSUMS, FileLock
-from manyheads.errors import CorpusError
-from manyheads.papers import Paper
+from manyheads.base.errors import CorpusError
+from manyheads.base.files import CHECKSUMS, FileLock
+from manyheads.base.papers import Paper
+from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.digest import LOCK, open_database
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.extraction import Extraction
+from manyheads.corpus.graph import GRAPH, Text
+from manyheads.corpus.knowledge import KnowledgeBank
+from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.meta import BuildOptions
 from support.command import Done, kill, manyheads_command, manyheads_process, served_by
 from support.corpora import built
 from support.faults import Fault

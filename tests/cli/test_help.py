@@ -11,16 +11,16 @@ import pytest
 import typer.main
 
 import manyheads
+from manyheads.base.errors import EXIT_CODES, BudgetError, ConfigError, ExitCode, LiteratureError, ModelError
 from manyheads.cli import app
 from manyheads.cli.corpus import FORMAT_NAMES
 from manyheads.cli.evaluate import PLANTED
 from manyheads.cli.examples import EXAMPLES
 from manyheads.cli.options import Changes
 from manyheads.config import RunConfig
-from manyheads.errors import EXIT_CODES, BudgetError, ConfigError, ExitCode, LiteratureError, ModelError
-from manyheads.literature.readers.formats import FORMATS
+from manyheads.datasets.formats import FORMATS
+from manyheads.judges.planted_error.planted import KINDS
 from manyheads.systems import systems
-from manyheads.systems.planted_error.planted import KINDS
 from support.command import manyheads_command, parsed
 
 WHOLE: Any = typer.main.get_command(app)

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from manyheads.bank.building import build_corpus
-from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.meta import BuildOptions
+from manyheads.base.errors import CorpusError, EmbeddingError, MeasureError, SubjectError, UserError
 from manyheads.cli import app
-from manyheads.errors import CorpusError, EmbeddingError, MeasureError, SubjectError, UserError
+from manyheads.core.texts import Subject
+from manyheads.corpus.building import build_corpus
+from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.meta import BuildOptions
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.scores import Score, mean_score
 from manyheads.measures.scores import scores as scores_of
-from manyheads.texts import Subject
 from support.command import manyheads_command
 from support.invoked import mistake, scores
 from support.papers import papers, write_corpus

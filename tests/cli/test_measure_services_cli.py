@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from manyheads.base.errors import ConfigError, LiteratureError, MeasureError, RatingError, UserError
 from manyheads.cli import app
-from manyheads.errors import ConfigError, LiteratureError, MeasureError, RatingError, UserError
 from support.command import manyheads_command
 from support.invoked import mistake, scores
 from support.results import idea

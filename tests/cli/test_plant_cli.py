@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.resources import shipped
-from manyheads.systems.planted_error.planted import KINDS
+from manyheads.base.resources import shipped
+from manyheads.judges.planted_error.planted import KINDS
 from support.command import manyheads_command
 from support.llm import LLM
 from support.play import config_for, play

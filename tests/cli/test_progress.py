@@ -19,6 +19,18 @@ import typer
 from rich.console import Console
 
 import manyheads
+from manyheads.asking.forms import shipped_forms
+from manyheads.asking.replies import (
+    Condensed,
+    ConferenceReview,
+    Decision,
+    IdeaRating,
+    Reflection,
+    ReplyModel,
+    Rethought,
+    Revision,
+    Summary,
+)
 from manyheads.cli.options import resumable
 from manyheads.cli.progress import LiveView, Standing, jobs_progress, line_of, plain, run_progress
 from manyheads.core import Usage
@@ -34,18 +46,6 @@ from manyheads.core.events import (
     Stage,
     Voted,
     Warned,
-)
-from manyheads.forms import shipped_forms
-from manyheads.replies import (
-    Condensed,
-    ConferenceReview,
-    Decision,
-    IdeaRating,
-    Reflection,
-    ReplyModel,
-    Rethought,
-    Revision,
-    Summary,
 )
 
 USAGE = Usage(input_tokens=1200, output_tokens=80, calls=1, cost=0.25)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from golden.runs import FOLDERS
+from manyheads.base.errors import ConfigError
 from manyheads.cli.project import read_keys
-from manyheads.errors import ConfigError
 from support.command import manyheads_command, manyheads_process
 from support.packages import write_pack
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from manyheads.forms import FENCE
+from manyheads.asking.forms import FENCE
 from support.command import SMALL, Done, manyheads_command, manyheads_process, result_of, served_by
 from support.faults import Fault
 from support.hosts import BOTH, HOSTS

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from manyheads.base.errors import ConfigError
 from manyheads.cli.serve import PORT, _listener, _need_writable, _runs_of
-from manyheads.errors import ConfigError
 from support.ports import bound_socket
 from support.served import served
 from support.web import CSRF

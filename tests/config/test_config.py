@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manyheads.base.errors import ConfigError
+from manyheads.base.resources import Resources, shipped
 from manyheads.config import ModelConfig
 from manyheads.config.environment import with_environment
 from manyheads.config.files import merge, parse_set
-from manyheads.errors import ConfigError
-from manyheads.resources import Resources, shipped
 from manyheads.systems.loading import load, validate
 
 NESTED = st.recursive(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import ConfigError, NotAllowedError
 from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.config.environment import allow, host_of, secret, typed, with_environment
-from manyheads.errors import ConfigError, NotAllowedError
 from manyheads.literature.library import Library
 from manyheads.models.requests import key_of
 

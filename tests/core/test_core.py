@@ -11,6 +11,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from manyheads.base.errors import BudgetError, ModelError, UserError
 from manyheads.core import Ordinals, Place, Usage, safe_name, together
 from manyheads.core.events import (
     AnyEvent,
@@ -25,7 +26,6 @@ from manyheads.core.events import (
     stream,
     words,
 )
-from manyheads.errors import BudgetError, ModelError, UserError
 
 
 @given(st.text())

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import manyheads
+from manyheads.base.errors import ModelError, SubjectError
 from manyheads.core.events import Stage
-from manyheads.errors import ModelError, SubjectError
 from manyheads.systems.virsci.result import VirSciResult
 from support.faults import Fault
 from support.llm import LLM

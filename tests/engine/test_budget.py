@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from manyheads.base.errors import BudgetError, ModelError
 from manyheads.config import BudgetConfig
 from manyheads.core import Charge, Usage
 from manyheads.engine.budget import Budget, Budgeted
-from manyheads.errors import BudgetError, ModelError
 from support.hosts import FilledHost
 from support.llm import LLM
 from support.play import config_for, play

@@ -10,16 +10,16 @@ from typing import Annotated, Any
 
 import pytest
 
+from manyheads.base.errors import BugError, CorpusError
+from manyheads.base.folders import TRACEBACK
 from manyheads.config import Inputs, Section, Slot
 from manyheads.core.events import Result, Stage, Warned
 from manyheads.core.results import Part, is_finished
 from manyheads.engine.budget import Budget
-from manyheads.engine.folder import TRACEBACK
 from manyheads.engine.session import Session
-from manyheads.engine.system import Reviews, System
-from manyheads.errors import BugError, CorpusError
 from manyheads.hosts import host_factory
 from manyheads.suites.reviews import Text, review_all
+from manyheads.team.system import Reviews, System
 
 FRAME = '{% extends "frame.html.j2" %}\n'
 TEMPLATES = {

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from manyheads.bank.digest import Reading
-from manyheads.bank.extraction import Extraction
-from manyheads.bank.graph import Text
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import BudgetError, ModelError, ReplyError
+from manyheads.base.papers import Paper
+from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
 from manyheads.core import ManagedHost, Usage
+from manyheads.corpus.digest import Reading
+from manyheads.corpus.extraction import Extraction
+from manyheads.corpus.graph import Text
 from manyheads.engine.extraction import BATCH, Extractor
-from manyheads.errors import BudgetError, ModelError, ReplyError
 from manyheads.hosts import host_factory
 from manyheads.literature.cache import LookupCache
 from manyheads.models.faults import TooLongError
-from manyheads.papers import Paper
-from manyheads.resources import Resources
-from manyheads.roles import Roles
 from support.faults import Fault
 from support.hosts import EACH, FilledHost
 from support.llm import LLM

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import BudgetError, ConfigError, ModelError
+from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Turn, Usage
 from manyheads.engine.interests import Librarian
-from manyheads.errors import BudgetError, ConfigError, ModelError
 from manyheads.hosts import host_factory
 from manyheads.literature.cache import LookupCache
-from manyheads.resources import Resources
-from manyheads.roles import Roles
 from support.faults import Fault
 from support.hosts import EACH, FilledHost
 from support.llm import LLM

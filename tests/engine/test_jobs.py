@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.base.errors import BudgetError
 from manyheads.config import BudgetConfig
 from manyheads.core import Charge, Meter, Usage
 from manyheads.core.events import AnyEvent
 from manyheads.engine.budget import Budget
 from manyheads.engine.jobs import Failure, Job, JobNews, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable, in_use
-from manyheads.errors import BudgetError
 from manyheads.systems.loading import load
 from support.command import environment
 

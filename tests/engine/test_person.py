@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import manyheads
+from manyheads.base.errors import ChangedError, ConfigError, ModelError, ReplyError
 from manyheads.core.events import Said, Waiting
 from manyheads.core.results import RunResult
-from manyheads.errors import ChangedError, ConfigError, ModelError, ReplyError
 from support.command import SMALL, manyheads_command, served_by
 from support.faults import Fault
 from support.hosts import HOSTS

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import JournalError
 from manyheads.core import Usage
 from manyheads.engine.journal import spent_in
 from manyheads.engine.session import Session
-from manyheads.errors import JournalError
 from manyheads.hosts import host_factory
 from support.faults import Fault
 from support.llm import LLM

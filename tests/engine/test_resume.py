@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from manyheads import run as run_config
+from manyheads.base.errors import BudgetError
 from manyheads.engine.journal import Journal, read_turns, spent_in
-from manyheads.errors import BudgetError
 from manyheads.systems.loading import load, reopen
 from support.command import Done, finish, manyheads_command, start
 from support.hosts import HOSTS

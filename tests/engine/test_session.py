@@ -11,11 +11,11 @@ from typing import NoReturn
 import pytest
 
 from manyheads import __version__
+from manyheads.base.errors import ChangedError, JournalError, ModelError
+from manyheads.base.folders import writing
 from manyheads.core.events import Began
-from manyheads.engine.folder import writing
 from manyheads.engine.journal import Journal
 from manyheads.engine.session import Session, new_folder
-from manyheads.errors import ChangedError, JournalError, ModelError
 from manyheads.hosts import host_factory
 from support.faults import Fault
 from support.llm import LLM

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from manyheads.asking.forms import form
+from manyheads.asking.replies import Decision, Idea, Remark, ReplyModel, Revision, Summary, Vote, seeking
+from manyheads.base.errors import ReplyError
 from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
 from manyheads.engine.fitting import says_nothing
 from manyheads.engine.reading import UnusableReplyError, parse
 from manyheads.engine.replying import StructuredHost
-from manyheads.errors import ReplyError
-from manyheads.forms import form
-from manyheads.replies import Decision, Idea, Remark, ReplyModel, Revision, Summary, Vote, seeking
 
 
 def says(text: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentSession, WorkflowBuilder
 
-from manyheads.errors import BudgetError, ConfigError
+from manyheads.base.errors import BudgetError, ConfigError
 from manyheads.hosts.agent_framework import agent_of, role_agent
 from support.llm import LLM
 from support.native import plain_client, small

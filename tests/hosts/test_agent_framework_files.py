@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from agent_framework import FunctionTool
 
+from manyheads.base.errors import ConfigError
 from manyheads.config import LiteratureConfig, ModelConfig
-from manyheads.errors import ConfigError
 from manyheads.hosts.agent_framework import RoleAgent, VirSciAgent, agent_of, role_agent
 from manyheads.literature.library import Library
 from support.llm import LLM

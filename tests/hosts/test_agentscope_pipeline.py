@@ -14,7 +14,7 @@ from agentscope.model import OpenAIChatModel
 from pydantic import SecretStr
 from rich.console import Console
 
-from manyheads.errors import ConfigError, ModelError
+from manyheads.base.errors import ConfigError, ModelError
 from manyheads.hosts.agentscope import ConferenceReviewPipeline, SystemPipeline, VirSciPipeline
 from manyheads.systems.loading import validate
 from support.command import result_of

@@ -17,16 +17,16 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from pydantic import SecretStr
 
+from asking.test_own import SCHEMA, card_in
 from manyheads import ask, ask_sync
+from manyheads.asking.replies import Review
+from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
+from manyheads.base.http import Pace
 from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Reply
-from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.hosts.autogen import ModelClient
 from manyheads.literature.library import Library
 from manyheads.models.offline import LABEL
-from manyheads.replies import Review
-from manyheads.retry import Pace
-from replies.test_own import SCHEMA, card_in
 from support.faults import Fault
 from support.llm import LLM
 from support.native import plain_client

@@ -14,12 +14,12 @@ from autogen_core.memory import ListMemory, Memory, MemoryContent
 from autogen_core.models import ChatCompletionClient, CreateResult, UserMessage
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.base.errors import ConfigError, CorpusError, UserError
+from manyheads.base.papers import Paper
 from manyheads.config import ModelConfig
-from manyheads.errors import ConfigError, CorpusError, UserError
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.hosts.autogen import KnowledgeMemory, ModelClient, RoleAgent, role_agent
-from manyheads.papers import Paper
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import SUBJECTS

@@ -11,7 +11,8 @@ from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
 from autogen_core import ComponentModel
 
-from manyheads.errors import UserError
+from manyheads.base.errors import UserError
+from manyheads.base.resources import data_file
 from manyheads.hosts.autogen import (
     ConferenceReviewTeam,
     RankingTeam,
@@ -19,7 +20,6 @@ from manyheads.hosts.autogen import (
     SelfReflectionTeam,
     team_of,
 )
-from manyheads.resources import data_file
 from manyheads.systems import systems
 from manyheads.systems.loading import load
 from schemas import component_text

@@ -17,8 +17,8 @@ from autogen_core.models import ModelInfo
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
+from manyheads.base.errors import ConfigError, ModelError
 from manyheads.config import RunConfig
-from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.autogen import ResearchTeam, VirSciTeam, export
 from manyheads.systems.loading import validate
 from support.command import result_of

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import BudgetError, ModelError
 from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Usage
 from manyheads.engine.budget import Budget, Budgeted
-from manyheads.errors import BudgetError, ModelError
 from manyheads.models.requests import usage_of
 from support.faults import Fault, refuses_format
 from support.llm import LLM

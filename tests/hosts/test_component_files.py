@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from autogen_agentchat.teams import BaseGroupChat
 
-from manyheads.errors import ConfigError
+from manyheads.base.errors import ConfigError
 from manyheads.hosts import component
 from manyheads.hosts.autogen import ModelClient, RoleAgent, role_agent
 from support.native import small

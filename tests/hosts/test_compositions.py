@@ -15,7 +15,7 @@ from agentscope.state import AgentState
 from agentscope.tool import Toolkit
 from pydantic import BaseModel
 
-from manyheads.errors import UserError
+from manyheads.base.errors import UserError
 from manyheads.hosts.agentscope import RebuttalPipeline, SystemPipeline, VirSciPipeline, role_agent
 from support.command import result_of
 from support.faults import Fault

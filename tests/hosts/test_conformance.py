@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import ConfigError, ModelError, UserError
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Recall, Tool, Turn, Usage
-from manyheads.errors import ConfigError, ModelError, UserError
 from manyheads.hosts import host_factory
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.testing import CLAUSES, broken_clauses, host_conformance

@@ -16,10 +16,10 @@ import httpx
 import pytest
 
 import support
+from manyheads.asking.replies import REPLIES, ReplyModel
 from manyheads.config import ModelConfig
 from manyheads.models.abilities import form_arguments
 from manyheads.models.probe import probe
-from manyheads.replies import REPLIES, ReplyModel
 from manyheads.systems.results import load
 from support.command import manyheads_command
 from support.hosts import HOSTS

@@ -21,8 +21,8 @@ from autogen_core.model_context import BufferedChatCompletionContext
 from autogen_core.tools import FunctionTool, StaticWorkbench
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
+from manyheads.base.errors import ConfigError
 from manyheads.config import LiteratureConfig
-from manyheads.errors import ConfigError
 from manyheads.hosts import agentscope, autogen
 from manyheads.hosts.autogen import ModelClient, RoleAgent
 from manyheads.literature.library import Library

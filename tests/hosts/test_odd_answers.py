@@ -16,8 +16,8 @@ from pydantic import SecretStr
 
 from attack import server as attack
 from attack.server import Misbehaving
+from manyheads.base.errors import ModelError
 from manyheads.core import Image, Message
-from manyheads.errors import ModelError
 from manyheads.hosts.autogen.client import model_info
 from support.native import Hosting, plain_client
 from support.turns import LOOK_UP, model, turn

@@ -15,9 +15,9 @@ from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import UserInputRequestedEvent
 from autogen_core import CancellationToken
 
+from manyheads.base.errors import ConfigError
 from manyheads.config import RunConfig
 from manyheads.core.events import Waiting
-from manyheads.errors import ConfigError
 from manyheads.hosts.agent_framework import VirSciAgent
 from manyheads.hosts.agentscope import VirSciPipeline
 from manyheads.hosts.autogen import VirSciTeam

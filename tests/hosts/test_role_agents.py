@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from manyheads.bank.corpora import resolve_corpus
-from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.asking.forms import form
+from manyheads.asking.replies import Verdict
+from manyheads.base.errors import BudgetError, ConfigError, CorpusError, ModelError
+from manyheads.base.http import Pace
+from manyheads.base.papers import Paper
 from manyheads.config import LiteratureConfig
 from manyheads.core import Tool
+from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.engine.reading import parse
-from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
-from manyheads.forms import form
 from manyheads.literature.library import Library
-from manyheads.papers import Paper
-from manyheads.replies import Verdict
-from manyheads.retry import Pace
 from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting, quick_on, role_of

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from anthropic import AsyncAnthropic
 
+from manyheads.asking.replies import Remark
+from manyheads.base.errors import ConfigError, ModelError
 from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Message, Tool, Turn
 from manyheads.engine.budget import Budget
-from manyheads.errors import ConfigError, ModelError
 from manyheads.hosts.clients import RESPONSES, tap
 from manyheads.models.abilities import forms_for, openai_settings, remember, settled
 from manyheads.models.faults import ToolsRefusedError
-from manyheads.replies import Remark
 from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting, role_of

@@ -21,9 +21,9 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from PIL import Image
 from pydantic import SecretStr
 
-from manyheads.errors import ConfigError
+from manyheads.base.errors import ConfigError
+from manyheads.documents import picture_in
 from manyheads.hosts.autogen.client import model_info
-from manyheads.literature.documents import picture_in
 from manyheads.models import sight
 from support.faults import Fault
 from support.llm import LLM

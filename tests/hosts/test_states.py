@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import ConfigError, JournalError, UserError
 from manyheads.config import RunConfig
-from manyheads.errors import ConfigError, JournalError, UserError
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from openai._base_client import AsyncHttpxClientWrapper
 
-from manyheads.errors import ModelError, UserError
+from manyheads.base.errors import ModelError, UserError
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM

@@ -11,8 +11,8 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from pydantic import SecretStr
 
 from manyheads import load_config
+from manyheads.base.errors import ConfigError
 from manyheads.config import ModelConfig
-from manyheads.errors import ConfigError
 from manyheads.hosts.autogen import ModelClient
 from support.llm import LLM
 from support.native import CLASSES

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
+from manyheads.base.errors import BudgetError, ReplyError
 from manyheads.core import Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS
-from manyheads.errors import BudgetError, ReplyError
 from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting

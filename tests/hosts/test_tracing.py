@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from manyheads import ask
-from manyheads.errors import UserError
+from manyheads.base.errors import UserError
 from manyheads.hosts.agentscope import pipeline_of
 from support.command import result_of
 from support.faults import Fault

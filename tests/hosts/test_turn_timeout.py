@@ -10,9 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 from attack.server import Misbehaving
+from manyheads.base.errors import ModelError
 from manyheads.core import Tool
 from manyheads.engine.journal import spent_in
-from manyheads.errors import ModelError
 from support.command import manyheads_command, served_by
 from support.llm import LLM
 from support.native import PAPER, Hosting, quick_on

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
+from manyheads.base.errors import ConfigError, CorpusError, ModelError, ReplyError, install_command
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.hosts import BUILT_IN, GROUP, hosts
 from manyheads.core import Image, Message, Speaker, Tool, Turn, recall_nothing
-from manyheads.errors import ConfigError, CorpusError, ModelError, ReplyError, install_command
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import load
 from support.faults import Fault, refuses_format

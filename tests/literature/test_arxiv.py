@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import LiteratureError
+from manyheads.base.errors import LiteratureError
+from manyheads.base.http import Pace
+from manyheads.base.papers import Paper, Window
 from manyheads.literature.arxiv import PACE, Arxiv
 from manyheads.literature.source import LackingError, Operation, Request
-from manyheads.papers import Paper, Window
-from manyheads.retry import Pace
 from support.arxiv import ArxivServer, entry
 from support.scholar import Trouble
 from support.services import ask, paper_of

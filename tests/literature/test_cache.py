@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter
 
-from manyheads.errors import CacheError
+from manyheads.base.errors import CacheError
 from manyheads.literature.cache import LookupCache
 
 ANY = TypeAdapter[JsonValue](JsonValue)

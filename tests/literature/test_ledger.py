@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import JournalError
 from manyheads.core.events import Searched
-from manyheads.errors import JournalError
 from manyheads.literature.ledger import SearchLedger
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from manyheads.base.errors import ConfigError, LiteratureError
+from manyheads.base.http import Pace
+from manyheads.base.papers import Paper, Window
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
-from manyheads.errors import ConfigError, LiteratureError
 from manyheads.literature.library import Library, window
-from manyheads.papers import Paper, Window
-from manyheads.retry import Pace
 from support.scholar import Trouble
 from support.services import AT_ONCE, A, B, C, Services, down, ids, open_work, running, scholarly, steps
 

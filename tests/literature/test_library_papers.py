@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from manyheads.errors import LiteratureError
+from manyheads.base.errors import LiteratureError
 from support.services import A, D, Services, down, ids, open_work, running
 
 

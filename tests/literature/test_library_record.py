@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import CacheError, LiteratureError
+from manyheads.base.errors import CacheError, LiteratureError
 from manyheads.literature.ledger import SearchLedger
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import ALL, Part

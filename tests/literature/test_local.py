@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.base.papers import Paper, Window
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.literature.local import LocalSource
 from manyheads.literature.source import LackingError
-from manyheads.papers import Paper, Window
 from support.services import ask, paper_of
 
 PAST = (

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.literature.documents import Reference
+from manyheads.base.papers import Paper
+from manyheads.documents import Reference
 from manyheads.literature.matching import Cited, differences, near, same_title
-from manyheads.papers import Paper
 
 LONG = "Tactile fingers for the harvest of soft fruit"
 

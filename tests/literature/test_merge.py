@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.papers import Paper
 from manyheads.config import SourceName
 from manyheads.literature.merging import Merged
-from manyheads.papers import Paper
 
 LONG = "Tactile fingers for soft fruit"
 

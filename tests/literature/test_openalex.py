@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import LiteratureError
+from manyheads.base.errors import LiteratureError
+from manyheads.base.http import Pace
+from manyheads.base.papers import Paper, Window
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.source import Operation, Request
-from manyheads.papers import Paper, Window
-from manyheads.retry import Pace
 from support.openalex import OpenAlexServer, work
 from support.scholar import Trouble
 from support.services import ask, paper_of

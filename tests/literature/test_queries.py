@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.bank.lexical import STOP_WORDS
+from manyheads.corpus.lexical import STOP_WORDS
 from manyheads.literature.queries import MOST_LETTERS, salient, widen, words_of
 
 ABSTRACT = (

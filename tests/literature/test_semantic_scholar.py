@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.errors import LiteratureError
+from manyheads.base.errors import LiteratureError
+from manyheads.base.http import GarbledError, Pace
+from manyheads.base.papers import Paper, Window
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.source import ALL, Operation, Request
 from manyheads.models.answers import body_of
-from manyheads.papers import Paper, Window
-from manyheads.retry import GarbledError, Pace
 from support.scholar import Record, Scholar, Trouble, record
 from support.services import ask, paper_of
 

@@ -15,9 +15,9 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.errors import LiteratureError
+from manyheads.base.errors import LiteratureError
+from manyheads.base.http import GarbledError, Limiter, OverdueError, Pace, RefusedError, limiter, seconds_of
 from manyheads.literature.source import Service
-from manyheads.retry import GarbledError, Limiter, OverdueError, Pace, RefusedError, limiter, seconds_of
 
 EARLY = 0.005
 """Seconds by which a start may seem too early: a busy machine notes the one before it late."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from manyheads.errors import RatingError
+from manyheads.base.errors import RatingError
 from manyheads.measures.statistics import agreement, krippendorff_alpha
 
 X, Y = (1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 1.0, 4.0, 3.0, 5.0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from manyheads.errors import RatingError
+from manyheads.base.errors import RatingError
 from manyheads.measures.calibration import FIGURES, Ratings, as_lines, calibrate, read_people
 
 

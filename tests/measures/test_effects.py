@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.errors import MeasureError
+from manyheads.base.errors import MeasureError
 from manyheads.measures.statistics import group_means, mean_difference, mean_of, student_interval
 
 VALUES = st.lists(st.floats(-1e3, 1e3).map(lambda value: round(value, 3)), min_size=2, max_size=12)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.vectors import unread
-from manyheads.papers import Paper
+from manyheads.base.papers import Paper
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.knowledge import KnowledgeBank
+from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.vectors import unread
 from support.embedding import needs_minilm
 from support.qdrant import QdrantServer
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from manyheads.errors import MeasureError
+from manyheads.base.errors import MeasureError
 from manyheads.measures.papers import Floats, nearest
 from support.measured import at, plain_distances, random_points
 

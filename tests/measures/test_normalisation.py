@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.errors import MeasureError
+from manyheads.base.errors import MeasureError
+from manyheads.base.resources import shipped
 from manyheads.measures.corpus import normalisation
-from manyheads.resources import shipped
 
 
 def runs(folder: Path, *configs: str) -> list[Path]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyheads.errors import MeasureError
+from manyheads.base.errors import MeasureError
 from manyheads.measures.novelty import Normalise, novelty
 from manyheads.measures.papers import Papers
 from support.measured import at, laid_out, plain_distances, random_papers, random_points

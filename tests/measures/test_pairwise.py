@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from manyheads.errors import RatingError
+from manyheads.base.errors import RatingError
 from manyheads.measures.pairwise import (
     POINTS,
     START,

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manyheads.bank import matrix
-from manyheads.bank.building import build_corpus
-from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.meta import BuildOptions, read_meta
-from manyheads.errors import CorpusError, EmbeddingError, MeasureError
+from manyheads.base.errors import CorpusError, EmbeddingError, MeasureError
+from manyheads.core.texts import Subject
+from manyheads.corpus import matrix
+from manyheads.corpus.building import build_corpus
+from manyheads.corpus.knowledge import KnowledgeBank
+from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.papers import FOLDER, load_papers
 from manyheads.measures.scores import scores
-from manyheads.texts import Subject
 from support.corpora import built as built_corpus
 from support.corpora import copied
 from support.papers import papers, write_corpus

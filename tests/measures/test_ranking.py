@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.errors import MeasureError
+from manyheads.base.errors import MeasureError
 from manyheads.measures.ranking import (
     orders_of,
     position_bias,

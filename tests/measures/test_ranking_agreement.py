@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.errors import RatingError
-from manyheads.measures.alignment import Alignment, alignments, as_data, as_lines
+from manyheads.base.errors import RatingError
 from manyheads.measures.ranking import JudgedSet, Rankings, own_rankings
+from manyheads.measures.rankings import Alignment, alignments, as_data, as_lines
 from manyheads.measures.statistics import Mean, kendall_tau
 
 Ranks = tuple[int, ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import RatingError
+from manyheads.base.errors import RatingError
 from manyheads.measures.forms import Key
 from manyheads.measures.ranking import (
     LAYOUT,

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.errors import RatingError
+from manyheads.base.errors import RatingError
+from manyheads.core.texts import Subject
 from manyheads.measures.forms import Key
 from manyheads.measures.ratings import CRITERIA, LAYOUT, identities, rating_form, read_ratings
-from manyheads.texts import Subject
 
 SUBJECTS = [Subject(f"/runs/{n}", f"Idea {n}", f"We study {n}, “well”,\nand more.") for n in range(12)]
 

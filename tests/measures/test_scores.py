@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import RatingError
+from manyheads.base.errors import RatingError
 from manyheads.measures.agreement import Score, compare, pair, read_scores
 from manyheads.measures.forms import Key
 from manyheads.measures.ratings import LAYOUT, Ratings, identities, read_ratings, read_reviews

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from manyheads.base.errors import LiteratureError
 from manyheads.config import LiteratureConfig, SourceName
-from manyheads.errors import LiteratureError
+from manyheads.core.texts import Subject
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Note
 from manyheads.measures.novelty import Normalise
 from manyheads.measures.papers import Floats
 from manyheads.measures.scores import Score, query_of, service_scores
-from manyheads.texts import Subject
 from support.openalex import OpenAlexServer, work
 from support.results import idea, write
 from support.scholar import Record, Scholar, record

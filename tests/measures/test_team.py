@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from manyheads.errors import MeasureError
+from manyheads.base.errors import MeasureError
+from manyheads.base.papers import Scientist
 from manyheads.measures.team import MEASURES, diversity, draw_towards, freshness, gap, shares
-from manyheads.papers import Scientist
 
 GROUPS = 6
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.errors import RatingError
+from manyheads.base.errors import RatingError
 from manyheads.measures.forms import columns_named
 from manyheads.measures.votes import LEADS, Vote, read_votes, style_of, votes_csv
 

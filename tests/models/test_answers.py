@@ -13,8 +13,8 @@ import httpx
 import httpx2
 import pytest
 
+from manyheads.base.http import GarbledError, RefusedError
 from manyheads.models.answers import MOST_BYTES, SoundTransport
-from manyheads.retry import GarbledError, RefusedError
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
 LARGE = b" " * 64_000_000

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from manyheads.base.resources import Resources
 from manyheads.core import Message
 from manyheads.models.fitting import SAID, fitted, size_of
-from manyheads.resources import Resources
 
 TASK = {
     "abstract", "advice", "background", "caption", "cited", "context", "contribution", "discarded", "draft",

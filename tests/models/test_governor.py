@@ -14,16 +14,16 @@ import httpx
 import pytest
 from openai import AsyncOpenAI
 
+from manyheads.asking.replies import Remark, Vote, vote_among
+from manyheads.base.errors import ConfigError, ModelError
+from manyheads.base.http import retry_after
 from manyheads.config import ModelConfig
-from manyheads.errors import ConfigError, ModelError
 from manyheads.models import governor as governing
 from manyheads.models.abilities import forms_for
 from manyheads.models.answers import plain
 from manyheads.models.faults import TooLongError
 from manyheads.models.governor import Governor
 from manyheads.models.requests import key_of, key_variable
-from manyheads.replies import Remark, Vote, vote_among
-from manyheads.retry import retry_after
 from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM
 

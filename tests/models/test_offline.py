@@ -8,14 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.config import ModelConfig
-from manyheads.core import Message, Price
-from manyheads.engine.reading import parse
-from manyheads.errors import ConfigError
-from manyheads.forms import form
-from manyheads.models.offline import OFFLINE, OfflineModel, phrases_of
-from manyheads.prompts import Prompts
-from manyheads.replies import (
+from manyheads.asking.forms import form
+from manyheads.asking.prompts import Prompts
+from manyheads.asking.replies import (
     REPLIES,
     Condensed,
     Idea,
@@ -30,7 +25,12 @@ from manyheads.replies import (
     review_of,
     seeking,
 )
-from manyheads.resources import Resources
+from manyheads.base.errors import ConfigError
+from manyheads.base.resources import Resources
+from manyheads.config import ModelConfig
+from manyheads.core import Message, Price
+from manyheads.engine.reading import parse
+from manyheads.models.offline import OFFLINE, OfflineModel, phrases_of
 
 PROMPTS = Prompts(Resources.of())
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from manyheads.base.errors import ConfigError
+from manyheads.base.resources import shipped
 from manyheads.core import Price
 from manyheads.core.events import Began
 from manyheads.engine.readiness import prepare
-from manyheads.errors import ConfigError
 from manyheads.models.prices import PriceList
-from manyheads.resources import shipped
 from manyheads.systems.loading import load
 from manyheads.systems.results import closing_lines
 from support.llm import LLM

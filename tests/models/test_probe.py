@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from manyheads.asking.replies import Remark
+from manyheads.base.errors import ConfigError, ModelError
+from manyheads.base.files import cache_folder
 from manyheads.config import ModelConfig
-from manyheads.disk import cache_folder
 from manyheads.engine.readiness import findings
-from manyheads.errors import ConfigError, ModelError
 from manyheads.models import abilities
 from manyheads.models.abilities import Abilities, abilities_of, forms_for, keep, settled
 from manyheads.models.probe import in_short, probe
 from manyheads.models.requests import server_address
-from manyheads.replies import Remark
 from manyheads.systems.results import load
 from support.command import manyheads_command
 from support.faults import Fault, refuses_format

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.errors import ModelError
+from manyheads.base.errors import ModelError
 from manyheads.systems.results import closing_lines
 from support.faults import Fault
 from support.llm import LLM

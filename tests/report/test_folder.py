@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import JournalError, SubjectError
 from manyheads.core.events import AnyEvent, Said
-from manyheads.errors import JournalError, SubjectError
 from manyheads.report.record import Record, read_run
 from manyheads.systems.results import write_report
 from manyheads.systems.virsci.result import VirSciResult

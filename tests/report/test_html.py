@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import JournalError
 from manyheads.core.events import AnyEvent, Invited, Said
-from manyheads.errors import JournalError
 from manyheads.report.page import FOLD_AT, SECTIONS, duration, monogram, number, split
 from manyheads.systems.results import write_report
 from support.results import today

@@ -13,7 +13,7 @@ import pytest
 from reportlab.platypus import PageBreak
 
 from manyheads.core.results import RunResult, RunUsage
-from manyheads.literature.documents import render
+from manyheads.documents import render
 from manyheads.report.page import write_page
 from manyheads.report.record import read_run
 from manyheads.systems.mamorx import report

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.errors import RatingError
+from manyheads.base.errors import RatingError
 from manyheads.measures.agreement import Comparison, Score, compare
 from manyheads.measures.ratings import Ratings
 from manyheads.report.plots import scatter_plot

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import ModelError, SubjectError
 from manyheads.core.events import AnyEvent
-from manyheads.errors import ModelError, SubjectError
 from manyheads.systems.ranking.report import bias_in_words, meaning
 from manyheads.systems.results import essence, load, write_report
 from report.conftest import Reader, said

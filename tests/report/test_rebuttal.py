@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import ModelError, SubjectError
+from manyheads.base.errors import ModelError, SubjectError
 from manyheads.report.diff import Piece
 from manyheads.systems.rebuttal.report import lineage, steps
 from manyheads.systems.results import closing_lines, essence, load, write_report

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import ModelError
+from manyheads.base.errors import ModelError
 from manyheads.report.lettering import breadth, cut, wrapped
 from manyheads.report.lineage import Lineage
 from manyheads.report.record import read_run

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.errors import JournalError
+from manyheads.base.errors import JournalError
 from manyheads.report.plots import Kind, Panel, Point, draw
 from manyheads.suites.report import title_of
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import ConfigError, RatingError
-from manyheads.resources import Resources
+from manyheads.base.errors import ConfigError, RatingError
+from manyheads.base.resources import Resources
 from manyheads.suites.files import read_suite
 from manyheads.suites.spec import SuiteSpec
 from suites.test_evaluate import run

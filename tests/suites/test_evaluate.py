@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import yaml
 
-from manyheads.bank import minilm
+from manyheads.base.errors import ChangedError, JournalError, MeasureError
+from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig
 from manyheads.core.results import is_finished
+from manyheads.corpus import minilm
 from manyheads.engine.jobs import JobNews, State
 from manyheads.engine.journal import read_turns
-from manyheads.errors import ChangedError, JournalError, MeasureError
 from manyheads.models.abilities import Abilities, keep
-from manyheads.resources import Resources
 from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
 from manyheads.suites.files import read_suite

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import ExitCode, JournalError
 from manyheads.core.results import is_finished
 from manyheads.engine.journal import read_turns
-from manyheads.errors import ExitCode, JournalError
 from manyheads.suites.measuring import Row
 from support.command import Done, finish, manyheads_command, result_of, served_by, start
 from support.faults import Fault

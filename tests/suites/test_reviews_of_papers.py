@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from manyheads.resources import shipped
+from manyheads.base.resources import shipped
+from manyheads.judges.planted_error.key import KEY, read_key
+from manyheads.judges.planted_error.key import Entry as Document
+from manyheads.judges.planted_error.planted import KINDS
 from manyheads.suites.measuring import Row
-from manyheads.systems.planted_error.key import KEY, read_key
-from manyheads.systems.planted_error.key import Entry as Document
-from manyheads.systems.planted_error.planted import KINDS
 from suites.test_evaluate import run
 from support.llm import LLM
 from support.records import read_lines

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.engine.system import system_of
-from manyheads.resources import Resources, shipped
+from manyheads.base.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
 from manyheads.suites.files import Suite, read_suite, suite_names
 from manyheads.suites.measuring import Row
+from manyheads.team.system import system_of
 from support.command import manyheads_command, result_of
 from support.records import read_lines
 from support.suites import loader

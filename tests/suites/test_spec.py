@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from manyheads.errors import ConfigError
-from manyheads.resources import Resources, shipped
+from manyheads.base.errors import ConfigError
+from manyheads.base.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
 from manyheads.suites.files import Suite, read_cases, read_suite, suite_names
 from manyheads.suites.measuring import Absent, at

@@ -7,7 +7,7 @@ from pathlib import Path
 from manyheads.arena.form import ArenaForm, read_form
 from manyheads.arena.items import Case, Item, NewText, Rater
 from manyheads.arena.store import Arena
-from manyheads.resources import Resources
+from manyheads.base.resources import Resources
 
 FORM = ArenaForm.model_validate(
     {"title": "Which is better?", "questions": [{"id": "overall", "text": "Overall"}]}

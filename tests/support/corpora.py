@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from manyheads.bank.building import build_corpus
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.meta import BuildOptions
+from manyheads.corpus.building import build_corpus
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.meta import BuildOptions
 from support.papers import write_corpus
 
 BLOCK = 1 << 20

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image as Pixels
 
-from manyheads.literature.documents import Figure, Table, render
+from manyheads.documents import Figure, Table, render
 
 
 def crop(path: Path, one: Figure | Table) -> np.ndarray:

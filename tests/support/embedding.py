@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from manyheads.bank import minilm
-from manyheads.errors import EmbeddingError
+from manyheads.base.errors import EmbeddingError
+from manyheads.corpus import minilm
 
 if TYPE_CHECKING:
-    from manyheads.bank.vectors import Vectors
+    from manyheads.corpus.vectors import Vectors
 
 
 class PrecomputedEmbedder:

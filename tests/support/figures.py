@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.config import RunConfig
-from manyheads.literature.documents import Document
+from manyheads.documents import Document
 from manyheads.systems.mamorx import MAMORX
 from manyheads.systems.mamorx.figures import critique
 from manyheads.systems.mamorx.paper import Manuscript

@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from manyheads.asking.replies import ReplyModel
 from manyheads.config.hosts import BUILT_IN
 from manyheads.core import NOTHING, Charge, Reply, ToolCall, Turn, Usage
-from manyheads.replies import ReplyModel
 from support.fill import fill
 
 R = TypeVar("R", bound=ReplyModel)

@@ -5,7 +5,7 @@ from typing import Any
 
 from typer.testing import Result
 
-from manyheads.errors import UserError
+from manyheads.base.errors import UserError
 
 
 def scores(done: Result) -> list[dict[str, Any]]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from manyheads.engine.system import System
-from manyheads.literature.documents import Document, Reference
-from manyheads.systems.judging.shared import view
+from manyheads.documents import Document, Reference
+from manyheads.judges.shared import view
 from manyheads.systems.mamorx import novelty, references
 from manyheads.systems.mamorx.config import MamorxConfig, MamorxInputs
 from manyheads.systems.mamorx.result import MamorxResult
+from manyheads.team.system import System
 from support.llm import LLM
 from support.play import Played, play
 

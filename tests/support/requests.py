@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, cast
 
-from manyheads.forms import FENCE, shape_of
+from manyheads.asking.forms import FENCE, shape_of
 
 Wire = Literal["openai", "ollama", "anthropic"]
 WIRES: dict[str, Wire] = {

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.base.http import Pace
+from manyheads.base.papers import ANY_TIME, Paper, Window
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import ALL, Operation, Part, Request, Source
-from manyheads.papers import ANY_TIME, Paper, Window
-from manyheads.retry import Pace
 from support.arxiv import ArxivServer, entry
 from support.openalex import OpenAlexServer, work
 from support.scholar import Record, Scholar, Trouble, record

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from manyheads.resources import Resources
+from manyheads.base.resources import Resources
 from manyheads.suites.cells import Load
 from manyheads.systems.loading import load
 

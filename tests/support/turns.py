@@ -4,9 +4,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from manyheads.asking.replies import Remark
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Place, Speaker, Tool, Turn
-from manyheads.replies import Remark
 from support.llm import LLM
 
 SPEAKER = Speaker("Scientist1", "scientist", "You are Scientist1.")

@@ -13,18 +13,18 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import BudgetError, ConfigError, ModelError
+from manyheads.base.papers import NoLiterature
+from manyheads.base.resources import Resources
 from manyheads.core import Turn, Usage
 from manyheads.core.events import AnyEvent, Warned
-from manyheads.discussion.run import Run
 from manyheads.engine.readiness import findings, prepare
-from manyheads.errors import BudgetError, ConfigError, ModelError
-from manyheads.papers import NoLiterature
-from manyheads.resources import Resources
-from manyheads.roles import Roles
 from manyheads.systems import systems
 from manyheads.systems.baselines.config import resolve
 from manyheads.systems.baselines.result import BaselineResult
 from manyheads.systems.loading import validate
+from manyheads.team.run import Run
 from support.faults import Fault
 from support.hosts import FilledHost
 from support.llm import LLM

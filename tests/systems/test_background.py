@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.errors import CorpusError, SubjectError, UserError
+from manyheads.base.errors import CorpusError, SubjectError, UserError
 from manyheads.systems import systems
 from manyheads.systems.ideas import Background
 from manyheads.systems.loading import validate

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import BudgetError, ConfigError, CorpusError, ModelError
 from manyheads.core.events import Judged, Retrieved, Said, Searched, Stage
-from manyheads.errors import BudgetError, ConfigError, CorpusError, ModelError
 from manyheads.systems import systems
 from manyheads.systems.loading import validate
 from support.faults import Fault

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import ChangedError, ConfigError, ModelError, SubjectError
 from manyheads.core.events import Said, Stage
+from manyheads.core.texts import Subject
 from manyheads.engine.readiness import findings
-from manyheads.errors import ChangedError, ConfigError, ModelError, SubjectError
 from manyheads.measures.ratings import rating_form
-from manyheads.texts import Subject
 from support.faults import Fault
 from support.hosts import HOSTS, OTHERS
 from support.llm import LLM

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import SubjectError
+from manyheads.base.errors import SubjectError
 from manyheads.systems import systems
 from manyheads.systems.ideas import Contest, read_idea
 from manyheads.systems.loading import validate

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import ConfigError, ModelError
+from manyheads.base.errors import ConfigError, ModelError
+from manyheads.judges.comparison import first, won
+from manyheads.judges.result import Order
 from manyheads.systems import systems
-from manyheads.systems.judging.comparison import first, won
-from manyheads.systems.judging.result import Order
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import BudgetError, ModelError
 from manyheads.core.events import Invited, Voted
-from manyheads.errors import BudgetError, ModelError
 from support.faults import Fault
 from support.hosts import SLOWLY
 from support.llm import LLM

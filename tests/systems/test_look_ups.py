@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.base.resources import shipped
 from manyheads.core.events import Searched
-from manyheads.resources import shipped
 from support.llm import LLM
 from support.play import config_for, play
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import BudgetError, ModelError
 from manyheads.core.events import Stage
-from manyheads.errors import BudgetError, ModelError
 from support.faults import Fault
 from support.hosts import EACH, SLOWLY
 from support.llm import LLM
@@ -616,7 +616,7 @@ async def test_a_server_that_is_down_ends_the_run_and_leaves_what_there_is(
 
 
 def test_the_reference_list_of_the_test_is_read(tmp_path: Path) -> None:
-    from manyheads.literature.documents import read_document
+    from manyheads.documents import read_document
 
     assert [one.title for one in read_document(tei(tmp_path / "a.xml")).references] == [
         one[0] for one in REFERENCES

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.folders import TRACEBACK
 from manyheads.core.events import Warned
-from manyheads.engine.folder import TRACEBACK
-from manyheads.literature.documents import Reference
+from manyheads.documents import Reference
 from support.hosts import EACH
 from support.llm import LLM
 from support.manuscripts import tei
@@ -21,7 +21,7 @@ from support.scholar import Scholar, record
 
 BUG = """
 from pydantic import model_validator
-import manyheads.replies as replies
+import manyheads.asking.replies as replies
 
 class Answer(replies.{reply}):
     @model_validator(mode="after")

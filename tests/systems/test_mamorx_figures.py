@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 from reportlab.platypus import Paragraph
 
-from manyheads.errors import BudgetError, ChangedError, ModelError
-from manyheads.literature.documents import Document, Figure, Section, read_document
-from manyheads.replies import Colours
+from manyheads.asking.replies import Colours
+from manyheads.base.errors import BudgetError, ChangedError, ModelError
+from manyheads.documents import Document, Figure, Section, read_document
 from manyheads.systems.mamorx import MAMORX
 from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault

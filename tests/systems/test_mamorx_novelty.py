@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from manyheads.bank.meta import BuildOptions
-from manyheads.errors import BudgetError
+from manyheads.base.errors import BudgetError
+from manyheads.corpus.meta import BuildOptions
 from manyheads.systems.mamorx import novelty
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Novelty

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from manyheads.bank.meta import BuildOptions
+from manyheads.base.http import Pace
+from manyheads.corpus.meta import BuildOptions
+from manyheads.documents import Reference
 from manyheads.literature import semantic_scholar
-from manyheads.literature.documents import Reference
-from manyheads.retry import Pace
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import CitedWork

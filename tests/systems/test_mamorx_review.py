@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from manyheads.asking.prompts import Prompts
+from manyheads.asking.replies import WrittenReview
+from manyheads.base.errors import BudgetError, ConfigError
+from manyheads.base.resources import Resources
+from manyheads.documents import Document, Section
+from manyheads.documents.reading import LEAST
 from manyheads.engine.readiness import roles_of
-from manyheads.errors import BudgetError, ConfigError
-from manyheads.literature.documents import Document, Section
-from manyheads.literature.documents.reading import LEAST
-from manyheads.prompts import Prompts
-from manyheads.replies import WrittenReview
-from manyheads.resources import Resources
 from manyheads.systems.loading import validate
 from manyheads.systems.mamorx.forms import FormField, ReviewForm, form_names, form_of
 from manyheads.systems.mamorx.paper import Manuscript, read_paper

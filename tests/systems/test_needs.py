@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ConfigError
+from manyheads.base.resources import Resources, shipped
 from manyheads.engine.readiness import misfits, roles_of
-from manyheads.errors import ConfigError
-from manyheads.resources import Resources, shipped
-from manyheads.roles import Roles
 from manyheads.systems.loading import validate
 
 

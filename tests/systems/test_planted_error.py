@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from manyheads.errors import ConfigError, DocumentError, SubjectError
-from manyheads.literature.documents import Document, Section, Table, read_document
-from manyheads.resources import shipped
-from manyheads.systems.planted_error.key import CASES, KEY, Entry, plant_all, read_key
-from manyheads.systems.planted_error.matching import Point, alleges, names, points_of
-from manyheads.systems.planted_error.planted import KINDS, Fault, Kind, as_json, plant
+from manyheads.base.errors import ConfigError, DocumentError, SubjectError
+from manyheads.base.resources import shipped
+from manyheads.documents import Document, Section, Table, read_document
+from manyheads.judges.planted_error.key import CASES, KEY, Entry, plant_all, read_key
+from manyheads.judges.planted_error.matching import Point, alleges, names, points_of
+from manyheads.judges.planted_error.planted import KINDS, Fault, Kind, as_json, plant
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import BudgetError, ConfigError, ModelError, SubjectError
 from manyheads.core.events import Judged, Stage
 from manyheads.engine.readiness import findings
-from manyheads.errors import BudgetError, ConfigError, ModelError, SubjectError
 from support.faults import Fault
 from support.hosts import HOSTS
 from support.llm import LLM

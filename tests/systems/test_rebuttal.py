@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import BudgetError, ChangedError, ConfigError, ReplyError, SubjectError
+from manyheads.base.resources import Resources
 from manyheads.core.events import Judged, Said, Stage
+from manyheads.core.texts import read_subject
 from manyheads.engine.readiness import findings
-from manyheads.errors import BudgetError, ChangedError, ConfigError, ReplyError, SubjectError
-from manyheads.resources import Resources
-from manyheads.roles import Roles
-from manyheads.texts import read_subject
 from support.faults import Fault
 from support.hosts import HOSTS, OTHERS
 from support.llm import LLM

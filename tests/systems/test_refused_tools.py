@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from manyheads.base.errors import BudgetError
 from manyheads.config import RunConfig
-from manyheads.errors import BudgetError
 from manyheads.models import abilities
 from support.faults import Fault
 from support.hosts import HOSTS, SLOWLY

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from manyheads.bank.building import build_corpus
-from manyheads.bank.database import LiteratureDatabase
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.extraction import Extraction
-from manyheads.bank.graph import Citations
-from manyheads.bank.meta import BuildOptions
-from manyheads.errors import MeasureError
-from manyheads.resources import shipped
+from manyheads.base.errors import MeasureError
+from manyheads.base.resources import shipped
+from manyheads.corpus.building import build_corpus
+from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.extraction import Extraction
+from manyheads.corpus.graph import Citations
+from manyheads.corpus.meta import BuildOptions
+from manyheads.judges.retrieval_recall.recall import hits
 from manyheads.systems import systems
 from manyheads.systems.results import closing_lines, load, write_report
-from manyheads.systems.retrieval_recall.recall import hits
 from planted import planted
 from support.llm import LLM
 from support.papers import write_corpus

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from manyheads.bank.building import build_corpus
-from manyheads.bank.database import LiteratureDatabase
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.extraction import Extraction
-from manyheads.bank.graph import Citations
-from manyheads.bank.meta import BuildOptions
+from manyheads.base.errors import BudgetError, ChangedError, ConfigError, SubjectError
 from manyheads.core.events import Judged, Stage
+from manyheads.corpus.building import build_corpus
+from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.extraction import Extraction
+from manyheads.corpus.graph import Citations
+from manyheads.corpus.meta import BuildOptions
 from manyheads.engine.readiness import findings, prepare
-from manyheads.errors import BudgetError, ChangedError, ConfigError, SubjectError
 from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.systems.scipip.config import ScipipConfig

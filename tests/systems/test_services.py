@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from manyheads.bank.lexical import LexicalEmbedder
-from manyheads.bank.vectors import whole_vector
+from manyheads.base.errors import ConfigError, LiteratureError, ModelError
+from manyheads.base.http import Pace
+from manyheads.base.resources import Resources
 from manyheads.core.events import Retrieved, Searched, Warned, Words, words
-from manyheads.errors import ConfigError, LiteratureError, ModelError
+from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.vectors import whole_vector
 from manyheads.hosts.autogen.team import as_message
 from manyheads.literature import semantic_scholar
 from manyheads.literature.library import title_of
-from manyheads.resources import Resources
-from manyheads.retry import Pace
 from manyheads.systems.loading import load
 from support.faults import Fault
 from support.llm import LLM

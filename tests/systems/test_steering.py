@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import manyheads
+from manyheads.base.errors import ConfigError
 from manyheads.core.events import Said, Waiting
 from manyheads.core.results import RunResult
-from manyheads.errors import ConfigError
 from manyheads.systems import systems
 from support.fill import fill
 from support.llm import LLM

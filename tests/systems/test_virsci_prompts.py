@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from manyheads.bank.corpora import resolve_corpus
-from manyheads.bank.ecosystem import Ecosystem
 from manyheads.core.events import Retrieved, Said
+from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.ecosystem import Ecosystem
 from support.llm import LLM
 from support.play import Played, play_now
 from support.requests import Request

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from manyheads.bank.corpora import resolve_corpus
-from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.lexical import LexicalEmbedder
+from manyheads.base.errors import ConfigError, CorpusError
+from manyheads.base.resources import shipped
 from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Stage, Voted, Warned
-from manyheads.errors import ConfigError, CorpusError
+from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.lexical import LexicalEmbedder
 from manyheads.measures.team import diversity, freshness
-from manyheads.resources import shipped
 from support.faults import Fault
 from support.hosts import SLOWLY
 from support.llm import LLM

@@ -15,7 +15,7 @@ import pytest
 from manyheads.arena.form import ArenaForm
 from manyheads.arena.items import Case, NewText
 from manyheads.arena.store import Arena
-from manyheads.errors import ArenaError
+from manyheads.base.errors import ArenaError
 from manyheads.measures.votes import Vote
 from support.arenas import answer, arena, makers_of, vote_by
 from support.web import ADDRESS, app_of, browser, owner, send

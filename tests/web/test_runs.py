@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
+from manyheads.base.sqlite import Database
 from manyheads.core.events import Asked, Stage, Warned
-from manyheads.sqlite import Database
 from manyheads.web.live import WINDOW, Log
 from manyheads.web.pages import LONGEST, markdown
 from manyheads.web.runs import Runs

@@ -12,7 +12,7 @@ import pytest
 from manyheads.arena.form import ArenaForm, read_form
 from manyheads.arena.items import Case, NewText
 from manyheads.arena.store import Arena
-from manyheads.resources import Resources
+from manyheads.base.resources import Resources
 from manyheads.web.vote import BREAK, LONGEST
 from support.arenas import arena, text
 from support.web import app_of, browser, owner, send

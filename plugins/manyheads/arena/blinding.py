@@ -15,7 +15,7 @@ from pydantic import Field
 from manyheads.arena.items import NewText, StoredText
 from manyheads.config import RunConfig, Strict
 from manyheads.config.hosts import hosts
-from manyheads.engine.system import system_of
+from manyheads.team.system import system_of
 
 ITSELF = re.compile(
     r"\b(?:as an? (?:AI|artificial intelligence|(?:large )?language model)|I am an? (?:AI|(?:large )?language model)"

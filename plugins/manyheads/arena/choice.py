@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from manyheads.arena.form import ArenaForm
 from manyheads.arena.pairing import Entry, Pairs
-from manyheads.sqlite import Database
+from manyheads.base.sqlite import Database
 
 Chosen: TypeAlias = tuple[str, list[str]]
 """A case, and the ids of texts in the order shown."""

@@ -11,16 +11,16 @@ from typing import Any, Literal, TypeAlias
 
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.arena.items import Case, NewText
+from manyheads.base.errors import ArenaError
+from manyheads.base.files import inside, read_text
+from manyheads.base.folders import CONFIG
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
-from manyheads.disk import inside, read_text
-from manyheads.engine.folder import CONFIG
-from manyheads.engine.system import system_of
-from manyheads.errors import ArenaError
+from manyheads.core.texts import Subject, read_subject, read_subjects
 from manyheads.measures.ranking import JUDGED, RankedSet, fingerprint, read_ranked_set
 from manyheads.systems.loading import reopen
 from manyheads.systems.results import load, prose
-from manyheads.texts import Subject, read_subject, read_subjects
+from manyheads.team.system import system_of
 
 MakerBy: TypeAlias = Literal["system", "config"]
 PLAIN = (".md", ".markdown", ".txt")

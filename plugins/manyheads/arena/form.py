@@ -5,11 +5,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, ValidationError, model_validator
 
+from manyheads.base.errors import ArenaError, describe, did_you_mean
+from manyheads.base.resources import Resources
 from manyheads.config import Strict
 from manyheads.config.files import read_yaml
-from manyheads.errors import ArenaError, describe, did_you_mean
 from manyheads.measures.votes import ANSWERS, Answer
-from manyheads.resources import Resources
 
 Kind: TypeAlias = Literal["pairs", "ratings", "ranking"]
 FOLDER = "arena"

@@ -10,15 +10,15 @@ from typing import Any
 
 from manyheads.arena.items import Case, Item, Rater, Text
 from manyheads.arena.store import Arena
+from manyheads.asking.replies.own import from_schema
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ArenaError, DocumentError, ReplyError
+from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
 from manyheads.core import Message, Place, Reply, Speaker, Tally, Turn, Usage, recall_nothing
+from manyheads.documents.reading import read_document
 from manyheads.engine.estimate import DryHost, Estimate
-from manyheads.errors import ArenaError, DocumentError, ReplyError
 from manyheads.hosts.asking import ask, need_model
-from manyheads.literature.documents.reading import read_document
-from manyheads.replies.own import from_schema
-from manyheads.resources import Resources
-from manyheads.roles import Roles
 
 ROLE, TASK = "judge", "prefer"
 ANSWERS: Mapping[str, str] = {"A": "left", "B": "right", "tie": "tie", "both poor": "poor"}

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from manyheads.disk import make_folder, replace_text
-from manyheads.engine.folder import writing
-from manyheads.errors import RatingError
-from manyheads.escaping import csv_text, plain
+from manyheads.base.errors import RatingError
+from manyheads.base.escaping import csv_text, plain
+from manyheads.base.files import make_folder, replace_text
+from manyheads.base.folders import writing
+from manyheads.core.texts import count
 from manyheads.measures.conclusions import conclusions
 from manyheads.measures.standings import (
     Rated,
@@ -26,7 +27,6 @@ from manyheads.measures.standings import (
 from manyheads.measures.votes import RaterKind, Vote
 from manyheads.report.page import render, write_html
 from manyheads.report.plots import Panel, Point, can_draw, draw, interval_plot
-from manyheads.texts import count
 
 DATA, TABLE = "ratings.json", "ratings.csv"
 PICTURES = ("intervals", "win-rates")

@@ -6,7 +6,7 @@ from typing import Any
 
 from manyheads.arena.blinding import giveaways
 from manyheads.arena.store import Arena
-from manyheads.texts import count
+from manyheads.core.texts import count
 
 
 def status_of(arena: Arena) -> dict[str, Any]:

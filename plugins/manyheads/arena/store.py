@@ -33,11 +33,11 @@ from manyheads.arena.items import (
     StoredText,
     Text,
 )  # fmt: skip
-from manyheads.disk import inside, make_folder
-from manyheads.errors import ArenaError
-from manyheads.escaping import plain
+from manyheads.base.errors import ArenaError
+from manyheads.base.escaping import plain
+from manyheads.base.files import inside, make_folder
+from manyheads.base.sqlite import Database
 from manyheads.measures.votes import RaterKind, Vote, style_of
-from manyheads.sqlite import Database
 
 FILE, PAPERS = "arena.sqlite", "papers"
 VERSION = 1

@@ -6,13 +6,14 @@ from typing import Annotated, cast
 
 import typer
 
-from manyheads import __version__, objects
+from manyheads import __version__
+from manyheads.asking import json_text as objects
+from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
 from manyheads.cli import arena, corpus, evaluate, forms, inspect, measure, project, review, run, serve, show
 from manyheads.cli.examples import EXAMPLES
 from manyheads.cli.options import with_groups
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
-from manyheads.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
 
 USAGE = cast(
     type[Exception],

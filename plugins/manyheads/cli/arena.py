@@ -114,7 +114,7 @@ def add(
     from manyheads.arena.blinding import ArenaConfig, giveaways
     from manyheads.arena.entries import Source, sets_of
     from manyheads.arena.store import Arena
-    from manyheads.texts import count
+    from manyheads.core.texts import count
 
     with Arena.open(folder) as arena:
         source = Source(
@@ -172,7 +172,7 @@ def revoke(
 ) -> None:
     """Revoke all links of a rater. The votes stay."""
     from manyheads.arena.store import Arena
-    from manyheads.texts import count
+    from manyheads.core.texts import count
 
     with Arena.open(folder) as arena:
         for name in names:
@@ -198,9 +198,9 @@ def import_(
 ) -> None:
     """Add votes of another origin, such as published ones. The same table again changes nothing."""
     from manyheads.arena.store import Arena
+    from manyheads.core.texts import count
     from manyheads.measures.forms import columns_named
     from manyheads.measures.votes import LEADS, WINNER, read_votes
-    from manyheads.texts import count
 
     named = columns_named(columns, (*LEADS, WINNER), others=True) if columns else None
     with Arena.open(folder) as arena:
@@ -267,9 +267,9 @@ def judge(
     from manyheads.arena import judging
     from manyheads.arena.store import Arena
     from manyheads.cli.options import resumable
+    from manyheads.core.texts import count
     from manyheads.engine.budget import Budget
     from manyheads.engine.jobtable import JobTable
-    from manyheads.texts import count
 
     config = changes.config([])
     model = config.models["default"]
@@ -323,7 +323,7 @@ class Fitting:
 
     @property
     def rules(self) -> "Rules":
-        from manyheads.errors import ConfigError
+        from manyheads.base.errors import ConfigError
         from manyheads.measures.standings import Rules
         from manyheads.measures.votes import STYLE
 
@@ -364,7 +364,7 @@ def rate(
     """
     from manyheads.arena.rating import questions_of, rate, write_result
     from manyheads.arena.store import Arena
-    from manyheads.errors import need_extra
+    from manyheads.base.errors import need_extra
     from manyheads.measures.forms import columns_named
     from manyheads.measures.votes import LEADS, WINNER, read_votes
 
@@ -391,7 +391,7 @@ def rate(
 
 
 def _need_pairs(kind: str, folder: Path) -> None:
-    from manyheads.errors import ArenaError
+    from manyheads.base.errors import ArenaError
 
     if kind != "pairs":
         command = "rating" if kind == "ratings" else "ranking"
@@ -433,8 +433,8 @@ def _new_table(title: str, *headings: str) -> "Table":
 
 def _table(found: "Standings", name: str) -> "Table":
     from manyheads.arena.rating import elo_range, interval, rank, rating
-    from manyheads.escaping import plain
-    from manyheads.texts import count
+    from manyheads.base.escaping import plain
+    from manyheads.core.texts import count
 
     adjusted, grouped = not found.unadjusted, len(found.groups.connected) > 1
     table = _new_table(
@@ -453,7 +453,7 @@ def _table(found: "Standings", name: str) -> "Table":
 
 def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
     from manyheads.arena.rating import rating
-    from manyheads.escaping import plain
+    from manyheads.base.escaping import plain
 
     table = _new_table(f"{name}: ratings by question", "maker", *(each.question for each in part))
     by_maker = [{each.maker: each.rated for each in found.makers} for found in part]
@@ -465,7 +465,7 @@ def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
 
 def _matrix(found: "Standings") -> "Table":
     from manyheads.arena.rating import win_rates
-    from manyheads.escaping import plain
+    from manyheads.base.escaping import plain
 
     cells, names = win_rates(found), [each.maker for each in found.makers]
     table = _new_table("Win rate of the row: expected / observed (votes)", "maker")

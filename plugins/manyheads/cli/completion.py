@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 
 import typer
 
-from manyheads.errors import UserError
+from manyheads.base.errors import UserError
 
 Completion: TypeAlias = Callable[[typer.Context, str], Sequence[str]]
 
 
 def _files(ctx: Any, kind: str, suffix: str) -> Iterable[str]:
     """Names, without suffix, of files from the package, from packs and from the folders of `--path`."""
-    from manyheads.resources import Resources
+    from manyheads.base.resources import Resources
 
     with suppress(UserError):
         names = Resources.of(ctx.params.get("path") or ()).names(kind, suffix)
@@ -53,7 +53,7 @@ def suites(ctx: typer.Context, incomplete: str) -> Sequence[str]:
 
 
 def corpora(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    from manyheads.resources import data_file
+    from manyheads.base.resources import data_file
 
     shipped = (path.stem for path in data_file("configs/corpora").glob("*.jsonl"))
     own = (str(path.parent) for path in (*Path().glob("*/meta.json"), *Path().glob("corpora/*/meta.json")))
@@ -96,7 +96,7 @@ def forms(ctx: typer.Context, incomplete: str) -> Sequence[str]:
 
 def models(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     """Models with a list price, and the providers that serve any other."""
-    from manyheads.resources import data_file, parse_yaml
+    from manyheads.base.resources import data_file, parse_yaml
 
     listed = parse_yaml(data_file("configs/models/prices.yaml").read_text(encoding="utf-8"))["models"]
     names = (name for name in listed if "*" not in name)
@@ -118,7 +118,7 @@ def limits(ctx: typer.Context, incomplete: str) -> Sequence[str]:
 
 def system_options(names: Sequence[str]) -> list[str]:
     """The options of the last of these systems, from the shipped schema of run files."""
-    from manyheads.resources import data_file
+    from manyheads.base.resources import data_file
 
     definitions = json.loads(data_file("configs/run.schema.json").read_text(encoding="utf-8"))["$defs"]
     for name in reversed(names):

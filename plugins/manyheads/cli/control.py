@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
 
+from manyheads.base.errors import ExitCode, UserError
 from manyheads.cli.printing import fail, print_line
 from manyheads.core.events import AnyEvent, Waiting
-from manyheads.errors import ExitCode, UserError
 
 if TYPE_CHECKING:
     from manyheads.engine.person import Brake

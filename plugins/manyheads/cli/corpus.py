@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyheads.bank.meta import INDEX_FROM
+from manyheads.base.errors import CorpusError
 from manyheads.cli import completion
 from manyheads.cli.extraction import extract
 from manyheads.cli.options import (
@@ -27,14 +27,14 @@ from manyheads.cli.options import (
     show_silent,
 )
 from manyheads.cli.printing import safe_console, say
-from manyheads.errors import CorpusError
+from manyheads.corpus.meta import INDEX_FROM
 
 if TYPE_CHECKING:
-    from manyheads.bank.building import Progress
-    from manyheads.bank.meta import Meta
     from manyheads.config import RunConfig
+    from manyheads.corpus.building import Progress
+    from manyheads.corpus.meta import Meta
+    from manyheads.datasets.targets import Targets
     from manyheads.engine.interests import Librarian
-    from manyheads.literature.targets import Targets
 
 
 Columns = Annotated[
@@ -115,10 +115,10 @@ def targets(
     sets: Sets = None,
 ) -> None:
     """Sample published papers, with the abstracts they cite, as ranking targets."""
-    from manyheads.bank.corpora import resolve_corpus
-    from manyheads.bank.ecosystem import Ecosystem
-    from manyheads.literature.readers.table import column_option
-    from manyheads.literature.targets import (
+    from manyheads.corpus.corpora import resolve_corpus
+    from manyheads.corpus.ecosystem import Ecosystem
+    from manyheads.datasets.table import column_option
+    from manyheads.datasets.targets import (
         Wish,
         need_new,
         open_datasets,
@@ -279,12 +279,12 @@ def build(
 
     Run the same command again to resume an interrupted build.
     """
-    from manyheads.bank.building import build_corpus
-    from manyheads.bank.embedding import load_embedder
-    from manyheads.bank.meta import PRESET_FORMATS, BuildOptions
     from manyheads.config import CORPORA
-    from manyheads.literature.readers.formats import Opening, folder_of, open_sources
-    from manyheads.literature.readers.table import column_option
+    from manyheads.corpus.building import build_corpus
+    from manyheads.corpus.embedding import load_embedder
+    from manyheads.corpus.meta import PRESET_FORMATS, BuildOptions
+    from manyheads.datasets.formats import Opening, folder_of, open_sources
+    from manyheads.datasets.table import column_option
 
     if (vectors is None) != (ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
@@ -337,7 +337,7 @@ def _librarian(
 @app.command()
 def formats() -> None:
     """List the formats of papers that a corpus can be built from."""
-    from manyheads.literature.readers.formats import FORMATS
+    from manyheads.datasets.formats import FORMATS
 
     for one in FORMATS.values():
         say(f"{one.name:<22}{one.about}\n{'':<22}example: {one.example}")
@@ -349,8 +349,8 @@ def info(
     embedding: Embedding = "auto",
 ) -> None:
     """Show what a corpus contains. A shipped corpus is built on first use."""
-    from manyheads.bank.corpora import resolve_corpus
-    from manyheads.bank.meta import read_meta
+    from manyheads.corpus.corpora import resolve_corpus
+    from manyheads.corpus.meta import read_meta
 
     with building() as progress:
         folder = resolve_corpus(corpus, embedding=embedding, progress=progress)
@@ -363,7 +363,7 @@ def verify(
     embedding: Embedding = "auto",
 ) -> None:
     """Check every file of a corpus for damage."""
-    from manyheads.bank.corpora import SHIPPED, folder_of, resolve_corpus, verify_corpus
+    from manyheads.corpus.corpora import SHIPPED, folder_of, resolve_corpus, verify_corpus
 
     with building() as progress:
         shipped = corpus in SHIPPED
@@ -379,9 +379,9 @@ def _show(meta: "Meta", folder: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.bank.corpus import LOGGED
-    from manyheads.bank.meta import REJECTS
-    from manyheads.texts import count
+    from manyheads.core.texts import count
+    from manyheads.corpus.meta import REJECTS
+    from manyheads.corpus.records import LOGGED
 
     table = Table(
         title=Text(f"corpus {meta.name}", style="table.title"), title_justify="left", show_header=False
@@ -404,7 +404,7 @@ def _show(meta: "Meta", folder: Path) -> None:
 
 def _records(folder: Path) -> list[tuple[str, str]]:
     """Table rows on the corpus's literature database, if it has one."""
-    from manyheads.bank.graph import GRAPH, Graph
+    from manyheads.corpus.graph import GRAPH, Graph
 
     if not (folder / GRAPH).is_file():
         return []

@@ -112,10 +112,10 @@ def confirm(
     priced = any(model.price for each in configs for model in each.models.values())
     if yes or as_json or limit is None or not priced or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
+    from manyheads.base.errors import UserError
     from manyheads.core import money
     from manyheads.core.results import currency_of, price_note
     from manyheads.engine.estimate import estimate
-    from manyheads.errors import UserError
 
     try:
         known = asyncio.run((by or partial(estimate, within=QUICK))(configs))

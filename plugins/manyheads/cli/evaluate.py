@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.base.errors import ConfigError, ExitCode, did_you_mean
+from manyheads.base.escaping import plain
 from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Changes, Estimated, Limits, configured, resumable
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
-from manyheads.errors import ConfigError, ExitCode, did_you_mean
-from manyheads.escaping import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,9 +75,9 @@ def evaluate(
     A suite runs each condition on each case with several seeds. Run the same command again to resume it. Exits with 5 if
     runs failed or lack a measure, and with 3 if the budget is spent; the results of the others are reported.
     """
+    from manyheads.base.resources import Resources
     from manyheads.engine.budget import Budget
     from manyheads.engine.jobs import finished_jobs
-    from manyheads.resources import Resources
     from manyheads.suites.cells import RUN, cells_of, jobs_of
     from manyheads.suites.evaluate import evaluate
     from manyheads.suites.files import read_suite
@@ -237,9 +237,9 @@ def plant(
 
     Each copy gets one error. `manyheads eval review-planted-errors` then measures how many of them reviewers find.
     """
-    from manyheads.systems.planted_error.key import CASES, KEY, plant_all
-    from manyheads.systems.planted_error.planted import KINDS
-    from manyheads.texts import count
+    from manyheads.core.texts import count
+    from manyheads.judges.planted_error.key import CASES, KEY, plant_all
+    from manyheads.judges.planted_error.planted import KINDS
 
     if strange := set(kind or ()) - {*KINDS}:
         word = min(strange)

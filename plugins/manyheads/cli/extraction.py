@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from manyheads.base.errors import PartialError
 from manyheads.cli import completion
 from manyheads.cli.options import Changes, Corpus, Embedding, Limits, building, resumable
 from manyheads.cli.printing import say
-from manyheads.errors import PartialError
 
 if TYPE_CHECKING:
-    from manyheads.bank.building import Progress
-    from manyheads.bank.database import LiteratureDatabase
-    from manyheads.bank.extraction import Extraction
-    from manyheads.bank.records import Source
     from manyheads.config import RunConfig
+    from manyheads.corpus.building import Progress
+    from manyheads.corpus.database import LiteratureDatabase
+    from manyheads.corpus.extracted import Source
+    from manyheads.corpus.extraction import Extraction
     from manyheads.engine.extraction import Extractor
 
 NOTES = 5
@@ -57,11 +57,11 @@ def extract(
     Searches of the literature database use these records. Run the command again to resume: only papers without a record are
     extracted.
     """
-    from manyheads.bank.corpora import resolve_corpus
-    from manyheads.bank.database import LiteratureDatabase
-    from manyheads.bank.digest import extracting
-    from manyheads.bank.ecosystem import Ecosystem
-    from manyheads.bank.embedding import load_embedder
+    from manyheads.corpus.corpora import resolve_corpus
+    from manyheads.corpus.database import LiteratureDatabase
+    from manyheads.corpus.digest import extracting
+    from manyheads.corpus.ecosystem import Ecosystem
+    from manyheads.corpus.embedding import load_embedder
     from manyheads.models.offline import OFFLINE
 
     if extractor == "lexical" and (changes.model or budget):
@@ -107,7 +107,7 @@ def _found_by(database: "LiteratureDatabase", vectors: "Source", progress: "Prog
 
 def _restore(database: "LiteratureDatabase", vectors: "Source | None", progress: "Progress") -> None:
     """Recompute missing vectors of records: of this kind, else of the default kind for their extractor."""
-    from manyheads.bank.extraction import LEXICAL
+    from manyheads.corpus.extraction import LEXICAL
 
     if papers := database.without_vectors():
         lexical = {*database.graph.makers().values()} == {LEXICAL}
@@ -118,7 +118,7 @@ def _restore(database: "LiteratureDatabase", vectors: "Source | None", progress:
 def _embed(
     database: "LiteratureDatabase", papers: Sequence[str], vectors: "Source", progress: "Progress"
 ) -> None:
-    from manyheads.bank.digest import STEP
+    from manyheads.corpus.digest import STEP
 
     done = 0
 
@@ -140,7 +140,7 @@ def _extractor(config: "RunConfig", budget: Sequence[str], progress: "Progress")
 
 
 def _by_model(database: "LiteratureDatabase", extractor: "Extractor", vectors: "Source") -> str:
-    from manyheads.bank.digest import readings
+    from manyheads.corpus.digest import readings
 
     def keep(records: Sequence["Extraction"]) -> None:
         database.put(records, vectors)
@@ -167,7 +167,7 @@ def _by_model(database: "LiteratureDatabase", extractor: "Extractor", vectors: "
 
 def _by_rules(database: "LiteratureDatabase", progress: "Progress", vectors: "Source", *, again: bool) -> str:
     """Records by rules for the papers without one; `again`: also for those with a record by a model."""
-    from manyheads.bank.digest import RECIPE, extract_papers
+    from manyheads.corpus.digest import RECIPE, extract_papers
 
     papers = database.missing(RECIPE if again else None)
     kept = sum(count for recipe, count in database.graph.recipes().items() if recipe != RECIPE)

@@ -35,7 +35,7 @@ class Forms:
 
     def write(self, form: "Form", number: int, thing: str) -> None:
         """Write a form and list its files: a table for each rater, the guideline and the key."""
-        from manyheads.texts import count
+        from manyheads.core.texts import count
 
         *tables, guide, key = form.write(self.out)
         say(f"{count(number, thing)} for {count(len(tables), 'rater')}")
@@ -65,8 +65,8 @@ def rating_form(
     forms: Forms,
 ) -> None:
     """Write blind rating forms: a table for each rater, a guideline, and a key that raters must not see."""
+    from manyheads.core.texts import read_each
     from manyheads.measures.ratings import rating_form as blind_form
-    from manyheads.texts import read_each
 
     subjects, left = read_each(texts)
     warn_of_skipped(left)
@@ -287,9 +287,9 @@ def ranking_agreement(
 
     The baselines are agreement among people, and guessing.
     """
-    from manyheads.measures.alignment import alignments, as_data, as_lines
     from manyheads.measures.forms import Key, columns_named
     from manyheads.measures.ranking import COLUMNS, LAYOUT, own_rankings, read_rankings
+    from manyheads.measures.rankings import alignments, as_data, as_lines
 
     if (key is None) == (columns is None) or (key and (judge or target)):
         raise typer.BadParameter(

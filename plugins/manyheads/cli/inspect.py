@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.base.errors import ConfigError, ExitCode
 from manyheads.cli import completion
 from manyheads.cli.options import (
     Changes,
@@ -23,11 +24,10 @@ from manyheads.cli.options import (
     show_silent,
 )
 from manyheads.cli.printing import safe_console, say, say_json, write_or_print
-from manyheads.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
-    from manyheads.bank.retrieval import Inspirations
     from manyheads.config import RunConfig
+    from manyheads.corpus.retrieval import Inspirations
     from manyheads.engine.readiness import Finding
     from manyheads.literature.lookup import Findings
 
@@ -98,8 +98,8 @@ def roles(
     prompts: Prompts = False,
 ) -> None:  # fmt: skip
     """List the roles of agents, with their tasks and variables."""
-    from manyheads.resources import Resources
-    from manyheads.roles import Roles
+    from manyheads.asking.roles import Roles
+    from manyheads.base.resources import Resources
 
     resources = Resources.of(path or ())
     every = Roles(resources)
@@ -134,7 +134,7 @@ def _say_wrapped(text: str, margin: str) -> None:
     from shutil import get_terminal_size
     from textwrap import fill
 
-    from manyheads.escaping import plain
+    from manyheads.base.escaping import plain
 
     width = max(40, min(get_terminal_size().columns, 100))
     say(fill(plain(text), width, initial_indent=margin, subsequent_indent=" " * len(margin)))
@@ -159,7 +159,7 @@ def export_prompts(
     path: Paths = None,
 ) -> None:
     """Copy roles and prompts into a folder, to edit them and use them with --path."""
-    from manyheads.resources import Resources, copy_out
+    from manyheads.base.resources import Resources, copy_out
 
     written = copy_out(Resources.of(path or ()), folder, ("roles", "prompts"))
     say(f"{len(written)} files copied to {folder}; use them with: manyheads run virsci --path {folder}")
@@ -258,7 +258,7 @@ def search(
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.escaping import plain
+    from manyheads.base.escaping import plain
 
     table = Table("year", "cited", "title and id", box=None, pad_edge=False)
     for paper in findings.papers:
@@ -269,8 +269,8 @@ def search(
 
 
 async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
-    from manyheads.bank.corpora import resolve_corpus
-    from manyheads.bank.ecosystem import Ecosystem
+    from manyheads.corpus.corpora import resolve_corpus
+    from manyheads.corpus.ecosystem import Ecosystem
 
     with ExitStack() as held:
         corpus = None
@@ -284,10 +284,10 @@ async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
 
 
 async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspirations":
-    from manyheads.bank.corpora import resolve_corpus
-    from manyheads.bank.database import Scope
-    from manyheads.bank.digest import open_database
-    from manyheads.bank.ecosystem import Ecosystem
+    from manyheads.corpus.corpora import resolve_corpus
+    from manyheads.corpus.database import Scope
+    from manyheads.corpus.digest import open_database
+    from manyheads.corpus.ecosystem import Ecosystem
 
     options = config.literature.retrieval.model_copy(update={"papers": limit})
     match config.literature.before:
@@ -325,7 +325,7 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.escaping import plain
+    from manyheads.base.escaping import plain
 
     table = Table("year", "title, id and why it was found", box=None, pad_edge=False)
     for one in found.papers:

@@ -157,8 +157,8 @@ def measure(
 
 def _keep(results: "Sequence[Score]", json: bool) -> None:
     """Save the novelty of runs in their folders, for their reports."""
+    from manyheads.base.errors import UserError
     from manyheads.core.results import RESULT
-    from manyheads.errors import UserError
     from manyheads.systems.results import keep_measure
 
     for score in results:
@@ -183,9 +183,9 @@ def _by_corpus(
 ) -> "list[Score]":
     """Scores by the papers of a corpus."""
     from manyheads.cli.options import building
+    from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_corpus, normalisation
     from manyheads.measures.scores import scores
-    from manyheads.texts import read_subjects
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
     with building() as progress:
@@ -203,9 +203,9 @@ def _by_services(
 ) -> "list[Score]":
     """Scores by the papers that services find for each text."""
     from manyheads.cli.options import building, library
+    from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_services
     from manyheads.measures.scores import RETRIEVED, service_scores
-    from manyheads.texts import read_subjects
 
     count = retrieve or max(RETRIEVED, how["neighbours"])
     if count < how["neighbours"]:
@@ -241,8 +241,8 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
     """Print how many replies of runs were valid, by role and task."""
     from rich.table import Table
 
-    from manyheads.engine.folder import JOURNAL
-    from manyheads.errors import JournalError
+    from manyheads.base.errors import JournalError
+    from manyheads.base.folders import JOURNAL
     from manyheads.suites.replies import reply_counts, table_row
 
     if missing := [run for run in runs if not (run / JOURNAL).is_file()]:

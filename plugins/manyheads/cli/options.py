@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from manyheads.base.errors import ConfigError, ExitCode, UserError
 from manyheads.cli import completion
 from manyheads.cli.printing import safe_console, say
-from manyheads.errors import ConfigError, ExitCode, UserError
 
 if TYPE_CHECKING:
-    from manyheads.bank.building import Progress
     from manyheads.config import LiteratureConfig, RunConfig
     from manyheads.core.events import Searched
+    from manyheads.corpus.building import Progress
     from manyheads.literature.library import Library
 
 
@@ -214,7 +214,7 @@ def configured(
     strict: bool = True,
 ) -> "RunConfig":
     """The run's config, with the folders of `--path` first; see `systems.loading.load`."""
-    from manyheads.resources import Resources
+    from manyheads.base.resources import Resources
     from manyheads.systems.loading import load
 
     config = load(names, sets, resources=Resources.of(paths or ()), system=system, strict=strict)
@@ -287,7 +287,7 @@ def building() -> "Generator[Progress]":
 
 def library(config: "LiteratureConfig", **bank: Any) -> "Library":
     """A library that prints its look-ups and caches the answers."""
-    from manyheads.disk import cache_folder
+    from manyheads.base.files import cache_folder
     from manyheads.literature.cache import CACHE
     from manyheads.literature.library import Library
 
@@ -296,7 +296,7 @@ def library(config: "LiteratureConfig", **bank: Any) -> "Library":
 
 def show_look_up(entry: "Searched") -> None:
     """Print one look-up, made safe for the terminal."""
-    from manyheads.escaping import plain
+    from manyheads.base.escaping import plain
 
     asked = f" as {entry.asked!r}" if entry.asked != entry.query else ""
     disk = " (from disk)" if entry.cached else ""

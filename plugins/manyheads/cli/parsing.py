@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from manyheads.base.errors import ConfigError, UserError, closest, did_you_mean
 from manyheads.cli.options import settings
-from manyheads.errors import ConfigError, UserError, closest, did_you_mean
 
 if TYPE_CHECKING:
-    from manyheads.engine.system import System
+    from manyheads.team.system import System
 
 
 def _first_sentence(text: str) -> str:
@@ -80,7 +80,7 @@ class SystemCommand(Command):
         """The system's options as settings; the parser refuses the others."""
         from pydantic import ValidationError
 
-        from manyheads.resources import Resources
+        from manyheads.base.resources import Resources
         from manyheads.systems import system_of
         from manyheads.systems.loading import name_of
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
+from manyheads.asking.forms import brief
+from manyheads.base.escaping import plain
 from manyheads.cli.printing import safe_console
 from manyheads.core.events import Waiting
-from manyheads.escaping import plain
-from manyheads.forms import brief
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from manyheads.errors import ConfigError, closest
-from manyheads.escaping import plain, printable, printable_json, scrubbed, shortened
+from manyheads.base.errors import ConfigError, closest
+from manyheads.base.escaping import plain, printable, printable_json, scrubbed, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console

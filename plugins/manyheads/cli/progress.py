@@ -16,6 +16,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from manyheads.base.escaping import plain
 from manyheads.cli.printing import print_line, safe_console, say
 from manyheads.core import money
 from manyheads.core.events import (
@@ -35,7 +36,6 @@ from manyheads.core.events import (
     words,
 )
 from manyheads.engine.standing import Standing
-from manyheads.escaping import plain
 
 if TYPE_CHECKING:
     from rich.console import Console

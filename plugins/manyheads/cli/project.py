@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from manyheads.base.errors import ConfigError, CorpusError, NotAllowedError
+from manyheads.base.files import make_folder
 from manyheads.cli.options import Paths
 from manyheads.cli.printing import say
-from manyheads.disk import make_folder
-from manyheads.errors import ConfigError, CorpusError, NotAllowedError
 
 if TYPE_CHECKING:
-    from manyheads.resources import Resources
+    from manyheads.base.resources import Resources
 
 # `manyheads init`.
 
@@ -39,7 +39,7 @@ def init(
 
     Existing files are kept.
     """
-    from manyheads.resources import Resources
+    from manyheads.base.resources import Resources
 
     resources, files = Resources(), dict[str, Path]()
     for name, source in resources.names("configs").items():
@@ -91,7 +91,7 @@ def read_keys(file: Path = Path(".env")) -> None:
     Raises:
         ConfigError: the file cannot be read.
     """
-    from manyheads.disk import read_text
+    from manyheads.base.files import read_text
 
     if not file.is_file():
         return
@@ -152,8 +152,8 @@ def list_all(
 
     Lists what is shipped, what installed packages add and what is in your folders. Runs are those in runs/, newest first.
     """
-    from manyheads.escaping import plain
-    from manyheads.resources import Resources
+    from manyheads.base.escaping import plain
+    from manyheads.base.resources import Resources
 
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else MOST_COLUMNS
 
@@ -182,7 +182,7 @@ def _systems(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
 
 
 def _configs(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
-    from manyheads.resources import summary
+    from manyheads.base.resources import summary
 
     for name, file in sorted(resources.names("configs", ".yaml").items()):
         if "/" not in name:
@@ -201,9 +201,9 @@ def _suites(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
 
 
 def _corpora(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
-    from manyheads.bank.meta import META, read_meta
+    from manyheads.base.resources import data_file
     from manyheads.config import CORPORA
-    from manyheads.resources import data_file
+    from manyheads.corpus.meta import META, read_meta
 
     for file in sorted(data_file("configs/corpora").glob("*.jsonl")):
         with file.open(encoding="utf-8") as lines:
@@ -221,7 +221,7 @@ def _corpora(resources: object, alone: bool) -> Iterator[tuple[str, str]]:
 
 
 def _roles(resources: "Resources", alone: bool) -> Iterator[tuple[str, str]]:
-    from manyheads.roles import Roles
+    from manyheads.asking.roles import Roles
 
     for name, card in sorted(Roles(resources).cards.items()):
         yield name, card.description

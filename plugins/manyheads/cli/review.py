@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from manyheads.base.errors import ConfigError, ExitCode
 from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Changes, Estimated, Limits, Seed, resumable, settings, without_index
 from manyheads.cli.printing import safe_console, say, warn_of_skipped
 from manyheads.cli.run import Out, Show, begin, closing, go, with_budget
 from manyheads.cli.show import browse
-from manyheads.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -70,10 +70,10 @@ def review(
     independent reviews with scores from 1 to 10. To resume an interrupted review of several texts, run the same command
     again; of a single text, use `manyheads resume`. Exits with 5 if some of several texts could not be reviewed.
     """
+    from manyheads.base.resources import Resources
     from manyheads.engine.budget import Budget
     from manyheads.engine.session import Session, new_folder
     from manyheads.report.index import write_index
-    from manyheads.resources import Resources
     from manyheads.suites.reviews import review_all, review_of, reviewer_of, texts_of
 
     limits = Budget.parse(budget or (), whose="the reviews'")
@@ -157,9 +157,9 @@ def _show(jobs: "Sequence[Job]") -> None:
     """Print the scores of each text, and the tokens, time and cost per review."""
     from rich.table import Table
 
-    from manyheads.engine.system import system_of
-    from manyheads.escaping import plain
+    from manyheads.base.escaping import plain
     from manyheads.report.record import read_run
+    from manyheads.team.system import system_of
 
     if not jobs:
         return

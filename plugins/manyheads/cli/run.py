@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from manyheads.base.errors import ExitCode
 from manyheads.cli import completion
 from manyheads.cli.control import Control, errors_as_lines
 from manyheads.cli.cost import Yes, confirm, print_estimate
 from manyheads.cli.options import Changes, Configs, Estimated, Limits, Seed, settings, with_folders
 from manyheads.cli.printing import say
 from manyheads.cli.show import browse
-from manyheads.errors import ExitCode
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -128,11 +128,11 @@ def resume(
 
 
 def _resume(folder: Path, changes: Changes, show: ShowOrControl, accept_changes: bool, again: bool) -> None:
+    from manyheads.base.errors import SubjectError
     from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
     from manyheads.core.results import result_data
     from manyheads.engine.session import Session
-    from manyheads.errors import SubjectError
     from manyheads.systems.loading import reopen
     from manyheads.systems.results import load
 
@@ -174,9 +174,9 @@ def go(session: Any, show: Show) -> None:
 
 
 async def _drive(session: Any, show: Show) -> None:
+    from manyheads.base.errors import BudgetError, SubjectError
     from manyheads.cli.person import Terminal, is_terminal
     from manyheads.cli.progress import run_progress
-    from manyheads.errors import BudgetError, SubjectError
     from manyheads.hosts import host_factory
 
     factory = host_factory(session.config.host)

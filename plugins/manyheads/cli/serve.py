@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from manyheads.base.errors import ConfigError
 from manyheads.cli.printing import say
-from manyheads.errors import ConfigError
 
 PORT, TRIES = 8765, 50
 """The first port that is tried, and the number of ports."""
@@ -45,7 +45,7 @@ def serve(
 
     The printed address works once, for one browser.
     """
-    from manyheads.errors import need_extra
+    from manyheads.base.errors import need_extra
 
     need_extra("web", "manyheads serve")
 
@@ -91,7 +91,7 @@ def _runs_of(folder: Path | None) -> Path:
     Raises:
         ConfigError: there is no such folder, or it cannot be written.
     """
-    from manyheads.engine.folder import EVENTS
+    from manyheads.base.folders import EVENTS
     from manyheads.report.index import RUNS
 
     _need_writable(folder or Path())

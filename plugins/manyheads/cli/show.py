@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from manyheads.base.errors import SubjectError
 from manyheads.cli import completion
 from manyheads.cli.options import Output
 from manyheads.cli.printing import say, write_or_print
-from manyheads.errors import SubjectError
 
 
 def show(
@@ -45,7 +45,7 @@ def open_report(
     ] = None,
 ) -> None:
     """Open a run's report in the browser, or the list of all runs."""
-    from manyheads.engine.folder import CONFIG
+    from manyheads.base.folders import CONFIG
     from manyheads.report.index import RUNS
     from manyheads.systems.results import write_report
 

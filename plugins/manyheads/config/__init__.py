@@ -20,14 +20,14 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from manyheads.base.errors import ConfigError, did_you_mean
+from manyheads.base.escaping import scrubbed
+from manyheads.base.files import expanded
+from manyheads.base.papers import SourceName
+from manyheads.base.resources import data_file
 from manyheads.config.environment import with_environment
 from manyheads.config.hosts import BUILT_IN, default_host, host_entry
 from manyheads.core import Price
-from manyheads.disk import expanded
-from manyheads.errors import ConfigError, did_you_mean
-from manyheads.escaping import scrubbed
-from manyheads.papers import SourceName
-from manyheads.resources import data_file
 
 CORPORA = Path("corpora")
 """Default folder for corpora."""
@@ -533,7 +533,7 @@ def documented(model: type[BaseModel]) -> dict[str, str]:
     """The docstrings below a model's fields, including inherited ones."""
     texts: dict[str, str] = {}
     for each in reversed(model.__mro__):
-        if not issubclass(each, BaseModel) or each.__module__ in ("pydantic.main", "manyheads.engine.system"):
+        if not issubclass(each, BaseModel) or each.__module__ in ("pydantic.main", "manyheads.team.system"):
             continue
         kind = each.__pydantic_generic_metadata__["origin"] or each
         for above, below in pairwise(_class_bodies(kind.__module__).get(kind.__name__, ())):

@@ -12,8 +12,8 @@ from ipaddress import ip_address
 from typing import cast
 from urllib.parse import urlsplit
 
-from manyheads.disk import cache_folder, read_text
-from manyheads.errors import CacheError, ConfigError, NotAllowedError
+from manyheads.base.errors import CacheError, ConfigError, NotAllowedError
+from manyheads.base.files import cache_folder, read_text
 
 VARIABLE = re.compile(r"\$\{(\w+)\}", re.ASCII)
 """An environment variable in an address."""

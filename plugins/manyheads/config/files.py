@@ -10,11 +10,11 @@ from typing import Any, TypeVar, cast
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from manyheads.base.errors import MOST, ConfigError, closest, describe, did_you_mean
+from manyheads.base.escaping import is_secret, scrubbed, shortened
+from manyheads.base.files import expanded, read_text
+from manyheads.base.resources import Resources, data_file, parse_json, parse_yaml
 from manyheads.config import RunConfig, Strict
-from manyheads.disk import expanded, read_text
-from manyheads.errors import MOST, ConfigError, closest, describe, did_you_mean
-from manyheads.escaping import is_secret, scrubbed, shortened
-from manyheads.resources import Resources, data_file, parse_json, parse_yaml
 
 M = TypeVar("M", bound=BaseModel)
 JSON = ('"', "[", "{")

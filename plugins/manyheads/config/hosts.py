@@ -6,7 +6,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 
-from manyheads.errors import ConfigError, did_you_mean, install_command
+from manyheads.base.errors import ConfigError, did_you_mean, install_command
 
 GROUP = "manyheads.hosts"
 """The group of entry points by which other packages bring hosts; each names a module."""

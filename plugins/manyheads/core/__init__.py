@@ -17,9 +17,9 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from manyheads.errors import UserError, describe
-from manyheads.forms import Forms
-from manyheads.replies import ReplyModel
+from manyheads.asking.forms import Forms
+from manyheads.asking.replies import ReplyModel
+from manyheads.base.errors import UserError, describe
 
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")

@@ -7,12 +7,12 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from manyheads import replies
+from manyheads.asking import replies
+from manyheads.base.errors import SubjectError, describe
+from manyheads.base.files import read_text
+from manyheads.base.papers import Paper
 from manyheads.core import NOTHING, Price, Usage, money
 from manyheads.core.events import MadeBy
-from manyheads.disk import read_text
-from manyheads.errors import SubjectError, describe
-from manyheads.papers import Paper
 
 R = TypeVar("R", bound=BaseModel)
 RESULT = "result.json"

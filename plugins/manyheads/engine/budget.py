@@ -10,13 +10,13 @@ from typing import Self, TypeVar
 
 from pydantic import ValidationError
 
+from manyheads.asking.replies import ReplyModel
+from manyheads.base.errors import BudgetError, ConfigError, JournalError, describe, did_you_mean
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import NOTHING, Charge, Host, Meter, Reply, Turn, Usage
 from manyheads.engine.jobtable import JobTable
 from manyheads.engine.journal import spent_in
-from manyheads.errors import BudgetError, ConfigError, JournalError, describe, did_you_mean
 from manyheads.models.prices import need_prices
-from manyheads.replies import ReplyModel
 
 R = TypeVar("R", bound=ReplyModel)
 MINUTE = 60

@@ -17,24 +17,24 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any, cast
 
-from manyheads.bank.corpora import open_corpus
-from manyheads.bank.ecosystem import Ecosystem
+from manyheads.base.papers import Literature, NoLiterature, Paper
 from manyheads.config import HUMAN, ModelConfig, RunConfig, SourceName
 from manyheads.core import NOTHING, Message, Raw, Recall, Tally, Turn
 from manyheads.core.events import AnyEvent, Stage
-from manyheads.discussion.run import Run
+from manyheads.corpus.corpora import open_corpus
+from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.engine.readiness import need_team, prepare, roles_of
 from manyheads.engine.reading import UnusableReplyError, parse
 from manyheads.engine.replying import StructuredHost, forms_of, with_passage
 from manyheads.engine.session import AuthorRecall, shown_with_ideas
-from manyheads.engine.system import system_of
 from manyheads.literature.library import Library
 from manyheads.literature.source import Request, Source
 from manyheads.models.abilities import settled
 from manyheads.models.fitting import IMAGE, size_of
 from manyheads.models.offline import OFFLINE, OfflineModel
 from manyheads.models.requests import usage_of
-from manyheads.papers import Literature, NoLiterature, Paper
+from manyheads.team.run import Run
+from manyheads.team.system import system_of
 
 LONGER = 4
 """Assumed length of a language model's texts, as a multiple of the offline model's."""

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from manyheads.bank.digest import Reading
-from manyheads.bank.extraction import ENTITY_WORDS, MOST_ENTITIES, Extraction
+from manyheads.asking.forms import word_count
+from manyheads.asking.replies import DetailedIdeas, Extract, FullExtract
+from manyheads.base.files import read_text
 from manyheads.core import Message, Turn
-from manyheads.disk import read_text
+from manyheads.corpus.digest import Reading
+from manyheads.corpus.extraction import ENTITY_WORDS, MOST_ENTITIES, Extraction
 from manyheads.engine.replying import with_form
 from manyheads.engine.survey import Inquiry, Survey
-from manyheads.forms import word_count
 from manyheads.models.faults import TooLongError
 from manyheads.models.fitting import size_of
 from manyheads.models.requests import ROOM
-from manyheads.replies import DetailedIdeas, Extract, FullExtract
 
 BATCH = 32
 """Records saved in one batch."""

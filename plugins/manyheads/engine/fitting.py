@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
-from manyheads.errors import closest
-from manyheads.forms import Missing, Schema, resolved
-from manyheads.objects import unique
+from manyheads.asking.forms import Missing, Schema, resolved
+from manyheads.asking.json_text import unique
+from manyheads.base.errors import closest
 
 _FILLERS = frozenset((
     "n/a", "n.a", "tbd", "tba", "todo", "placeholder", "lorem ipsum", "your text", "your answer", "your text here",

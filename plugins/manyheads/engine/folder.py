@@ -15,14 +15,12 @@ A resumed run changes none of these before its first new turn: until then it onl
 lose earlier files if it fails.
 """
 
-import errno
 import json
 import os
 import re
 import time
-import traceback
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -31,16 +29,13 @@ from typing import Any, Self
 import yaml
 from pydantic_core import to_json
 
+from manyheads.base.errors import BugError, JournalError
+from manyheads.base.files import make_folder, opened, replace_text
+from manyheads.base.folders import CONFIG, EVENTS, JOURNAL, REPORT, TRACEBACK, writing
 from manyheads.config import RunConfig
 from manyheads.config.files import portable
 from manyheads.core.events import AnyEvent, MadeBy, Result, Stage
 from manyheads.core.results import MEASURE, RESULT, RunResult
-from manyheads.disk import make_folder, opened, replace_text
-from manyheads.errors import BugError, JournalError, UserError
-from manyheads.escaping import scrubbed, shortened
-
-CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
-TRACEBACK = "traceback.txt"
 
 
 def new_folder(config: RunConfig, base: Path) -> Path:
@@ -83,43 +78,6 @@ def replies_told(folder: Path) -> int:
     with suppress(OSError), opened(folder / RESULT) as result:
         return int(b'"finished": true' in result.read(5000))
     return 0
-
-
-@contextmanager
-def writing(folder: Path) -> Generator[None]:
-    """Turns errors of a full or read-only disk into messages."""
-    try:
-        yield
-    except OSError as error:
-        full, begun = error.errno in (errno.ENOSPC, errno.EDQUOT), os.path.exists(folder / JOURNAL)
-        ways = ["make room on the disk"] if full else ["make the folder writable"] if begun else []
-        # A run that has begun stays where it is.
-        hint = ", or ".join([*ways, *([] if begun else ["choose another folder: --out FOLDER"])])
-        raise JournalError(f"{folder}: cannot be written: {error.strerror or error}", hint=hint) from error
-
-
-@contextmanager
-def door(folder: Path | None) -> Generator[None]:
-    """Turns a bug in a part that others can go on without into a `BugError`; its traceback stays in the run's folder.
-
-    There are three such parts: a run of many, a member of a committee, a report.
-
-    Args:
-        folder: of the run; None if nothing is saved.
-    """
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:
-        line = f"{type(error).__name__}: {shortened(' '.join(str(error).split()), 300)}"
-        with suppress(OSError):
-            if folder:
-                make_folder(folder)
-                with (folder / TRACEBACK).open("a", encoding="utf-8", errors="replace") as file:
-                    file.write(scrubbed("".join(traceback.format_exception(error))) + "\n")
-                line += f" (a bug: see {TRACEBACK} in the run's folder)"
-        raise BugError(line) from error
 
 
 class RunFolder:

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from manyheads.asking.replies import Interests
 from manyheads.engine.survey import Inquiry, Survey
-from manyheads.replies import Interests
 
 
 class Librarian(Survey):

@@ -14,15 +14,15 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
+from manyheads.base.errors import BudgetError, BugError, UserError
+from manyheads.base.folders import door
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Meter
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import RESULT, is_finished
 from manyheads.engine.budget import Budget
-from manyheads.engine.folder import door
 from manyheads.engine.jobtable import Failure, JobTable, Standing
 from manyheads.engine.session import HostFactory, Session
-from manyheads.errors import BudgetError, BugError, UserError
 from manyheads.models.abilities import Abilities, abilities_of, key_of_server, settled
 
 __all__ = ["Executor", "Failure", "Job", "JobNews", "Listener", "Local", "Scheduler", "finished_jobs"]

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from uuid import uuid4
 
+from manyheads.base.errors import JournalError
+from manyheads.base.files import FileLock, LockedError
+from manyheads.base.sqlite import connect
 from manyheads.core import Usage
-from manyheads.disk import FileLock, LockedError
-from manyheads.errors import JournalError
-from manyheads.sqlite import connect
 
 TABLE = "jobs.sqlite"
 PATIENCE = 30.0

@@ -20,13 +20,13 @@ from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from manyheads import __version__
+from manyheads.asking.json_text import printable
+from manyheads.base.errors import ChangedError, JournalError
+from manyheads.base.http import in_short
+from manyheads.base.sqlite import Database, reading
 from manyheads.config.hosts import hosts
 from manyheads.core import NOTHING, Place, Usage
 from manyheads.core.events import MadeBy
-from manyheads.errors import ChangedError, JournalError
-from manyheads.objects import printable
-from manyheads.retry import in_short
-from manyheads.sqlite import Database, reading
 
 _Turn: TypeAlias = tuple[Place, str, dict[str, Any], dict[str, Any]]
 

@@ -12,17 +12,17 @@ from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
+from manyheads.asking.forms import LONGEST_TEXT
+from manyheads.asking.json_text import printable as encodable
+from manyheads.asking.prompts import for_reading
+from manyheads.asking.replies import PlainText, ReplyModel, read_as
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ConfigError, ReplyError, StoppedError, describe
+from manyheads.base.escaping import printable
 from manyheads.config import HUMAN, PERSON, ModelConfig
 from manyheads.core import Host, Recall, Reply, Turn
 from manyheads.core.events import Emit, Person, Waiting
-from manyheads.errors import ConfigError, ReplyError, StoppedError, describe
-from manyheads.escaping import printable
-from manyheads.forms import LONGEST_TEXT
 from manyheads.models.governor import CLOCK
-from manyheads.objects import printable as encodable
-from manyheads.prompts import for_reading
-from manyheads.replies import PlainText, ReplyModel, read_as
-from manyheads.roles import Roles
 
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")

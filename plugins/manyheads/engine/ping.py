@@ -4,22 +4,22 @@ import asyncio
 import time
 from collections.abc import Awaitable, Collection
 
+from manyheads.asking.prompts import Prompts
+from manyheads.asking.replies import ReplyModel
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ModelError, UserError
+from manyheads.base.resources import Resources
 from manyheads.config import RunConfig, SourceName
 from manyheads.core import Message, Place, Speaker, Turn, money, recall_nothing
+from manyheads.core.texts import count
 from manyheads.engine.readiness import Finding
 from manyheads.engine.replying import StructuredHost
 from manyheads.engine.session import RESUME, HostFactory
-from manyheads.engine.system import system_of
-from manyheads.errors import ModelError, UserError
 from manyheads.literature.library import connect
 from manyheads.literature.source import Request
 from manyheads.models.prices import FREE
 from manyheads.models.probe import TOKENS
-from manyheads.prompts import Prompts
-from manyheads.replies import ReplyModel
-from manyheads.resources import Resources
-from manyheads.roles import Roles
-from manyheads.texts import count
+from manyheads.team.system import system_of
 
 PATIENCE = 30.0
 """Timeout of one request, in seconds."""

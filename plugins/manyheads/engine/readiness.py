@@ -7,28 +7,28 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from manyheads.bank.corpora import resolve_corpus
-from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.records import records_in_short
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ConfigError, ModelError, UserError, closest, need_extra
+from manyheads.base.papers import Literature
+from manyheads.base.resources import Resources
 from manyheads.config import HUMAN, PERSON, ModelConfig, RunConfig
 from manyheads.config.hosts import host_entry
 from manyheads.core import money
-from manyheads.discussion.steering import NEEDS
-from manyheads.discussion.team import need_members
+from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.extracted import records_in_short
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
-from manyheads.engine.system import Needs, system_of
-from manyheads.errors import ConfigError, ModelError, UserError, closest, need_extra
 from manyheads.literature.library import Library
 from manyheads.models.prices import FREE, need_one_currency, need_prices
 from manyheads.models.probe import in_short, probe
 from manyheads.models.requests import is_own, key_of, server_address
-from manyheads.papers import Literature
 from manyheads.report.record import count
-from manyheads.resources import Resources
-from manyheads.roles import Roles
-from manyheads.tools import INSPIRE, LOOK_UPS, TOOLS
-from manyheads.tools import problems as tool_problems
+from manyheads.team.steering import NEEDS
+from manyheads.team.system import Needs, system_of
+from manyheads.team.team import need_members
+from manyheads.team.tools import INSPIRE, LOOK_UPS, TOOLS
+from manyheads.team.tools import problems as tool_problems
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from manyheads.asking.forms import Forms, Unusable, schema_of, shipped_forms, word_count
+from manyheads.asking.json_text import Found, UnreadableError, objects, prose
+from manyheads.asking.replies import OwnReply, PlainText, ReplyModel, read_as
+from manyheads.base.errors import describe
 from manyheads.engine.fitting import Fitting, plain
-from manyheads.errors import describe
-from manyheads.forms import Forms, Unusable, schema_of, shipped_forms, word_count
-from manyheads.objects import Found, UnreadableError, objects, prose
-from manyheads.replies import OwnReply, PlainText, ReplyModel, read_as
 
 R = TypeVar("R", bound=ReplyModel)
 

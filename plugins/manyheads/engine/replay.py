@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any, TypeVar, cast
 
+from manyheads.asking.forms import schema_of, shipped_forms
+from manyheads.asking.replies import ReplyModel
+from manyheads.base.errors import JournalError, ModelError, ReplyError
 from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.engine.journal import DAMAGES, Journal, digest_of, read_turns, single_keys
 from manyheads.engine.replying import asked_at
-from manyheads.errors import JournalError, ModelError, ReplyError
-from manyheads.forms import schema_of, shipped_forms
 from manyheads.models.faults import ToolsRefusedError
-from manyheads.replies import ReplyModel
 
 R = TypeVar("R", bound=ReplyModel)
 

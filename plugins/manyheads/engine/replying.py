@@ -13,6 +13,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from manyheads.asking.forms import Forms, shipped_forms
+from manyheads.asking.json_text import printable
+from manyheads.asking.replies import ReplyModel, uniform_score
+from manyheads.base.errors import ReplyError
 from manyheads.core import (
     NOTHING,
     Charge,
@@ -27,11 +31,7 @@ from manyheads.core import (
     unmetered,
 )
 from manyheads.engine.reading import UnusableReplyError, parse
-from manyheads.errors import ReplyError
-from manyheads.forms import Forms, shipped_forms
 from manyheads.models.offline import OFFLINE
-from manyheads.objects import printable
-from manyheads.replies import ReplyModel, uniform_score
 
 R = TypeVar("R", bound=ReplyModel)
 

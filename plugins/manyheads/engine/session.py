@@ -10,9 +10,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from manyheads.bank.corpora import SHIPPED, open_corpus
-from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.embedding import NO_MODEL, available, load_embedder
+from manyheads.asking.prompts import Prompts
+from manyheads.asking.replies import Seeks
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import JournalError, ModelError, UserError, missing_extra
+from manyheads.base.files import cache_folder, make_folder
+from manyheads.base.folders import JOURNAL, writing
+from manyheads.base.papers import Literature, NoLiterature
 from manyheads.config import HUMAN, ModelConfig, RunConfig
 from manyheads.core import (
     NOTHING,
@@ -28,10 +32,11 @@ from manyheads.core import (
 )
 from manyheads.core.events import AnyEvent, Began, Emit, MadeBy, Person, Result, Searched, Warned, stream
 from manyheads.core.results import RunResult, RunUsage
-from manyheads.discussion.run import Run
-from manyheads.disk import cache_folder, make_folder
+from manyheads.corpus.corpora import SHIPPED, open_corpus
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.embedding import NO_MODEL, available, load_embedder
 from manyheads.engine.budget import Budget, Budgeted
-from manyheads.engine.folder import JOURNAL, RunFolder, fresh, new_folder, replies_told, writing
+from manyheads.engine.folder import RunFolder, fresh, new_folder, replies_told
 from manyheads.engine.journal import Journal, Starts
 from manyheads.engine.person import Attended, Brake
 from manyheads.engine.readiness import (
@@ -45,21 +50,17 @@ from manyheads.engine.readiness import (
     switched_off,
 )
 from manyheads.engine.replay import Recorded
-from manyheads.engine.system import System, system_of
 from manyheads.engine.tracing import Trace, Traced
-from manyheads.errors import JournalError, ModelError, UserError, missing_extra
 from manyheads.literature.cache import CACHE, RECORD
 from manyheads.literature.inspirations import InspiredLiterature
 from manyheads.literature.ledger import LEDGER, SearchLedger
 from manyheads.literature.library import Library, ServiceLiterature
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
-from manyheads.papers import Literature, NoLiterature
-from manyheads.prompts import Prompts
-from manyheads.replies import Seeks
 from manyheads.report.index import list_run
-from manyheads.roles import Roles
-from manyheads.tools import INVITE
+from manyheads.team.run import Run
+from manyheads.team.system import System, system_of
+from manyheads.team.tools import INVITE
 
 __all__ = ["HostFactory", "Session", "fresh", "new_folder", "offhand"]
 

@@ -7,7 +7,11 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import TypeAdapter
 
-from manyheads.bank.building import Progress
+from manyheads.asking.replies import ReplyModel
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ReplyError, UserError
+from manyheads.base.files import cache_folder
+from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import (
     Host,
@@ -21,17 +25,13 @@ from manyheads.core import (
     recall_nothing,
     together,
 )
-from manyheads.disk import cache_folder
+from manyheads.corpus.building import Progress
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.replay import request_of
-from manyheads.errors import ReplyError, UserError
 from manyheads.literature.cache import LookupCache
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
 from manyheads.models.requests import key_of, key_variable
-from manyheads.replies import ReplyModel
-from manyheads.resources import Resources
-from manyheads.roles import Roles
 
 AGAIN = "run the same command again"
 PATIENCE = 3

@@ -10,10 +10,10 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from manyheads.asking.replies import ReplyModel
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, Host, Reply, Turn, Usage
 from manyheads.core.events import AnyEvent, Stage
-from manyheads.replies import ReplyModel
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

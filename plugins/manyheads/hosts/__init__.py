@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from manyheads.base.errors import ConfigError
 from manyheads.config.hosts import HostEntry, default_host, host_entry, hosts
-from manyheads.engine.system import system_of
-from manyheads.errors import ConfigError
+from manyheads.team.system import system_of
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig

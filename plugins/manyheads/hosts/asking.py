@@ -10,13 +10,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from manyheads.asking.replies import PlainText, ReplyModel
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import BudgetError, ConfigError, ReplyError, UserError, describe, did_you_mean
+from manyheads.base.papers import Literature, Scientist
+from manyheads.base.resources import Resources
 from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Host as Asked
 from manyheads.core import Image, Message, Meter, Place, Reply, Speaker, Tool, Turn, recall_nothing, safe_name
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.session import RESUME
 from manyheads.engine.tracing import Traced
-from manyheads.errors import BudgetError, ConfigError, ReplyError, UserError, describe, did_you_mean
 from manyheads.hosts import default_host, host_module, host_of
 from manyheads.hosts.clients import Ledger, model_of
 from manyheads.hosts.roles import cast_role
@@ -24,10 +28,6 @@ from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.offline import LABEL, OFFLINE
 from manyheads.models.prices import with_prices
-from manyheads.papers import Literature, Scientist
-from manyheads.replies import PlainText, ReplyModel
-from manyheads.resources import Resources
-from manyheads.roles import Roles
 
 log = logging.getLogger("manyheads")
 MEDIA = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}

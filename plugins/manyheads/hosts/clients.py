@@ -14,12 +14,14 @@ from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
+from manyheads.asking.replies import ReplyModel
+from manyheads.base.errors import ConfigError, ModelError
+from manyheads.base.pool import Pool
 from manyheads.config import HUMAN, ModelConfig
 from manyheads.core import NOTHING, Charge, Message, Recall, Reply, ToolCall, Turn, Usage, recall_nothing
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import METER, StructuredHost, asked_at
-from manyheads.errors import ConfigError, ModelError
 from manyheads.models.abilities import forms_for, openai_settings, remember
 from manyheads.models.answers import make_sound, plain
 from manyheads.models.faults import TooLongError, ToolsRefusedError
@@ -37,8 +39,6 @@ from manyheads.models.requests import (
     server_address,
     usage_of,
 )
-from manyheads.pool import Pool
-from manyheads.replies import ReplyModel
 
 C = TypeVar("C")
 R = TypeVar("R", bound=ReplyModel)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, cast
 
+from manyheads.base.errors import ConfigError
 from manyheads.config import PERSON
 from manyheads.core.events import Person, Waiting
-from manyheads.errors import ConfigError
 
 InputFunction: TypeAlias = Callable[..., str | Awaitable[str]]
 """Takes a question as text and returns the answer; a coroutine may take AutoGen's cancellation token too."""

@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
-from manyheads.bank.corpora import resolve_corpus
-from manyheads.bank.ecosystem import Ecosystem
+from manyheads.asking.roles import RoleCard, Roles
+from manyheads.base.errors import ConfigError
+from manyheads.base.papers import Literature, Scientist
 from manyheads.core import Tool
-from manyheads.discussion.run import InvitationConfig
-from manyheads.errors import ConfigError
+from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
-from manyheads.papers import Literature, Scientist
-from manyheads.roles import RoleCard, Roles
-from manyheads.tools import (
+from manyheads.team.run import InvitationConfig
+from manyheads.team.tools import (
     find_scientists_tool,
     inspirations_tools,
     invite_scientist_tool,

@@ -8,19 +8,19 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny, ValidationError
 
+from manyheads.base.errors import ConfigError, JournalError, describe
+from manyheads.base.folders import CONFIG, JOURNAL
+from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, recall_nothing
 from manyheads.core.events import AnyEvent, Judged, Person, Result
-from manyheads.engine.folder import CONFIG, JOURNAL
 from manyheads.engine.readiness import prepare
 from manyheads.engine.session import Session, new_folder
-from manyheads.engine.system import System, system_of
-from manyheads.errors import ConfigError, JournalError, describe
 from manyheads.hosts.clients import ClientHost, ServedModel, model_of
 from manyheads.models.abilities import settled
 from manyheads.models.prices import with_prices
-from manyheads.resources import Resources
 from manyheads.systems.loading import AnyConfig, load_for, reopen, validate
+from manyheads.team.system import System, system_of
 
 PLACES = {
     "all": "the task or last message", "last": "the task or last message", "each": "a message each",

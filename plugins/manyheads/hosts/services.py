@@ -4,19 +4,19 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from manyheads.base.errors import ConfigError
 from manyheads.config import ModelConfig
 from manyheads.core import ManagedHost, Recall, Tool
 from manyheads.core.events import AnyEvent, Warned
 from manyheads.engine.readiness import roles_of
 from manyheads.engine.session import offhand
-from manyheads.engine.system import Service, System
-from manyheads.errors import ConfigError
 from manyheads.hosts.clients import ClientHost, model_of
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE, with_label
 from manyheads.systems import systems
 from manyheads.systems.loading import AnyConfig, load_for
-from manyheads.tools import tool
+from manyheads.team.system import Service, System
+from manyheads.team.tools import tool
 
 log = logging.getLogger("manyheads")
 

@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
+from manyheads.base.errors import ConfigError
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import safe_name
 from manyheads.core.events import AnyEvent, Person, Waiting
-from manyheads.errors import ConfigError
 from manyheads.hosts.clients import ClientHost
 from manyheads.hosts.person import InputFunction, Mailbox, person_of
 from manyheads.hosts.runs import Runs, RunState, TeamMessage

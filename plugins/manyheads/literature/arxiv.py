@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
+from manyheads.base.http import GarbledError, Pace, RefusedError
+from manyheads.base.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
 from manyheads.config import SourceName
 from manyheads.literature.queries import salient
 from manyheads.literature.source import LackingError, Request, Service, few_values, moves, papers_of
-from manyheads.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
-from manyheads.retry import GarbledError, Pace, RefusedError
 
 ADDRESS = "https://export.arxiv.org"
 PACE = Pace(3.0, at_once=1)

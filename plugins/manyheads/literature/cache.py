@@ -16,10 +16,10 @@ from typing import Any, Self, TypeVar
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from manyheads.bank.store import Closing
-from manyheads.disk import cache_folder
-from manyheads.errors import CacheError
-from manyheads.sqlite import Database
+from manyheads.base.errors import CacheError
+from manyheads.base.files import cache_folder
+from manyheads.base.sqlite import Database
+from manyheads.corpus.store import Closing
 
 CACHE = "literature.sqlite"
 """Name of the services' cache in the user's cache folder."""

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from manyheads.bank.digest import open_database
-from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.retrieval import Inspirations, RetrievalConfig
+from manyheads.base.papers import Hit, Literature
+from manyheads.corpus.digest import open_database
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.retrieval import Inspirations, RetrievalConfig
 from manyheads.literature.library import Scientists
-from manyheads.papers import Hit, Literature
 
 
 class Inspirer:

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from manyheads.base.errors import JournalError
+from manyheads.base.files import opened
 from manyheads.core.events import Searched
-from manyheads.disk import opened
-from manyheads.errors import JournalError
 
 LEDGER = "searches.jsonl"
 """Its name in a run's folder."""

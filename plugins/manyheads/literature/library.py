@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import JsonValue, TypeAdapter
 
-from manyheads.bank.vectors import Embedder, unread, whole_vector
+from manyheads.base.errors import ConfigError, LiteratureError
+from manyheads.base.http import Pace
+from manyheads.base.papers import (
+    ANY_TIME,
+    Hit,
+    Identifier,
+    Literature,
+    Paper,
+    Scientist,
+    Window,
+    identifiers_of,
+    identify,
+)
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import secret, with_environment
-from manyheads.errors import ConfigError, LiteratureError
+from manyheads.corpus.vectors import Embedder, unread, whole_vector
 from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.cache import LookupCache, SingleFlight
@@ -24,22 +36,10 @@ from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.queries import MOST_LETTERS, salient, widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.source import ALL, Operation, Part, Request, Source
-from manyheads.papers import (
-    ANY_TIME,
-    Hit,
-    Identifier,
-    Literature,
-    Paper,
-    Scientist,
-    Window,
-    identifiers_of,
-    identify,
-)
-from manyheads.retry import Pace
 
 if TYPE_CHECKING:
-    from manyheads.bank.knowledge import KnowledgeBank
-    from manyheads.bank.vectors import Vectors
+    from manyheads.corpus.knowledge import KnowledgeBank
+    from manyheads.corpus.vectors import Vectors
 
 
 ENOUGH = 3

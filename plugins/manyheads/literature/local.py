@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Mapping
 from typing import ClassVar
 
-from manyheads.bank.knowledge import KnowledgeBank
-from manyheads.bank.lexical import stems
+from manyheads.base.papers import Paper
 from manyheads.config import SourceName
+from manyheads.corpus.knowledge import KnowledgeBank
+from manyheads.corpus.lexical import stems
 from manyheads.literature.source import Request, Source
-from manyheads.papers import Paper
 
 PAST = {"period": "past"}
 _LOOKED_AT = 50

@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
 
+from manyheads.base.errors import LiteratureError
+from manyheads.base.http import GarbledError, OverdueError, RefusedError
+from manyheads.base.papers import Paper
 from manyheads.config import SourceName
 from manyheads.core.events import Searched
-from manyheads.errors import LiteratureError
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.source import LackingError, Operation, Request, Source
-from manyheads.papers import Paper
-from manyheads.retry import GarbledError, OverdueError, RefusedError
 
 Note = Callable[[Searched], None]
 

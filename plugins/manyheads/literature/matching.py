@@ -7,10 +7,10 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from manyheads.bank.references import FEWEST, Words
-from manyheads.literature.documents.document import Reference
+from manyheads.base.papers import Paper, fold, identifiers_of, identify
+from manyheads.corpus.references import FEWEST, Words
+from manyheads.documents.document import Reference
 from manyheads.literature.merging import TELLING
-from manyheads.papers import Paper, fold, identifiers_of, identify
 
 FEW = 2
 """Maximum consecutive letters that differ between spellings of a title: `colour`, a lost ligature; shorter than a word."""

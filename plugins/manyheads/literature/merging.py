@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from manyheads.papers import Paper, fold
+from manyheads.base.papers import Paper, fold
 
 _FILLED = ("abstract", "venue", "citations", "doi", "url")
 """Fields that a paper takes from another source if its own has none."""

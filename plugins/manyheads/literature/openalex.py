@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
+from manyheads.base.errors import LiteratureError
+from manyheads.base.http import Pace, RefusedError
+from manyheads.base.papers import Paper, year_of
 from manyheads.config import SourceName
-from manyheads.errors import LiteratureError
 from manyheads.literature.queries import words_of
 from manyheads.literature.source import Part, Request, Service, T, moves, papers_of, parse, read_json
-from manyheads.papers import Paper, year_of
-from manyheads.retry import Pace, RefusedError
 
 ADDRESS = "https://api.openalex.org"
 PACE = Pace(0.1)

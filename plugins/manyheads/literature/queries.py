@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from manyheads.bank.lexical import EVERYWHERE, STOP_WORDS
+from manyheads.corpus.lexical import EVERYWHERE, STOP_WORDS
 
 MOST_LETTERS = 300
 """Maximum letters of a query: services refuse or cut longer ones."""

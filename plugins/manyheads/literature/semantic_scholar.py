@@ -10,11 +10,11 @@ from urllib.parse import parse_qsl, quote
 
 from pydantic import BaseModel, model_validator
 
+from manyheads.base.errors import LiteratureError
+from manyheads.base.http import GarbledError, Pace, RefusedError
+from manyheads.base.papers import ANY_TIME, Paper, year_of
 from manyheads.config import SourceName
-from manyheads.errors import LiteratureError
 from manyheads.literature.source import Part, Request, Service, moves, papers_of, parse, read_json
-from manyheads.papers import ANY_TIME, Paper, year_of
-from manyheads.retry import GarbledError, Pace, RefusedError
 
 if TYPE_CHECKING:
     from semanticscholar import AsyncSemanticScholar

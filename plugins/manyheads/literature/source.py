@@ -12,13 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from manyheads import __version__
-from manyheads.config import SourceName
-from manyheads.errors import LiteratureError, describe
-from manyheads.markup import plain
-from manyheads.models.answers import body_of, refusal_of, scrubbed
-from manyheads.objects import printable
-from manyheads.papers import ANY_TIME, Paper, Window
-from manyheads.retry import (
+from manyheads.asking.json_text import printable
+from manyheads.base.errors import LiteratureError, describe
+from manyheads.base.http import (
     GarbledError,
     OverdueError,
     Pace,
@@ -32,6 +28,10 @@ from manyheads.retry import (
     limiter,
     seconds_of,
 )
+from manyheads.base.markup import plain
+from manyheads.base.papers import ANY_TIME, Paper, Window
+from manyheads.config import SourceName
+from manyheads.models.answers import body_of, refusal_of, scrubbed
 
 if TYPE_CHECKING:
     import ssl

@@ -11,13 +11,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, cast
 
+from manyheads.base.errors import RatingError
+from manyheads.base.resources import parse_json
 from manyheads.core.results import RESULT, result_data
-from manyheads.errors import RatingError
+from manyheads.core.texts import count
 from manyheads.measures.forms import read_table, read_text
 from manyheads.measures.ratings import FIELDS, Identity, Ratings, identity_of, review_of
 from manyheads.measures.statistics import FEW, Agreement, Correlation, agreement, krippendorff_alpha
-from manyheads.resources import parse_json
-from manyheads.texts import count
 
 # Scores of rated texts: read from `manyheads measure`, tables and reviews, and matched.
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from manyheads.errors import RatingError
+from manyheads.base.errors import RatingError
+from manyheads.core.texts import count
 from manyheads.measures.forms import read_table
 from manyheads.measures.statistics import FEW, LEAST, LEVEL, Interval
-from manyheads.texts import count
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator
 from itertools import combinations
 
+from manyheads.core.texts import count
 from manyheads.measures.standings import ADDED, Standings, apart
-from manyheads.texts import count
 
 DOMINANT = 0.5
 """Share of the votes above which one rater dominates."""

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyheads.bank.corpora import SHIPPED, resolve_corpus
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.meta import Meta, read_meta
-from manyheads.bank.vectors import Embedder
+from manyheads.base.errors import ConfigError, CorpusError, EmbeddingError, MeasureError
+from manyheads.base.papers import Period, fold
 from manyheads.config import LiteratureConfig
 from manyheads.config.files import common
 from manyheads.core.results import Part, read_result
-from manyheads.errors import ConfigError, CorpusError, EmbeddingError, MeasureError
+from manyheads.corpus.corpora import SHIPPED, resolve_corpus
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.meta import Meta, read_meta
+from manyheads.corpus.vectors import Embedder
 from manyheads.measures.novelty import Normalise
 from manyheads.measures.papers import Floats, Papers, load_papers, load_titled
-from manyheads.papers import Period, fold
 
 if TYPE_CHECKING:
-    from manyheads.bank.building import Progress
+    from manyheads.corpus.building import Progress
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class MeasuringCorpus:
         self, exclude: Collection[str], period: Period, vectors: Floats, k: int
     ) -> list[list[str]]:
         """Ids of the nearest papers by the index of the corpus, if it has one."""
-        from manyheads.bank.knowledge import KnowledgeBank
-        from manyheads.bank.store import Filter
+        from manyheads.corpus.knowledge import KnowledgeBank
+        from manyheads.corpus.store import Filter
 
         with KnowledgeBank.open(self.folder, self.model, read_only=True) as bank:
             where = Filter(equals={"period": period})

@@ -16,11 +16,11 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import TypeVar
 
-from manyheads import disk
+from manyheads.base import files as disk
+from manyheads.base.errors import RatingError, SubjectError
+from manyheads.base.escaping import csv_text
+from manyheads.base.files import make_folder
 from manyheads.core.results import Part, read_result, result_data
-from manyheads.disk import make_folder
-from manyheads.errors import RatingError, SubjectError
-from manyheads.escaping import csv_text
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Part)

@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.errors import MeasureError
+from manyheads.base.errors import MeasureError
+from manyheads.base.papers import Period
 from manyheads.measures.papers import Floats, Means, Papers, nearest
-from manyheads.papers import Period
 
 Normalise = Literal["year", "database", "none"]
 Density = Literal["paper", "abstract"]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from manyheads.errors import RatingError
+from manyheads.base.errors import RatingError
 from manyheads.measures.votes import Vote
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.bank.meta import Meta
-from manyheads.bank.vectors import Embedder
-from manyheads.disk import damaged_files, folder_beside, record_checksums, set_aside
-from manyheads.errors import CorpusError, MeasureError
-from manyheads.papers import Period
+from manyheads.base.errors import CorpusError, MeasureError
+from manyheads.base.files import damaged_files, folder_beside, record_checksums, set_aside
+from manyheads.base.papers import Period
+from manyheads.corpus.meta import Meta
+from manyheads.corpus.vectors import Embedder
 
 if TYPE_CHECKING:
-    from manyheads.bank.building import Progress
+    from manyheads.corpus.building import Progress
 
 
 # Exact nearest neighbours by Euclidean distance: blocked matrix products in bounded memory.
@@ -220,8 +220,8 @@ def load_papers(
 
 def _shared(folder: Path, period: Period) -> Floats | None:
     """The vectors of a period in the matrix of a corpus's bank, if it has one."""
-    from manyheads.bank.knowledge import PAPERS
-    from manyheads.bank.matrix import Matrix
+    from manyheads.corpus.knowledge import PAPERS
+    from manyheads.corpus.matrix import Matrix
 
     matrix = Matrix.open(folder / PAPERS)
     return None if matrix is None else matrix.of_period(period)
@@ -246,8 +246,8 @@ def titled(title: str, abstract: str) -> str:
 
 
 def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") -> Papers:
-    from manyheads.bank.knowledge import KnowledgeBank
-    from manyheads.bank.store import Filter
+    from manyheads.corpus.knowledge import KnowledgeBank
+    from manyheads.corpus.store import Filter
 
     rows, texts, vectors = list[tuple[Any, ...]](), list[str](), list[Floats]()
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
@@ -268,8 +268,8 @@ def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") ->
 def _read_bank(
     folder: Path, model: Embedder, shared: Mapping[Period, Floats | None], progress: "Progress | None"
 ) -> dict[Period, Papers]:
-    from manyheads.bank.knowledge import KnowledgeBank
-    from manyheads.bank.store import Filter
+    from manyheads.corpus.knowledge import KnowledgeBank
+    from manyheads.corpus.store import Filter
 
     papers: dict[Period, Papers] = {}
     with KnowledgeBank.open(folder, model, read_only=True) as bank:

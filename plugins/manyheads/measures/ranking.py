@@ -11,13 +11,13 @@ from string import ascii_uppercase
 
 from pydantic import Field, model_validator
 
+from manyheads.asking.forms import as_ranked
+from manyheads.asking.prompts import Prompts
+from manyheads.base.errors import MeasureError, RatingError
+from manyheads.base.resources import Resources
 from manyheads.core.results import Part, RankedItem, RankedOrder
-from manyheads.errors import MeasureError, RatingError
-from manyheads.forms import as_ranked
 from manyheads.measures.forms import LISTED, Filled, Form, Key, Layout, Row, anonymous, judged_run, read_table
 from manyheads.measures.statistics import kendall_w
-from manyheads.prompts import Prompts
-from manyheads.resources import Resources
 
 RESAMPLES = 1_999
 """Random designs of the test for position bias."""

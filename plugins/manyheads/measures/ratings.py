@@ -16,14 +16,14 @@ from typing import Any
 
 from pydantic import Field
 
+from manyheads.asking.prompts import Prompts
+from manyheads.base.errors import RatingError
+from manyheads.base.files import expanded
+from manyheads.base.papers import fold
+from manyheads.base.resources import Resources
 from manyheads.core.results import Part
-from manyheads.disk import expanded
-from manyheads.errors import RatingError
+from manyheads.core.texts import Subject
 from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, judged_run
-from manyheads.papers import fold
-from manyheads.prompts import Prompts
-from manyheads.resources import Resources
-from manyheads.texts import Subject
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
 """Rating criteria (App. C.4)."""

@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from manyheads.bank.vectors import Embedder, unread
+from manyheads.base.errors import LiteratureError, MeasureError
+from manyheads.base.files import replace_text
+from manyheads.base.papers import Paper, fold
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.results import Idea, Part, read_result
-from manyheads.disk import replace_text
-from manyheads.errors import LiteratureError, MeasureError
+from manyheads.core.texts import Subject
+from manyheads.corpus.vectors import Embedder, unread
 from manyheads.literature.library import PARTS, Library, comparable, window
 from manyheads.literature.queries import first_sentence, widen
 from manyheads.measures.bearings import with_bearings
@@ -32,8 +34,6 @@ from manyheads.measures.novelty import (
 )
 from manyheads.measures.papers import Papers, titled
 from manyheads.measures.statistics import Mean, mean_of
-from manyheads.papers import Paper, fold
-from manyheads.texts import Subject
 
 
 def as_lines(records: Iterable[BaseModel]) -> str:

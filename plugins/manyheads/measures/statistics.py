@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from manyheads.errors import MeasureError, RatingError
+from manyheads.base.errors import MeasureError, RatingError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,10 +7,10 @@ from functools import cache
 from itertools import chain
 from typing import TypeAlias
 
-from manyheads.bank.scientists import Exploration, raised_row
+from manyheads.base.errors import MeasureError
+from manyheads.base.papers import Scientist
 from manyheads.core.results import JointPapers
-from manyheads.errors import MeasureError
-from manyheads.papers import Scientist
+from manyheads.corpus.scientists import Exploration, raised_row
 
 Topics: TypeAlias = Callable[[Scientist], Collection[str]]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from manyheads.errors import RatingError
-from manyheads.escaping import csv_text, shortened
+from manyheads.base.errors import RatingError
+from manyheads.base.escaping import csv_text, shortened
+from manyheads.core.texts import count
 from manyheads.measures.forms import Row, read_table
-from manyheads.texts import count
 
 Answer: TypeAlias = Literal["left", "right", "tie", "poor"]
 """Which of two texts is better: the left one, the right one, neither, or both are poor."""

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from manyheads.asking.forms import schema_of
+from manyheads.asking.replies import PlainText, ReplyModel
+from manyheads.base.errors import UserError
+from manyheads.base.files import cache_folder, read_text, replace_text
 from manyheads.config import ModelConfig
-from manyheads.disk import cache_folder, read_text, replace_text
-from manyheads.errors import UserError
-from manyheads.forms import schema_of
 from manyheads.models.requests import options, server_address
-from manyheads.replies import PlainText, ReplyModel
 
 Limit = Literal["max_tokens", "max_completion_tokens"]
 """The name of the length limit on an OpenAI-compatible server."""

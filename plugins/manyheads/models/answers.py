@@ -15,10 +15,10 @@ from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from manyheads import escaping
-from manyheads.escaping import scrubbed
-from manyheads.objects import printable
-from manyheads.retry import (
+from manyheads.asking.json_text import printable
+from manyheads.base import escaping
+from manyheads.base.escaping import scrubbed
+from manyheads.base.http import (
     GarbledError,
     RefusedError,
     SpentError,

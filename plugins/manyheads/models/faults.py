@@ -4,11 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from manyheads.config import ModelConfig
-from manyheads.errors import ModelError
-from manyheads.escaping import scrubbed
-from manyheads.models.requests import key_variable
-from manyheads.retry import (
+from manyheads.base.errors import ModelError
+from manyheads.base.escaping import scrubbed
+from manyheads.base.http import (
     GarbledError,
     RefusedError,
     SlowError,
@@ -17,6 +15,8 @@ from manyheads.retry import (
     is_unreachable,
     status_of,
 )
+from manyheads.config import ModelConfig
+from manyheads.models.requests import key_variable
 
 Matter = Literal["context", "tools", "images", "limit", "form"]
 _MATTERS: dict[Matter, re.Pattern[str]] = {

@@ -13,10 +13,10 @@ from contextlib import (
 from contextvars import ContextVar
 from typing import TypeVar
 
+from manyheads.base.http import Limiter, Pace, Retry, in_short, is_failure, status_of
 from manyheads.config import ModelConfig
 from manyheads.models.abilities import Form, key_of_server, limit_of, other_limit, remember
 from manyheads.models.faults import in_words, matter_of
-from manyheads.retry import Limiter, Pace, Retry, in_short, is_failure, status_of
 
 T = TypeVar("T")
 

@@ -16,13 +16,13 @@ from typing import Annotated, Any, Protocol, cast
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from manyheads.asking.forms import resolved, shape_of
+from manyheads.asking.replies import label
+from manyheads.base.errors import ConfigError, describe
+from manyheads.base.resources import Resources, parse_yaml
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw
-from manyheads.errors import ConfigError, describe
-from manyheads.forms import resolved, shape_of
 from manyheads.models.requests import usage_of
-from manyheads.replies import label
-from manyheads.resources import Resources, parse_yaml
 
 Words = str | tuple[str, ...]
 """A sentence, or several to draw from; their slots, such as `{interest}`, are those of `Filler.slot`."""

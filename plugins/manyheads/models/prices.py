@@ -11,12 +11,12 @@ from pathlib import Path
 import yaml
 from pydantic import Field, ValidationError
 
+from manyheads.base.errors import ConfigError, describe
+from manyheads.base.files import read_text
+from manyheads.base.resources import Resources, parse_yaml, shipped
 from manyheads.config import HUMAN, ModelConfig, RunConfig, Strict
 from manyheads.core import Price
-from manyheads.disk import read_text
-from manyheads.errors import ConfigError, describe
 from manyheads.models.requests import is_own
-from manyheads.resources import Resources, parse_yaml, shipped
 
 PRICES = "configs/models/prices.yaml"
 FREE = ("offline", "replay", HUMAN)

@@ -10,6 +10,10 @@ from typing import Any, Literal, cast
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from manyheads.asking.json_text import UnreadableError, objects
+from manyheads.asking.prompts import Prompts
+from manyheads.base.http import GarbledError, RefusedError, is_failure
+from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
 from manyheads.models import sight
@@ -25,10 +29,6 @@ from manyheads.models.abilities import (
 from manyheads.models.answers import body_of, make_sound, refusal_of
 from manyheads.models.faults import in_words, matter_of
 from manyheads.models.requests import key_of, key_variable, server_address, usage_of
-from manyheads.objects import UnreadableError, objects
-from manyheads.prompts import Prompts
-from manyheads.resources import Resources
-from manyheads.retry import GarbledError, RefusedError, is_failure
 
 TOKENS = 300
 """Maximum tokens of one answer; if a thinking model needs more, the ability stays unknown."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from manyheads.base.errors import ConfigError
+from manyheads.base.http import is_failure, is_unsent, status_of
 from manyheads.config import ModelConfig
 from manyheads.config.environment import NO_KEY, need_allowed, secret
 from manyheads.core import NOTHING, Charge, Usage
-from manyheads.errors import ConfigError
 from manyheads.models.answers import count_of
-from manyheads.retry import is_failure, is_unsent, status_of
 
 FAR = 20
 """A server's token count below our estimate by this factor is false."""

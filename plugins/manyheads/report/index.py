@@ -13,14 +13,14 @@ from typing import Any, Literal, cast
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from manyheads.base.escaping import plain, shortened
+from manyheads.base.files import FileLock, opened, read_text, replace_text
+from manyheads.base.resources import parse_yaml
+from manyheads.base.sqlite import reading
 from manyheads.core.results import MEASURE, RESULT, Part
-from manyheads.disk import FileLock, opened, read_text, replace_text
-from manyheads.escaping import plain, shortened
 from manyheads.measures import BY_FIELD
 from manyheads.models.offline import OFFLINE
 from manyheads.report.page import _environment
-from manyheads.resources import parse_yaml
-from manyheads.sqlite import reading
 
 RUNS = "runs"
 """The default folder of runs."""

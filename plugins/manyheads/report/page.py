@@ -14,13 +14,13 @@ from typing import Any, cast
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, TemplateSyntaxError
 
+from manyheads.asking.replies import Abstract, Ratings, label
+from manyheads.base.errors import JournalError
+from manyheads.base.files import replace_text
 from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
-from manyheads.disk import replace_text
-from manyheads.errors import JournalError
 from manyheads.literature.ledger import LEDGER, SearchLedger
-from manyheads.replies import Abstract, Ratings, label
 from manyheads.report.record import Record, count
 from manyheads.report.references import bibtex, links_of
 from manyheads.report.surroundings import Map

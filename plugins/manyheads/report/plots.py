@@ -12,10 +12,10 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal
 
-from manyheads.disk import make_folder
-from manyheads.errors import JournalError, RatingError, UserError, install_command
+from manyheads.base.errors import JournalError, RatingError, UserError, install_command
+from manyheads.base.files import make_folder
+from manyheads.core.texts import count
 from manyheads.measures.agreement import Comparison
-from manyheads.texts import count
 
 Kind = Literal["heatmap", "lines", "bars"]
 KINDS = (".png", ".svg", ".pdf")

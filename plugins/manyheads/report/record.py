@@ -10,14 +10,14 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 
+from manyheads.base.errors import JournalError
+from manyheads.base.files import opened
 from manyheads.config.files import read_yaml
 from manyheads.core import Tally
 from manyheads.core.events import AnyEvent, Began, Event, Said, Warned
 from manyheads.core.results import RESULT, RunResult, RunUsage, read_result
-from manyheads.disk import opened
-from manyheads.errors import JournalError
+from manyheads.core.texts import count as count
 from manyheads.models.offline import OFFLINE
-from manyheads.texts import count as count
 
 E = TypeVar("E", bound=Event)
 LONGEST = 1e9

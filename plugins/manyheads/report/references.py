@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
+from manyheads.base.escaping import plain
+from manyheads.base.papers import ARXIV_DOI, Identifier, identify
 from manyheads.core.results import Evidence
-from manyheads.escaping import plain
-from manyheads.papers import ARXIV_DOI, Identifier, identify
 
 
 def links_of(paper: Evidence) -> list[tuple[str, str]]:

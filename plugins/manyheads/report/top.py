@@ -9,8 +9,8 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from manyheads.base.files import read_text
 from manyheads.core.results import MEASURE, RESULT, Part
-from manyheads.disk import read_text
 from manyheads.measures import BY_FIELD
 
 REPORT = "report.html"

@@ -17,16 +17,16 @@ from shutil import copyfile
 from typing import Any, NamedTuple
 
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
-from manyheads.disk import make_folder
-from manyheads.engine.folder import writing
-from manyheads.engine.system import system_of
-from manyheads.escaping import csv_text
+from manyheads.base.escaping import csv_text
+from manyheads.base.files import make_folder
+from manyheads.base.folders import writing
 from manyheads.measures.forms import anonymous
 from manyheads.measures.votes import style_of
 from manyheads.suites.cells import Cell
 from manyheads.suites.folder import write
 from manyheads.suites.spec import label_of
 from manyheads.systems.results import load, prose
+from manyheads.team.system import system_of
 
 ARENA, KEY, CASES, TEXTS, PAPERS = "arena", "key.csv", "cases.jsonl", "texts", "papers"
 COLUMNS = ("id", "case", "maker", "seed", "run", "sha256", "words", "lines", "headings", "lists", "changed")

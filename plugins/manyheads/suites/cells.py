@@ -9,14 +9,14 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from manyheads.base.errors import ConfigError, UserError
 from manyheads.config import RunConfig
 from manyheads.engine.jobs import Job
 from manyheads.engine.readiness import need_person, prepare, roles_of
-from manyheads.engine.system import Judge, System, system_of
-from manyheads.errors import ConfigError, UserError
 from manyheads.suites.files import Suite
 from manyheads.suites.spec import MOST_RUNS, VARIANT, Condition, judges, label_of, leaves, mapped, root
 from manyheads.systems import systems
+from manyheads.team.system import Judge, System, system_of
 
 # Checks of a suite, its settings and its cases, before anything runs.
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+from manyheads.base.errors import RatingError
+from manyheads.base.folders import JOURNAL
 from manyheads.config import BudgetConfig
 from manyheads.engine.budget import Budget
-from manyheads.engine.folder import JOURNAL
 from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
-from manyheads.errors import RatingError
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.calibration import Calibration, as_data, calibrate
 from manyheads.measures.scores import as_lines

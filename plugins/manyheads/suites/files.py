@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from manyheads.base.errors import ConfigError, describe, did_you_mean
+from manyheads.base.files import expanded, read_text
+from manyheads.base.resources import Resources, data_file, parse_json
 from manyheads.config import Slot
 from manyheads.config.files import read_yaml
-from manyheads.disk import expanded, read_text
-from manyheads.errors import ConfigError, describe, did_you_mean
 from manyheads.measures.calibration import Ratings, read_people
-from manyheads.resources import Resources, data_file, parse_json
 from manyheads.suites.spec import SuiteSpec
 from manyheads.systems import systems
 

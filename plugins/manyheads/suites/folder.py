@@ -22,21 +22,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from manyheads.bank.corpora import resolve_corpus
-from manyheads.bank.meta import read_meta
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ChangedError, JournalError
+from manyheads.base.files import FileLock, make_folder, read_text, replace_text
+from manyheads.base.folders import writing
+from manyheads.base.resources import Resources, parse_json
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
-from manyheads.disk import FileLock, make_folder, read_text, replace_text
-from manyheads.engine.folder import writing
+from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.meta import read_meta
 from manyheads.engine.jobs import Job
 from manyheads.engine.jobtable import in_use
-from manyheads.engine.system import system_of
-from manyheads.errors import ChangedError, JournalError
-from manyheads.resources import Resources, parse_json
-from manyheads.roles import Roles
 from manyheads.suites.cells import CELLS, RUN, Cell, jobs_of, judged_in
 from manyheads.suites.files import Suite
 from manyheads.suites.spec import leaves, mapped, root
+from manyheads.team.system import system_of
 
 # What results depend on, as the folder records it: results of different origin are never mixed.
 

@@ -10,15 +10,15 @@ from typing import Any, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from manyheads.base.errors import ConfigError, SubjectError, did_you_mean
 from manyheads.core.results import result_data
+from manyheads.core.texts import Subject, read_subject
 from manyheads.engine.jobs import Failure, Job, JobNews, Listener
-from manyheads.errors import ConfigError, SubjectError, did_you_mean
 from manyheads.measures.corpus import MeasuringCorpus, measuring_corpus
 from manyheads.measures.scores import scores
 from manyheads.suites.cells import RUN, Cell
 from manyheads.suites.replies import ReplyCount, reply_counts
 from manyheads.suites.spec import REPLIES, Condition, MeasurePath, MeasuringConfig, SuiteSpec, label_of
-from manyheads.texts import Subject, read_subject
 
 LENGTH = "length"
 SHOWN = 60

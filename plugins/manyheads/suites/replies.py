@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.engine.folder import JOURNAL
+from manyheads.asking.forms import off_length, shape_of, word_count
+from manyheads.base.errors import JournalError
+from manyheads.base.folders import JOURNAL
 from manyheads.engine.journal import replies_in
-from manyheads.errors import JournalError
-from manyheads.forms import off_length, shape_of, word_count
-from manyheads.tools import INVITE
+from manyheads.team.tools import INVITE
 
 ALL = "all"
 """All tasks of all roles."""
@@ -38,7 +38,7 @@ class ReplyCount(BaseModel):
     invited: int = 0
     """Tasks in which an outside scientist was asked or requested, by tool or field."""
     unusable: dict[str, int] = {}
-    """Unusable attempts by kind of fault, see `manyheads.forms.Unusable`."""
+    """Unusable attempts by kind of fault, see `manyheads.asking.forms.Unusable`."""
     characters: int = 0
     """Of all first requests together: system prompt, thread and form."""
     input_tokens: int = 0

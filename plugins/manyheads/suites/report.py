@@ -12,8 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.engine.system import Number
-from manyheads.escaping import csv_text
+from manyheads.base.escaping import csv_text
 from manyheads.measures import BY_FIELD
 from manyheads.measures.statistics import (
     Ends,
@@ -30,6 +29,7 @@ from manyheads.suites.measuring import Row
 from manyheads.suites.replies import FIGURES, ReplyCount, table_row
 from manyheads.suites.spec import REPLIES, Condition, PlotConfig, SuiteSpec
 from manyheads.systems import systems
+from manyheads.team.system import Number
 
 # The results of a suite: for each condition and measure n, mean ± standard error, and intervals.
 

@@ -16,21 +16,22 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Literal
 
+from manyheads.base.errors import ConfigError, DocumentError, SubjectError, did_you_mean
+from manyheads.base.files import read_text, replace_text, sha256_of
+from manyheads.base.folders import JOURNAL, writing
+from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
-from manyheads.disk import read_text, replace_text, sha256_of
+from manyheads.core.texts import KINDS, is_there, read_subjects
+from manyheads.documents import read_document
 from manyheads.engine.budget import Budget
-from manyheads.engine.folder import JOURNAL, new_folder, writing
+from manyheads.engine.folder import new_folder
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
 from manyheads.engine.readiness import need_person, roles_of
-from manyheads.engine.system import System, system_of
-from manyheads.errors import ConfigError, DocumentError, SubjectError, did_you_mean
 from manyheads.hosts import host_factory
-from manyheads.literature.documents import read_document
-from manyheads.resources import Resources
 from manyheads.suites.folder import locked
 from manyheads.systems import systems
-from manyheads.texts import KINDS, is_there, read_subjects
+from manyheads.team.system import System, system_of
 
 FOLDERS = "folders.json"
 PAPERS = {".pdf", ".tei", ".xml", ".tex", ".html", ".htm", ".docx", ".doc", ".odt", ".rtf", ".ps"}

@@ -10,9 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from manyheads.arena.blinding import ArenaConfig
 from manyheads.config import Strict
-from manyheads.engine.system import System
 from manyheads.suites.replies import ALL, FIGURES
 from manyheads.systems import systems
+from manyheads.team.system import System
 
 # Measures, read from their names: `hd`, `usage.calls`, `review.overall`, `iterations < 10`.
 

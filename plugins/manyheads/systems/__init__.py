@@ -6,10 +6,10 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
+from manyheads.base.errors import ConfigError, did_you_mean
 from manyheads.config import RunConfig
-from manyheads.engine import system
-from manyheads.engine.system import System
-from manyheads.errors import ConfigError, did_you_mean
+from manyheads.team import system
+from manyheads.team.system import System
 
 GROUP = "manyheads.systems"
 """Entry points of systems in other packages."""
@@ -25,11 +25,11 @@ BUILT_IN = {
     "ranking": "manyheads.systems.ranking:RANKING",
     "scipip": "manyheads.systems.scipip:SCIPIP",
     "mamorx": "manyheads.systems.mamorx:MAMORX",
-    "idea-comparison": "manyheads.systems.judging.comparison:IDEA_COMPARISON",
-    "idea-novelty": "manyheads.systems.judging.novelty:IDEA_NOVELTY",
-    "idea-match": "manyheads.systems.judging.match:IDEA_MATCH",
-    "retrieval-recall": "manyheads.systems.retrieval_recall:RETRIEVAL_RECALL",
-    "planted-error": "manyheads.systems.planted_error:PLANTED_ERROR",
+    "idea-comparison": "manyheads.judges.comparison:IDEA_COMPARISON",
+    "idea-novelty": "manyheads.judges.novelty:IDEA_NOVELTY",
+    "idea-match": "manyheads.judges.match:IDEA_MATCH",
+    "retrieval-recall": "manyheads.judges.retrieval_recall:RETRIEVAL_RECALL",
+    "planted-error": "manyheads.judges.planted_error:PLANTED_ERROR",
 }
 
 

@@ -6,18 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from manyheads.bank.corpus import RawPaper, Rejects
+from manyheads.asking.prompts import Prompts
+from manyheads.asking.replies import Condensed
+from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, UserError
+from manyheads.base.files import opened
+from manyheads.base.folders import CONFIG
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT, Evidence, Idea
-from manyheads.disk import opened
-from manyheads.engine.folder import CONFIG
-from manyheads.engine.system import Revisions, system_of
-from manyheads.errors import CorpusError, EmbeddingError, SubjectError, UserError
-from manyheads.prompts import Prompts
-from manyheads.replies import Condensed
-from manyheads.systems.loading import reopen
-from manyheads.systems.results import load, own
-from manyheads.texts import (
+from manyheads.core.texts import (
     LINES,
     TEXTS,
     Subject,
@@ -28,6 +24,10 @@ from manyheads.texts import (
     subject_of,
     text_of,
 )
+from manyheads.corpus.records import RawPaper, Rejects
+from manyheads.systems.loading import reopen
+from manyheads.systems.results import load, own
+from manyheads.team.system import Revisions, system_of
 
 TOLD = 5
 """Maximum entries without an abstract in a warning."""
@@ -250,7 +250,7 @@ def _begins_with_a_paper(path: Path) -> bool:
 
 def _papers(path: Path, named: str, most: int) -> Background:
     """The abstracts of a file of papers; entries without one are counted."""
-    from manyheads.literature.readers.formats import open_corpus
+    from manyheads.datasets.formats import open_corpus
 
     rejects, works, bare = Rejects(), list[Subject](), list[str]()
     try:
@@ -295,8 +295,8 @@ def _behind(named: str) -> Background:
 
 def _known(config: RunConfig | None, references: Sequence[Evidence]) -> Iterator[Subject]:
     """References with abstracts from the run's corpus if it is available; else titles alone."""
-    from manyheads.bank.corpora import resolve_corpus
-    from manyheads.bank.ecosystem import Ecosystem
+    from manyheads.corpus.corpora import resolve_corpus
+    from manyheads.corpus.ecosystem import Ecosystem
 
     papers, ids = {}, [each.paper for each in references if each.paper]
     if config and ids:

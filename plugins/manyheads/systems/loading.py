@@ -7,6 +7,9 @@ from typing import Any, TypeAlias, cast
 
 from pydantic import ValidationError
 
+from manyheads.base.errors import ConfigError, JournalError
+from manyheads.base.folders import CONFIG
+from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
 from manyheads.config.files import (
     config_file,
@@ -17,12 +20,9 @@ from manyheads.config.files import (
     validated,
     with_files_in_full,
 )
-from manyheads.engine.folder import CONFIG
-from manyheads.engine.system import System
-from manyheads.errors import ConfigError, JournalError
 from manyheads.models.prices import with_prices
-from manyheads.resources import Resources
 from manyheads.systems import DEFAULT, system_of, systems
+from manyheads.team.system import System
 
 
 def load(

@@ -8,6 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from manyheads.asking.replies import label
+from manyheads.base.errors import ConfigError, SubjectError, UserError
+from manyheads.base.files import read_text, replace_text
+from manyheads.base.folders import CONFIG, writing
 from manyheads.config.files import read_yaml
 from manyheads.core.results import (
     MEASURE,
@@ -20,16 +24,12 @@ from manyheads.core.results import (
     result_data,
     sections,
 )
-from manyheads.disk import read_text, replace_text
-from manyheads.engine.folder import CONFIG, writing
-from manyheads.engine.system import System
-from manyheads.errors import ConfigError, SubjectError, UserError
 from manyheads.models.offline import LABEL
-from manyheads.replies import label
 from manyheads.report.index import list_run
 from manyheads.report.record import count, section
 from manyheads.report.top import Related, report_link
 from manyheads.systems import system_of
+from manyheads.team.system import System
 
 ABSTRACT = "Abstract"
 """Label of an abstract in a summary."""

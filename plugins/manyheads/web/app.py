@@ -13,7 +13,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from manyheads import report
-from manyheads.errors import UserError
+from manyheads.base.errors import UserError
 from manyheads.web import arenas, runs, start, steering, vote
 from manyheads.web.children import Children
 from manyheads.web.pages import render

@@ -8,7 +8,7 @@ import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from manyheads.sqlite import most_open
+from manyheads.base.sqlite import most_open
 
 SECONDS = 10.0
 """Maximum time from a connection, or from the first byte of a further request, to the end of the request's headers."""

@@ -7,8 +7,8 @@ from typing import Any, Literal, cast
 import yaml
 from starlette.datastructures import FormData
 
-from manyheads.replies import label
-from manyheads.resources import parse_yaml
+from manyheads.asking.replies import label
+from manyheads.base.resources import parse_yaml
 
 Kind = Literal["choice", "yes", "number", "text", "long", "lines", "yaml"]
 Schema = Mapping[str, Any]

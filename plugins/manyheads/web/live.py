@@ -13,9 +13,9 @@ from zlib import crc32
 
 from pydantic import ValidationError
 
+from manyheads.base.files import opened
+from manyheads.base.folders import EVENTS
 from manyheads.core.events import AnyEvent, Began, Result, Said, Searched, Waiting, Warned, words
-from manyheads.disk import opened
-from manyheads.engine.folder import EVENTS
 from manyheads.engine.standing import Standing
 from manyheads.report.record import EVENT
 

@@ -16,11 +16,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 
+from manyheads.base.errors import UserError
+from manyheads.base.files import inside, opened
+from manyheads.base.folders import CONFIG, EVENTS, REPORT
 from manyheads.core import money
 from manyheads.core.results import RESULT
-from manyheads.disk import inside, opened
-from manyheads.engine.folder import CONFIG, EVENTS, REPORT
-from manyheads.errors import UserError
 from manyheads.report.index import Entry, entries
 from manyheads.systems.results import write_report
 from manyheads.web.children import Children

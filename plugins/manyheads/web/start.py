@@ -17,20 +17,21 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
+from manyheads.base.errors import UserError, problem_of
+from manyheads.base.folders import writing
+from manyheads.base.resources import Resources, parse_yaml, summary
 from manyheads.config import RunConfig
 from manyheads.config.files import merge
 from manyheads.config.hosts import hosts
 from manyheads.core import money
 from manyheads.core.results import currency_of
 from manyheads.engine.estimate import LONGER, estimate
-from manyheads.engine.folder import new_folder, writing
+from manyheads.engine.folder import new_folder
 from manyheads.engine.readiness import need_keys, prepare, roles_of
-from manyheads.engine.system import System, system_of
-from manyheads.errors import UserError, problem_of
-from manyheads.resources import Resources, parse_yaml, summary
-from manyheads.schemas import schema_of
+from manyheads.suites.schemas import schema_of
 from manyheads.systems import systems
 from manyheads.systems.loading import load, validate
+from manyheads.team.system import System, system_of
 from manyheads.web.children import HIDDEN
 from manyheads.web.forms import Field, at, fields, nested, typed
 from manyheads.web.pages import render

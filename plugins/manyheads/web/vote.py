@@ -18,8 +18,8 @@ from starlette.routing import BaseRoute
 
 from manyheads.arena.form import ArenaForm
 from manyheads.arena.items import Item
-from manyheads.errors import ArenaError
-from manyheads.escaping import plain
+from manyheads.base.errors import ArenaError
+from manyheads.base.escaping import plain
 from manyheads.web.arenas import Voter, unharmed
 from manyheads.web.pages import render
 from manyheads.web.security import HEADERS, Access, Visitor, get, keep, post

@@ -16,10 +16,14 @@ from agent_framework import (
 from agent_framework import Message as NativeMessage
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
-from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.asking.prompts import Prompts
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ConfigError, describe
+from manyheads.base.papers import Literature, Scientist
+from manyheads.base.resources import Resources
 from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Tool, safe_name
-from manyheads.errors import ConfigError, describe
+from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel
 from manyheads.hosts.agent_framework.host import CoreTool
 from manyheads.hosts.clients import Ledger
@@ -27,10 +31,6 @@ from manyheads.hosts.roles import cast_role, guest_of, need_tools
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.requests import ROOM
-from manyheads.papers import Literature, Scientist
-from manyheads.prompts import Prompts
-from manyheads.resources import Resources
-from manyheads.roles import Roles
 
 
 class KnowledgeProvider(ContextProvider):

@@ -20,17 +20,17 @@ from agent_framework import Message as NativeMessage
 from agent_framework.exceptions import ChatClientException
 from agent_framework.observability import ChatTelemetryLayer
 
+from manyheads.asking.replies import ReplyModel
+from manyheads.base.errors import ConfigError, install_command
+from manyheads.base.escaping import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
 from manyheads.engine.replying import TOOL_ROUNDS
-from manyheads.errors import ConfigError, install_command
-from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.answers import sound_arguments
 from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import key_of, refuse_unseen
-from manyheads.replies import ReplyModel
 
 T = TypeVar("T")
 Client = BaseChatClient[Any]

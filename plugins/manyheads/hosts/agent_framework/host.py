@@ -17,10 +17,10 @@ from agent_framework import (
 from agent_framework import Message as NativeMessage
 from pydantic import BaseModel, ValidationError
 
+from manyheads.base.errors import UserError
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
 from manyheads.engine.replying import StructuredHost, with_passage
-from manyheads.errors import UserError
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel, to_native
 from manyheads.hosts.clients import ClientHost, Ledger, tool_call, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service

@@ -14,9 +14,9 @@ from agent_framework import (
 )
 from agent_framework._types import normalize_messages
 
+from manyheads.base.errors import ConfigError
 from manyheads.core import Usage, safe_name
 from manyheads.core.events import AnyEvent, Result, Said, Waiting
-from manyheads.errors import ConfigError
 from manyheads.hosts.agent_framework.client import Client
 from manyheads.hosts.agent_framework.host import AgentFrameworkHost
 from manyheads.hosts.events import about, outcome, sentence

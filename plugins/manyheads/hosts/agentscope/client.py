@@ -32,15 +32,15 @@ from agentscope.model import (
 from agentscope.tool import ToolChoice
 from pydantic import SecretStr
 
+from manyheads.asking.replies import ReplyModel
+from manyheads.base.errors import ConfigError, install_command
+from manyheads.base.escaping import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
-from manyheads.errors import ConfigError, install_command
-from manyheads.escaping import scrubbed
 from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.answers import sound_arguments
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import key_of
-from manyheads.replies import ReplyModel
 
 Known = OpenAIChatModel | OllamaChatModel | AnthropicChatModel
 

@@ -18,10 +18,10 @@ from agentscope.tool import FunctionTool, ToolBase, ToolChunk, ToolGroup, Toolki
 from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
+from manyheads.base.errors import ModelError, UserError
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
-from manyheads.errors import ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
 from manyheads.hosts.clients import ClientHost, Ledger, tool_call, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service

@@ -36,10 +36,10 @@ from agentscope.tool import AskUser, AskUserMetadata, AskUserParams
 from agentscope.types import ErrorInfo, ReplyFinishedReason
 from pydantic import BaseModel, ValidationError
 
+from manyheads.base.errors import ConfigError, ModelError, UserError
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
 from manyheads.core.events import AnyEvent, Person, Result, Said, Stage, Waiting
-from manyheads.errors import ConfigError, ModelError, UserError
 from manyheads.hosts.agentscope.client import GovernedModel
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost
 from manyheads.hosts.clients import Ledger

@@ -21,11 +21,15 @@ from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import BaseTool, StaticStreamWorkbench, ToolSchema, Workbench
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from manyheads.bank.knowledge import KnowledgeBank
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ConfigError, ModelError, UserError
+from manyheads.base.http import GarbledError
+from manyheads.base.papers import Literature, Scientist
+from manyheads.base.resources import Resources
 from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Tool, ToolCall, safe_name
+from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.engine.replying import TOOL_ROUNDS
-from manyheads.errors import ConfigError, ModelError, UserError
 from manyheads.hosts.autogen.client import ModelClient, NativeModel
 from manyheads.hosts.autogen.component import Versioned, without_keys
 from manyheads.hosts.autogen.context import context_for
@@ -35,11 +39,7 @@ from manyheads.hosts.roles import cast_role, guest_of, need_tools, role_tools
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.answers import sound_arguments
-from manyheads.papers import Literature, Scientist
-from manyheads.resources import Resources
-from manyheads.retry import GarbledError
-from manyheads.roles import Roles
-from manyheads.tools import literature_tools
+from manyheads.team.tools import literature_tools
 
 _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
 """Schemas by kind of tool: AutoGen asks for a tool's schema with every request."""

@@ -20,16 +20,16 @@ from autogen_core.models import (
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
+from manyheads.asking.replies import ReplyModel
+from manyheads.base.escaping import scrubbed
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
-from manyheads.escaping import scrubbed
 from manyheads.hosts.autogen.component import ComponentConfig, Versioned
 from manyheads.hosts.clients import Ledger, ServedModel, tap
 from manyheads.models.answers import sound_arguments
 from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
 from manyheads.models.requests import key_of, options, refuse_unseen
-from manyheads.replies import ReplyModel
 
 PROVIDERS = {"OpenAI": "openai", "Ollama": "ollama", "Anthropic": "anthropic"}
 """The provider of an AutoGen client, by part of its class's name."""

@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from manyheads.errors import ConfigError, describe
+from manyheads.base.errors import ConfigError, describe
 
 SECRETS = frozenset({
     "api_key", "x_api_key", "authorization", "azure_ad_token", "auth_token", "access_token", "password",

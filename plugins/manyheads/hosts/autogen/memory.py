@@ -9,13 +9,13 @@ from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from manyheads.bank.embedding import load_embedder
-from manyheads.bank.knowledge import KnowledgeBank, Years
+from manyheads.asking.prompts import Prompts
+from manyheads.base.errors import ConfigError, UserError
+from manyheads.base.resources import Resources
 from manyheads.core import Recall, Turn
+from manyheads.corpus.embedding import load_embedder
+from manyheads.corpus.knowledge import KnowledgeBank, Years
 from manyheads.engine.replying import with_passage
-from manyheads.errors import ConfigError, UserError
-from manyheads.prompts import Prompts
-from manyheads.resources import Resources
 
 SOURCE = "knowledge_bank"
 PASSAGE = "partials/knowledge.md.j2"

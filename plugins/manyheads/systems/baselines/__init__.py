@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from manyheads.config import RunConfig
-from manyheads.engine.system import Needs, System
 from manyheads.systems.baselines import alone, discussion
 from manyheads.systems.baselines.config import BaselineConfig, BaselineInputs, held_to_tokens, resolve
 from manyheads.systems.baselines.result import BaselineResult, BaselineRun, essence
 from manyheads.systems.virsci.report import report, work
+from manyheads.team.system import Needs, System
 
 __all__ = ["DISCUSSION", "SELF_REFLECTION", "SINGLE"]
 

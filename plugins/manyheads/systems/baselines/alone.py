@@ -4,15 +4,15 @@ baseline that drafts ideas with the same number of tokens and picks one.
 
 from collections.abc import Sequence
 
+from manyheads.asking.replies import Abstract, Idea, Reflection, ReplyModel, Vote, vote_among
 from manyheads.core import Speaker
 from manyheads.core.events import Voted
 from manyheads.core.results import ScoredIdea
-from manyheads.discussion.run import Question
-from manyheads.replies import Abstract, Idea, Reflection, ReplyModel, Vote, vote_among
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, NOVELTY, RESEARCHER, Desk
 from manyheads.systems.baselines.result import BaselineRun
 from manyheads.systems.virsci.ideas import most_confident
-from manyheads.systems.virsci.novelty import ballot_of, candidates_of
+from manyheads.systems.virsci.vote import ballot_of, candidates_of
+from manyheads.team.run import Question
 
 REFLECTION_NEEDS: dict[tuple[str, str], type[ReplyModel]] = {
     (RESEARCHER, "propose"): Idea,

@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
+from manyheads.base.errors import ConfigError, SubjectError
+from manyheads.base.files import expanded
 from manyheads.config import RunConfig, Section, Slot, Strict
 from manyheads.core.results import Part, read_result
-from manyheads.disk import expanded
-from manyheads.errors import ConfigError, SubjectError
 from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig, TextOrNone, TopicInput
 
 

@@ -4,17 +4,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from manyheads.asking.replies import Abstract, Idea, ReplyModel
+from manyheads.base.errors import BudgetError
 from manyheads.core import Reply, Speaker, Tool, Usage
 from manyheads.core.events import Judged
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
-from manyheads.discussion.run import Cited, Question
-from manyheads.errors import BudgetError
 from manyheads.models.faults import ToolsRefusedError
-from manyheads.replies import Abstract, Idea, ReplyModel
 from manyheads.systems.baselines.config import Like
 from manyheads.systems.baselines.result import BaselineRun, Course
 from manyheads.systems.virsci.ideas import scored
-from manyheads.tools import literature_tools
+from manyheads.team.run import Cited, Question
+from manyheads.team.tools import literature_tools
 
 
 @dataclass

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from manyheads.asking.replies import Abstract, Analysis, Critique, Idea, Reading, ReplyModel
 from manyheads.core import Speaker
-from manyheads.discussion.run import Question, Remark
-from manyheads.replies import Abstract, Analysis, Critique, Idea, Reading, ReplyModel
 from manyheads.systems.baselines.desk import ABSTRACT, IDEA, RESEARCHER, Desk
 from manyheads.systems.baselines.result import BaselineRun
+from manyheads.team.run import Question, Remark
 
 ENGINEER = "engineer"
 TASKS: dict[str, tuple[str, type[ReplyModel]]] = {

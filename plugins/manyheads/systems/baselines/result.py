@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from manyheads.core.results import Part
-from manyheads.discussion.run import Run
 from manyheads.report.record import count
 from manyheads.systems import results
 from manyheads.systems.baselines.config import BaselineConfig
 from manyheads.systems.virsci.result import TeamResult
+from manyheads.team.run import Run
 
 
 class Course(Part):

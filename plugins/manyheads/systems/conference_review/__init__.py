@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from manyheads.engine.system import Judge, Reviews, System
+from manyheads.core.texts import read_subject
 from manyheads.systems.conference_review.result import ReviewResult, essence, in_full, scores
 from manyheads.systems.conference_review.reviews import (
     FORMS,
@@ -12,7 +12,7 @@ from manyheads.systems.conference_review.reviews import (
     check,
     conference_review,
 )
-from manyheads.texts import read_subject
+from manyheads.team.system import Judge, Reviews, System
 
 __all__ = ["CONFERENCE_REVIEW"]
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
+from manyheads.asking.replies import ConferenceReview, IdeaRating, label
 from manyheads.core.results import Figure, Part
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean
-from manyheads.replies import ConferenceReview, IdeaRating, label
 from manyheads.report.record import count
 
 

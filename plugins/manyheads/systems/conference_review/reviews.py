@@ -10,17 +10,17 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
+from manyheads.asking.replies import ConferenceReview, IdeaRating, ReplyModel, Text
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ModelError
+from manyheads.base.files import expanded
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core import Reply, together
-from manyheads.discussion.run import Question, Run
-from manyheads.disk import expanded
-from manyheads.errors import ModelError
+from manyheads.core.texts import Subject
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import rating_mean
-from manyheads.replies import ConferenceReview, IdeaRating, ReplyModel, Text
-from manyheads.roles import Roles
 from manyheads.systems.conference_review.result import Rating, Review, ReviewResult, SubjectRecord
-from manyheads.texts import Subject
+from manyheads.team.run import Question, Run
 
 STAGE = "review"
 ROLE = "conference_reviewer"

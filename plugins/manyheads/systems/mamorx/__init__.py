@@ -1,12 +1,12 @@
 """MAMORX: a committee reviews a real paper, with its figures, its references and related published work."""
 
-from manyheads.engine.system import Reviews, System
 from manyheads.systems.mamorx import config, report
 from manyheads.systems.mamorx.committee import mamorx
 from manyheads.systems.mamorx.forms import ReviewForm, check, form_names
 from manyheads.systems.mamorx.paper import read_paper
 from manyheads.systems.mamorx.result import MamorxResult
 from manyheads.systems.mamorx.services import SERVICES
+from manyheads.team.system import Reviews, System
 
 __all__ = ["MAMORX"]
 

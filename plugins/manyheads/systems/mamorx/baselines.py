@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from manyheads.asking.replies import Doubted, Weighed, WrittenReview
 from manyheads.core.events import Judged
-from manyheads.replies import Doubted, Weighed, WrittenReview
 from manyheads.systems.mamorx.config import REVIEWER
 from manyheads.systems.mamorx.desk import VERIFICATION, WRITING, Desk
 from manyheads.systems.mamorx.paper import MamorxRun

@@ -8,12 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from manyheads.core import Tool, together
-from manyheads.discussion.steering import steer
-from manyheads.engine.folder import door
-from manyheads.errors import BudgetError, BugError, ModelError
-from manyheads.models.faults import ToolsRefusedError
-from manyheads.replies import (
+from manyheads.asking.replies import (
     Assessment,
     ExpertAnswer,
     Inquiries,
@@ -24,6 +19,10 @@ from manyheads.replies import (
     WrittenReview,
     limited,
 )
+from manyheads.base.errors import BudgetError, BugError, ModelError
+from manyheads.base.folders import door
+from manyheads.core import Tool, together
+from manyheads.models.faults import ToolsRefusedError
 from manyheads.systems.mamorx import figures, novelty, references
 from manyheads.systems.mamorx.baselines import alone, prompted
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, role_of
@@ -43,7 +42,8 @@ from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.result import Entry, Exchange, Novelty, PaperReview, Step
 from manyheads.systems.mamorx.review import markdown, review_from
 from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verify
-from manyheads.tools import (
+from manyheads.team.steering import steer
+from manyheads.team.tools import (
     ASK,
     DELEGATE,
     PURSUE,

@@ -5,9 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
-from manyheads.disk import expanded
-from manyheads.replies import (
+from manyheads.asking.replies import (
     Assessment,
     CaptionCritique,
     Colours,
@@ -22,8 +20,10 @@ from manyheads.replies import (
     Text,
     WrittenReview,
 )
-from manyheads.roles import Roles
-from manyheads.tools import LOOK_UPS
+from manyheads.asking.roles import Roles
+from manyheads.base.files import expanded
+from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
+from manyheads.team.tools import LOOK_UPS
 
 
 class NoveltySearchConfig(Strict):

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from manyheads.asking.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
+from manyheads.base.errors import BugError, DocumentError, ModelError
+from manyheads.base.files import replace_bytes
+from manyheads.base.folders import door, writing
 from manyheads.core import Image, Speaker, together
-from manyheads.discussion.run import Question
-from manyheads.disk import replace_bytes
-from manyheads.engine.folder import door, writing
-from manyheads.errors import BugError, DocumentError, ModelError
-from manyheads.literature.documents import Figure, PictureError, picture
+from manyheads.documents import Figure, PictureError, picture
 from manyheads.models import sight
-from manyheads.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
 from manyheads.systems.mamorx.desk import FIGURES
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.reading import note_of
 from manyheads.systems.mamorx.result import FigureNote
+from manyheads.team.run import Question
 
 R = TypeVar("R", bound=ReplyModel)
 ROLE = "figure_critic"

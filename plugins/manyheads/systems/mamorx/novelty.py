@@ -10,13 +10,9 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from manyheads.bank.lexical import STOP_WORDS
-from manyheads.core import together
-from manyheads.core.events import Judged, Retrieved, Searched
-from manyheads.core.results import Retrieval
-from manyheads.discussion.run import Question, Run
-from manyheads.engine.folder import door
-from manyheads.errors import (
+from manyheads.asking.forms import word_count
+from manyheads.asking.replies import NoveltyDecision, NoveltySummary, Relevance, ReplyModel, SearchPhrase
+from manyheads.base.errors import (
     BudgetError,
     BugError,
     CorpusError,
@@ -25,19 +21,23 @@ from manyheads.errors import (
     ModelError,
     UserError,
 )
-from manyheads.forms import word_count
-from manyheads.literature.documents import Reference, speech
+from manyheads.base.folders import door
+from manyheads.base.papers import ANY_TIME, Paper, Window, fold, identify
+from manyheads.core import together
+from manyheads.core.events import Judged, Retrieved, Searched
+from manyheads.core.results import Retrieval
+from manyheads.corpus.lexical import STOP_WORDS
+from manyheads.documents import Reference, speech
 from manyheads.literature.inspirations import inspirer
 from manyheads.literature.matching import Cited, names_of, same_title
 from manyheads.literature.merging import Merged
 from manyheads.literature.queries import words_of
 from manyheads.literature.source import Part
-from manyheads.papers import ANY_TIME, Paper, Window, fold, identify
-from manyheads.replies import NoveltyDecision, NoveltySummary, Relevance, ReplyModel, SearchPhrase
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig
 from manyheads.systems.mamorx.desk import NOVELTY
 from manyheads.systems.mamorx.result import MamorxResult, Novelty, Related
+from manyheads.team.run import Question, Run
 
 R = TypeVar("R", bound=ReplyModel)
 ROLE = "novelty"

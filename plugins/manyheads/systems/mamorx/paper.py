@@ -7,12 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from manyheads.bank.lexical import stems
-from manyheads.bank.words import okapi
+from manyheads.base.files import sha256_of
+from manyheads.base.papers import fold
 from manyheads.config import RunConfig
-from manyheads.discussion.run import Run
-from manyheads.disk import sha256_of
-from manyheads.literature.documents import (
+from manyheads.core.texts import LINE, count, read_subject
+from manyheads.corpus.lexical import stems
+from manyheads.corpus.words import okapi
+from manyheads.documents import (
     Document,
     Figure,
     Reference,
@@ -21,10 +22,9 @@ from manyheads.literature.documents import (
     read_apart,
     read_document,
 )
-from manyheads.papers import fold
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
-from manyheads.texts import LINE, count, read_subject
+from manyheads.team.run import Run
 
 F = TypeVar("F", Figure, Table)
 ABSTRACT = "Abstract"

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from manyheads.core import Tool
-from manyheads.literature.documents import Figure
+from manyheads.documents import Figure
 from manyheads.systems.mamorx.paper import Chapter, MamorxRun, ranked
 from manyheads.systems.mamorx.result import CitedWork, FigureNote
-from manyheads.tools import (
+from manyheads.team.tools import (
     FIND_CITED,
     FIND_PASSAGES,
     LOOK,

@@ -5,22 +5,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from manyheads.bank.database import LiteratureDatabase
-from manyheads.bank.ecosystem import Ecosystem
+from manyheads.base.errors import BugError, LiteratureError
+from manyheads.base.folders import door
+from manyheads.base.papers import ANY_TIME, Paper, fold
 from manyheads.core import together
 from manyheads.core.results import Retrieval
-from manyheads.discussion.run import Run
-from manyheads.engine.folder import door
-from manyheads.errors import BugError, LiteratureError
-from manyheads.literature.documents import Reference, speech
+from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.documents import Reference, speech
 from manyheads.literature.library import Library
 from manyheads.literature.matching import Cited, differences, near
 from manyheads.literature.queries import words_of
 from manyheads.literature.source import Part
-from manyheads.papers import ANY_TIME, Paper, fold
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.desk import REFERENCES
 from manyheads.systems.mamorx.result import CitedWork, MamorxResult
+from manyheads.team.run import Run
 
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "retracted"))
 MOST_LISTED = 1000

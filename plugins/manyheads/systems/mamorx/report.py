@@ -9,11 +9,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from manyheads.base.errors import DocumentError
+from manyheads.base.files import inside, sha256_of
 from manyheads.core.results import Figure
-from manyheads.disk import inside, sha256_of
-from manyheads.errors import DocumentError
-from manyheads.literature.documents import places
-from manyheads.literature.documents.pdfium import drawn, page_size
+from manyheads.documents import places
+from manyheads.documents.pdfium import drawn, page_size
 from manyheads.report.exchanges import Exchanges, Message, Speaker
 from manyheads.report.page import Page, View, monogram
 from manyheads.report.record import Record, count

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from manyheads.replies import Point, Support, WrittenReview
+from manyheads.asking.replies import Point, Support, WrittenReview
 from manyheads.systems.mamorx.forms import ReviewForm
 from manyheads.systems.mamorx.result import Claim, Entry, PaperReview, Source, SourceKind
 

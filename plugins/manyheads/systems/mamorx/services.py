@@ -4,17 +4,17 @@ import asyncio
 
 from pydantic import Field
 
+from manyheads.base.errors import DocumentError
+from manyheads.base.files import expanded
 from manyheads.config import Strict
-from manyheads.disk import expanded
-from manyheads.engine.system import Service
-from manyheads.errors import DocumentError
-from manyheads.literature.documents import PictureError, picture_in
-from manyheads.literature.documents.captions import LABEL
+from manyheads.documents import PictureError, picture_in
+from manyheads.documents.captions import LABEL
 from manyheads.systems.mamorx.figures import Exhibit, critic_of
 from manyheads.systems.mamorx.novelty import assess_text
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.result import FigureNote
-from manyheads.tools import ToolRefusedError
+from manyheads.team.system import Service
+from manyheads.team.tools import ToolRefusedError
 
 FIGURE, NOVELTY = "critique_figure", "assess_novelty"
 

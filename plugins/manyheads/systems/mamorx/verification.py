@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 
+from manyheads.asking.replies import Correction, correction_of
+from manyheads.base.errors import ModelError
+from manyheads.base.papers import fold
 from manyheads.core.events import Judged
-from manyheads.errors import ModelError
-from manyheads.literature.documents import Document, Passage, find_quote
-from manyheads.papers import fold
-from manyheads.replies import Correction, correction_of
+from manyheads.core.texts import count
+from manyheads.documents import Document, Passage, find_quote
 from manyheads.systems.mamorx.desk import VERIFICATION, Desk
 from manyheads.systems.mamorx.paper import MamorxRun, section_name
 from manyheads.systems.mamorx.result import Claim, PaperReview, Source
 from manyheads.systems.mamorx.review import markdown, source_of
-from manyheads.texts import count
 
 
 async def verify(desk: Desk, role: str, *, correct: bool) -> None:

@@ -2,11 +2,11 @@
 
 from math import inf
 
-from manyheads.engine.system import Judge, Number, System
 from manyheads.systems.ideas import read_contest
 from manyheads.systems.ranking import config, report
 from manyheads.systems.ranking.judging import ranking
 from manyheads.systems.ranking.result import RankingResult
+from manyheads.team.system import Judge, Number, System
 
 __all__ = ["RANKING"]
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from manyheads.asking.replies import Condensed, Ranking, ReplyModel, ranking_of
+from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.results import Quality, RankedOrder
-from manyheads.discussion.run import Question, Run
-from manyheads.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.measures.ranking import orders_of, relative_quality
-from manyheads.replies import Condensed, Ranking, ReplyModel, ranking_of
 from manyheads.systems.ideas import Entry, condensing_fault
 from manyheads.systems.ranking.config import JUDGE, quality_of
 from manyheads.systems.ranking.lineup import Lineup
 from manyheads.systems.ranking.result import TARGET, RankingResult, RankingRun
+from manyheads.team.run import Question, Run
 
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")

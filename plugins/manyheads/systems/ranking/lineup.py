@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from manyheads.errors import ConfigError
-from manyheads.forms import as_ranked
-from manyheads.replies import Proposal, label
+from manyheads.asking.forms import as_ranked
+from manyheads.asking.replies import Proposal, label
+from manyheads.base.errors import ConfigError
 from manyheads.systems.ideas import Entry
 
 NAMED = 4

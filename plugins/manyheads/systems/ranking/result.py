@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from manyheads.core.results import Interval, Quality, RankedItem, RankedOrder
-from manyheads.discussion.run import Run
+from manyheads.core.texts import Subject
 from manyheads.measures.ranking import position_bias
 from manyheads.measures.statistics import mean_of
 from manyheads.systems.ideas import Contest, Entry
 from manyheads.systems.ranking.config import RankingConfig
-from manyheads.texts import Subject
+from manyheads.team.run import Run
 
 TARGET = 0
 

@@ -3,11 +3,11 @@
 from math import inf
 
 from manyheads.core.results import Quality
-from manyheads.engine.system import Number, Revisions, System
 from manyheads.systems.ideas import read_background
 from manyheads.systems.rebuttal import config, report
 from manyheads.systems.rebuttal.result import RebuttalResult
 from manyheads.systems.rebuttal.rounds import rebuttal
+from manyheads.team.system import Number, Revisions, System
 
 __all__ = ["REBUTTAL"]
 

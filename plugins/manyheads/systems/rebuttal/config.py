@@ -5,12 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from manyheads import replies
+from manyheads.asking import replies
+from manyheads.asking.replies import ReplyModel, Text
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ConfigError
 from manyheads.config import Inputs, RunConfig, Section, Slot
-from manyheads.errors import ConfigError
-from manyheads.replies import ReplyModel, Text
-from manyheads.roles import Roles
-from manyheads.texts import FileOrText, Trait, file_or_text
+from manyheads.core.texts import FileOrText, Trait, file_or_text
 
 
 class RebuttalConfig(Section):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from manyheads.replies import label
+from manyheads.asking.replies import label
 from manyheads.report.diff import Piece, changed_words, shortened, word_diff
 from manyheads.report.lineage import Lineage, Row
 from manyheads.report.page import Page, View

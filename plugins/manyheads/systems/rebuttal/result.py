@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from manyheads import replies
+from manyheads.asking import replies
+from manyheads.asking.forms import proposal_text
+from manyheads.asking.replies import Answer, FirstIdea, Proposal, Text, TraitVerdict
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
-from manyheads.discussion.run import Run
-from manyheads.forms import proposal_text
-from manyheads.replies import Answer, FirstIdea, Proposal, Text, TraitVerdict
+from manyheads.core.texts import Subject
 from manyheads.systems.ideas import Background as Material
 from manyheads.systems.rebuttal.config import RebuttalConfig
-from manyheads.texts import Subject
+from manyheads.team.run import Run
 
 
 class Version(Idea):

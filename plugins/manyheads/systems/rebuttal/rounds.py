@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from manyheads import replies
+from manyheads.asking import replies
+from manyheads.asking.replies import Condensed, FirstIdea, Proposal, ReplyModel, Rethought, review_on
+from manyheads.base.errors import ConfigError
 from manyheads.config import PERSON
 from manyheads.core import Speaker, together
 from manyheads.core.events import Judged
 from manyheads.core.results import Abstract, Draft, Person, Retrieval
-from manyheads.discussion.run import Question
-from manyheads.discussion.steering import steer
-from manyheads.errors import ConfigError
-from manyheads.replies import Condensed, FirstIdea, Proposal, ReplyModel, Rethought, review_on
+from manyheads.core.texts import Subject
 from manyheads.systems.ideas import Background, condensing_fault
 from manyheads.systems.rebuttal.config import AREA_CHAIR, JUDGE, PROPOSER, REVIEWER, traits_of
 from manyheads.systems.rebuttal.result import Background as Kept
 from manyheads.systems.rebuttal.result import Course, RebuttalRun, Review, Round, Verdict, Version
-from manyheads.texts import Subject
+from manyheads.team.run import Question
+from manyheads.team.steering import steer
 
 R = TypeVar("R", bound=ReplyModel)
 

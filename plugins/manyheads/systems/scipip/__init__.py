@@ -1,9 +1,9 @@
 """SciPIP: from a research background to a few ideas, by papers of a literature database and a brainstorming (SciPIP, §3.3)."""
 
-from manyheads.engine.system import System
 from manyheads.systems.scipip import config, report
 from manyheads.systems.scipip.proposal import scipip
 from manyheads.systems.scipip.result import ScipipResult
+from manyheads.team.system import System
 
 __all__ = ["SCIPIP"]
 

@@ -9,11 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from manyheads.config import Inputs, RunConfig, Section, Slot
-from manyheads.config.files import read_yaml
-from manyheads.errors import ConfigError
-from manyheads.forms import word_count
-from manyheads.replies import (
+from manyheads.asking.forms import word_count
+from manyheads.asking.replies import (
     Abstract,
     Brainstorm,
     Entities,
@@ -25,8 +22,11 @@ from manyheads.replies import (
     Synonyms,
     Text,
 )
-from manyheads.resources import data_file
-from manyheads.texts import FileOrText, Subject, is_there, subject_of, text_of
+from manyheads.base.errors import ConfigError
+from manyheads.base.resources import data_file
+from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.config.files import read_yaml
+from manyheads.core.texts import FileOrText, Subject, is_there, subject_of, text_of
 
 
 def _in_order(value: tuple[int, int]) -> tuple[int, int]:

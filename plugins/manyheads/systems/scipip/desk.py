@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from manyheads.asking.replies import ReplyModel
 from manyheads.core import Speaker
 from manyheads.core.results import Person
-from manyheads.discussion.run import Question
-from manyheads.replies import ReplyModel
 from manyheads.systems.scipip.config import IDEATOR, INDEXER, JUDGE, RESEARCHER, needs
 from manyheads.systems.scipip.result import ScipipRun
+from manyheads.team.run import Question
 
 R = TypeVar("R", bound=ReplyModel)
 

@@ -3,13 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from manyheads import replies
-from manyheads.config import PERSON
-from manyheads.core import together
-from manyheads.core.events import Judged
-from manyheads.core.results import Abstract, Draft
-from manyheads.discussion.steering import steer
-from manyheads.replies import (
+from manyheads.asking import replies
+from manyheads.asking.replies import (
     Brainstorm,
     InspiredIdea,
     InspiredIdeas,
@@ -18,6 +13,10 @@ from manyheads.replies import (
     Refinement,
     ideas_of,
 )
+from manyheads.config import PERSON
+from manyheads.core import together
+from manyheads.core.events import Judged
+from manyheads.core.results import Abstract, Draft
 from manyheads.systems.scipip.config import IDEATOR, JUDGE, RESEARCHER
 from manyheads.systems.scipip.desk import (
     BRAINSTORM,
@@ -39,6 +38,7 @@ from manyheads.systems.scipip.result import (
 )
 from manyheads.systems.scipip.retrieval import Excerpt, ecosystem_of, retrieve
 from manyheads.systems.scipip.selection import keep_best, merge
+from manyheads.team.steering import steer
 
 
 async def scipip(run: ScipipRun) -> None:

@@ -3,8 +3,8 @@
 from typing import Literal
 
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person
-from manyheads.discussion.run import Run
 from manyheads.systems.scipip.config import Background, ScipipConfig
+from manyheads.team.run import Run
 
 Origin = Literal["literature", "brainstorm", "both", "person"]
 

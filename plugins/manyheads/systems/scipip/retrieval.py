@@ -4,16 +4,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from manyheads.bank.digest import open_database
-from manyheads.bank.ecosystem import Ecosystem
-from manyheads.bank.extraction import Extraction
-from manyheads.bank.retrieval import Inspiration
+from manyheads.asking.forms import word_count
+from manyheads.asking.replies import Entities, Synonyms
+from manyheads.base.errors import ConfigError
 from manyheads.core import together
 from manyheads.core.events import Retrieved
 from manyheads.core.results import Retrieval
-from manyheads.errors import ConfigError
-from manyheads.forms import word_count
-from manyheads.replies import Entities, Synonyms
+from manyheads.corpus.digest import open_database
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.extraction import Extraction
+from manyheads.corpus.retrieval import Inspiration
 from manyheads.systems.scipip.config import INDEXER
 from manyheads.systems.scipip.desk import RETRIEVAL, Desk
 from manyheads.systems.scipip.result import Candidate, Cluster, EntitySet, ScipipRun

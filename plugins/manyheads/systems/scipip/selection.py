@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from manyheads.systems.scipip.result import Candidate, Screening, Twin
 
 if TYPE_CHECKING:
-    from manyheads.bank.vectors import Vectors
+    from manyheads.corpus.vectors import Vectors
 
 
 def merge(ideas: Sequence[Candidate], vectors: "Vectors", same: float) -> list[Candidate]:

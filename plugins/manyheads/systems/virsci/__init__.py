@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 
 from manyheads.core.results import Abstract, ScoredIdea, Topic, Vote
-from manyheads.discussion.steering import steer
-from manyheads.discussion.team import Team
-from manyheads.engine.system import System
 from manyheads.systems.virsci import config, report
 from manyheads.systems.virsci import result as results
 from manyheads.systems.virsci.abstract import Manuscript, write_abstract
 from manyheads.systems.virsci.config import TopicInput, VirSciConfig
 from manyheads.systems.virsci.ideas import Discarded, find_ideas, most_confident
-from manyheads.systems.virsci.novelty import VOTE, most_novel
 from manyheads.systems.virsci.result import VirSciResult, VirSciRun
 from manyheads.systems.virsci.selection import note_joint_papers, select_team
 from manyheads.systems.virsci.self_review import STAGE, Comparison, judge, review_and_revise
 from manyheads.systems.virsci.topic import find_topic
+from manyheads.systems.virsci.vote import VOTE, most_novel
+from manyheads.team.steering import steer
+from manyheads.team.system import System
+from manyheads.team.team import Team
 
 __all__ = ["VIRSCI"]
 

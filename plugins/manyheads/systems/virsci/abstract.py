@@ -3,15 +3,15 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from manyheads.asking.replies import Abstract, Revision
 from manyheads.config import PERSON
 from manyheads.core.results import Draft, ScoredIdea, sections
-from manyheads.discussion.invitation import ask_with_advice
-from manyheads.discussion.run import Question
-from manyheads.discussion.steering import steer
-from manyheads.discussion.team import Team, another_turns, speaking_order
-from manyheads.replies import Abstract, Revision
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciResult, VirSciRun
+from manyheads.team.invitation import ask_with_advice
+from manyheads.team.run import Question
+from manyheads.team.steering import steer
+from manyheads.team.team import Team, another_turns, speaking_order
 
 STAGE = "abstract"
 Opening = Callable[[int], Awaitable[Abstract]]

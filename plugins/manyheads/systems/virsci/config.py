@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from manyheads import replies
+from manyheads.asking import replies
+from manyheads.asking.roles import Roles
 from manyheads.config import Inputs, RunConfig, Slot, Strict
-from manyheads.discussion.run import DiscussionSettings, TurnsConfig
-from manyheads.roles import Roles
-from manyheads.tools import LOOK_UPS
+from manyheads.team.run import DiscussionSettings, TurnsConfig
+from manyheads.team.tools import LOOK_UPS
 
 TextOrNone = Annotated[str | None, AfterValidator(lambda text: (text or "").strip() or None)]
 """A text; None where it is blank."""

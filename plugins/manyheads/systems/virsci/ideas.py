@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from manyheads.asking.replies import Idea, idea_after
 from manyheads.config import PERSON
 from manyheads.core.results import ScoredIdea
-from manyheads.discussion.invitation import speak
-from manyheads.discussion.run import Cited, Question
-from manyheads.discussion.steering import steer
-from manyheads.discussion.team import Team, Thread, speakers
-from manyheads.replies import Idea, idea_after
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciRun
+from manyheads.team.invitation import speak
+from manyheads.team.run import Cited, Question
+from manyheads.team.steering import steer
+from manyheads.team.team import Team, Thread, speakers
 
 STAGE = "idea"
 

@@ -13,8 +13,8 @@ from manyheads.core.results import (
     Topic,
     Vote,
 )
-from manyheads.discussion.run import Guest, Run
 from manyheads.systems.virsci.config import STAGES, VirSciConfig
+from manyheads.team.run import Guest, Run
 
 
 class Overlap(Part):

@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
+from manyheads.asking.replies import Abstract, Revision, SelfReview, review_of
 from manyheads.core.events import Judged
 from manyheads.core.results import Draft
-from manyheads.discussion.invitation import ask_with_advice
-from manyheads.discussion.run import Question
-from manyheads.discussion.team import Team
-from manyheads.replies import Abstract, Revision, SelfReview, review_of
 from manyheads.systems.virsci import result
 from manyheads.systems.virsci.abstract import STAGE as ABSTRACT
 from manyheads.systems.virsci.abstract import Manuscript, write
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.ideas import Likeness
 from manyheads.systems.virsci.result import SelfReviews, VirSciRun
+from manyheads.team.invitation import ask_with_advice
+from manyheads.team.run import Question
+from manyheads.team.team import Team
 
 STAGE = "review"
 

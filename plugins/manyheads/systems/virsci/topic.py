@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from manyheads.asking.replies import Consensus, Interest, Remark, Topic
 from manyheads.core import results, together
 from manyheads.core.events import Judged
-from manyheads.discussion.invitation import speak
-from manyheads.discussion.run import Question
-from manyheads.discussion.steering import steer
-from manyheads.discussion.team import Member, Team, Thread, speakers
-from manyheads.replies import Consensus, Interest, Remark, Topic
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.result import VirSciRun
+from manyheads.team.invitation import speak
+from manyheads.team.run import Question
+from manyheads.team.steering import steer
+from manyheads.team.team import Member, Team, Thread, speakers
 
 STAGE = "topic"
 

@@ -1,0 +1,449 @@
+"""Prompt files: strict, sandboxed Jinja with one budget of time and size.
+
+Variables are data: they are never rendered again, and text from papers or models is fenced by the `quoted` filter
+so that it cannot pass for the prompt's own words.
+"""
+
+import re
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from types import CodeType
+from typing import Any, TypeVar
+
+import yaml
+from jinja2 import (
+    BaseLoader,
+    BytecodeCache,
+    StrictUndefined,
+    TemplateError,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    UndefinedError,
+    meta,
+    nodes,
+    pass_context,
+)
+from jinja2.bccache import Bucket
+from jinja2.loaders import FunctionLoader
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+from pydantic import BaseModel, RootModel, ValidationError
+
+from manyheads.base.errors import ConfigError, describe
+from manyheads.base.files import read_text
+from manyheads.base.resources import Resources, packs, parse_yaml
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+
+def quoted(text: object, label: str) -> str:
+    """Fence untrusted text between `<label>` lines; anything in it that looks like a closing fence is escaped."""
+    if len(label) > 100:
+        raise ValueError(f"a label of {len(label):,} characters")
+    body = re.sub(rf"<(\s*)/(?=\s*{re.escape(label)}\b)", r"‹\1/", str(text).strip(), flags=re.IGNORECASE)
+    return f"<{label}>\n{body}\n</{label}>"
+
+
+def for_reading(text: str) -> str:
+    """A prompt for a person: fenced texts as block quotes of Markdown."""
+    fence = re.compile(r"^<(\w+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
+    return fence.sub(lambda part: re.sub("^", "> ", part[2], flags=re.MULTILINE), text)
+
+
+def one_line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
+class Prompts:
+    """The prompt files of a search path.
+
+    Args:
+        resources: the search path for `prompts/` folders.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    def render(self, name: str, variables: Mapping[str, object]) -> str:
+        """Render `prompts/<name>` with these variables.
+
+        Raises:
+            ConfigError: no such prompt, a syntax error, or a variable that the task does not provide.
+        """
+        try:
+            with _budget():
+                text = self._environment.get_template(name).render(variables)
+            if len(text) > LARGEST:
+                raise ValueError(f"it has more than {LARGEST:,} characters")
+        except UndefinedError as error:
+            raise ConfigError(
+                f"{self._where(name)}: {error.message}",
+                tried=f"variables of this task: {', '.join(sorted(variables)) or 'none'}",
+                hint="use one of these, or remove the line",
+            ) from error
+        except TemplateError as error:
+            raise self._broken(name, error) from error
+        except RecursionError as error:
+            raise ConfigError(f"{self._where(name)}: includes or calls itself endlessly") from error
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+            MemoryError,
+            AssertionError,
+            SyntaxError,  # of the Python that Jinja makes: more than twenty loops within each other
+        ) as error:
+            raise ConfigError(f"{self._where(name)}: cannot be rendered: {error}") from error
+        whole = text.encode("utf-8", "replace").decode()  # servers reject lone surrogates
+        return re.sub(r"\n{3,}", "\n\n", whole).strip() + "\n"
+
+    def find(self, name: str) -> Path | None:
+        """The winning file `prompts/<name>`, or None."""
+        return self._resources.find("prompts", name)
+
+    def names(self, folder: str) -> list[str]:
+        """YAML files below a folder of `prompts/`, by name."""
+        return sorted(self._resources.names("prompts", ".yaml", folder))
+
+    def wording(self, model: object, *, names: Sequence[str] = ()) -> str:
+        """A reply, or a part of a result, as shown to agents: rendered by its class's template, `spoken/<key>.md.j2`.
+
+        A reply without a template uses its method `spoken`; a text is itself. Prompts call this as the filter `wording`.
+
+        Args:
+            model: the reply; its key is `key_of`.
+            names: labels of its numbers, from 1 on, for readers who do not know them.
+        """
+        for kind in type(model).__mro__:
+            if self.find(name := f"spoken/{key_of(kind)}.md.j2"):
+                return self.render(name, {"one": model, "names": names}).strip()
+        spoken = getattr(model, "spoken", None)
+        return str(spoken() if callable(spoken) else model)
+
+    def verb(self, reply: object) -> str:
+        """What a reply does, for consoles and logs: the line of its class, or of a base, in `verbs.yaml`."""
+        verbs = words.root if (words := self.words("verbs.yaml", RootModel[dict[str, str]])) else {}
+        return next((verbs[key] for kind in type(reply).__mro__ if (key := key_of(kind)) in verbs), "says")
+
+    def words(self, name: str, kind: type[M]) -> M | None:
+        """The content of `prompts/<name>`, a YAML file, as a model; None if there is no such file.
+
+        Raises:
+            ConfigError: not YAML, or not of this model.
+        """
+        path = self.find(name)
+        return path and _words(path, path.stat().st_mtime_ns, kind)
+
+    def try_out(self, name: str, variables: Iterable[str]) -> None:
+        """Render a prompt with sample variables. Raises `ConfigError` if that fails."""
+        self.render(name, {variable: Sample(variable) for variable in variables})
+
+    def needs(self, name: str) -> frozenset[str]:
+        """The variables used by `prompts/<name>` and by everything that it includes or extends."""
+        return frozenset[str]().union(*(variables for variables, _ in self._parts(name).values()))
+
+    def defaults(self, name: str) -> frozenset[str]:
+        """The optional variables of `prompts/<name>`: with a default, or tested with `is defined`."""
+        return frozenset[str]().union(*(_defaults(self._source(part)) for part in self.parts(name)))
+
+    def parts(self, name: str) -> frozenset[str]:
+        """The files of `prompts/<name>`: itself, and everything that it includes or extends."""
+        return frozenset(self._parts(name))
+
+    def _parts(self, name: str) -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
+        found: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
+        pending = [name]
+        while pending:
+            current = pending.pop()
+            try:
+                found[current] = _reads(self._source(current))
+            except TemplateSyntaxError as error:
+                raise self._broken(current, error) from error
+            except RecursionError as error:
+                raise ConfigError(f"{self._where(current)}: nested too deep") from error
+            pending += [part for part in found[current][1] if part not in found]
+        return found
+
+    @cached_property
+    def _environment(self) -> ImmutableSandboxedEnvironment:
+        environment = _environment(FunctionLoader(self._source))
+        environment.filters["wording"] = self.wording
+        return environment
+
+    def _source(self, name: str) -> str:
+        path = self._resources.need("prompts", name)
+        try:
+            with path.open(encoding="utf-8") as file:
+                source = file.read(LARGEST + 1)
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path}: not UTF-8 text: {error}", hint="save it as UTF-8") from error
+        if len(source) > LARGEST:
+            raise ConfigError(f"{path}: longer than {LARGEST:,} characters", hint="prompts are short texts")
+        return source
+
+    def _where(self, name: str) -> str:
+        return str(self.find(name) or f"prompts/{name}")
+
+    def _broken(self, name: str, error: TemplateError) -> ConfigError:
+        if isinstance(error, TemplateNotFound):
+            return ConfigError(f"{self._where(name)}: includes {error.name}, which does not exist")
+        line = f":{error.lineno}" if isinstance(error, TemplateSyntaxError) else ""
+        return ConfigError(
+            f"{self._where(name)}{line}: {error.message}", hint="see the Jinja2 template syntax"
+        )
+
+
+@cache
+def key_of(kind: type) -> str:
+    """The file name of a class's wording: a reply's name as in role cards; other classes prefixed with their module."""
+    name, module = kind.__name__, kind.__module__
+    if module.startswith("manyheads.asking.replies."):
+        return name
+    pack = next((pack for pack, package in packs().items() if module == f"{package}.replies"), None)
+    return f"{pack or module.removeprefix('manyheads.')}.{name}"
+
+
+@lru_cache(maxsize=256)
+def _words(path: Path, changed: int, kind: type[M]) -> M:
+    try:
+        return kind.model_validate(parse_yaml(read_text(path)))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {describe(error)}", hint="compare it with the shipped file") from error
+
+
+@lru_cache(maxsize=1)  # its two callers follow each other
+def _parsed(source: str) -> nodes.Template:
+    return _environment().parse(source)
+
+
+class _Compiled(BytecodeCache):
+    """Cache of compiled templates, for further runs of this process; jinja checks the content."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._kept.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if bucket.code:
+            self._kept[bucket.key, bucket.checksum] = bucket.code
+
+
+_compiled = _Compiled()
+
+
+LARGEST = 2_000_000
+"""Maximum characters of a prompt, and of its file."""
+SECONDS, WORK, ROUND = 5.0, 20_000_000, 100
+"""What a rendering may take: time; characters on the way to its text; and what a round of a loop, or an item, counts as."""
+
+
+_left: ContextVar[list[float]] = ContextVar("left")
+"""What is left for a rendering, and its end: each round, call and filter costs, and what is made by its size."""
+
+
+@contextmanager
+def _budget() -> Generator[None]:
+    """The budget of a rendering, which the renderings within it share."""
+    before = _left.set(_left.get([]) or [WORK, time.monotonic() + SECONDS])
+    try:
+        yield
+    finally:
+        _left.reset(before)
+
+
+def _spend(amount: int) -> None:
+    if left := _left.get([]):
+        left[0] -= amount
+        if left[0] < 0 or time.monotonic() > left[1]:
+            raise ValueError(f"it needs more than {WORK:,} steps and characters, or {SECONDS:g} seconds")
+
+
+def _counted(value: T) -> T:
+    """The value, paid for: the characters of a text, all that a collection holds, however often it holds it."""
+    size, waiting = 0, [value]
+    while waiting and size <= WORK:
+        size += ROUND
+        match waiting.pop():
+            case str() | bytes() as text:
+                size += len(text)
+            case list() | tuple() | set() | frozenset() | dict() as items:
+                waiting += [*items, *(items.values() if isinstance(items, dict) else ())]
+            case _:
+                pass
+    _spend(size)
+    return value
+
+
+@pass_context  # so that jinja does not compute it once, when it compiles the template
+def _paid(context: Context, amount: int) -> str:
+    _spend(amount)
+    return ""
+
+
+def _is_short(node: nodes.Filter) -> bool:
+    given = [*node.args, *(each.value for each in node.kwargs)]
+    plain = [each.value for each in given if isinstance(each, nodes.Const)]
+    dynamic = len(plain) < len(given) or node.dyn_args or node.dyn_kwargs
+    return not dynamic and all((each if isinstance(each, int) else len(str(each))) <= SHORT for each in plain)
+
+
+class _Metered(NodeTransformer):
+    """Makes all that a template does be paid: each round of a loop, call of a macro and template for its fixed text, before it
+    begins; each part of a text, each collection and what each filter makes for its size."""
+
+    def visit(self, node: nodes.Node, *values: Any, **more: Any) -> Any:
+        def paid(part: nodes.Expr, name: str = COUNTED) -> nodes.Filter:
+            return nodes.Filter(part, name, [], [], None, None, lineno=node.lineno)
+
+        self.generic_visit(node)
+        match node:
+            case nodes.For() | nodes.Macro() | nodes.CallBlock() | nodes.Block() | nodes.Template():
+                cost = ROUND + sum(len(fixed.data) for fixed in node.find_all(nodes.TemplateData))
+                node.body.insert(0, nodes.Output([paid(nodes.Const(cost), SPENT)], lineno=node.lineno))
+            case nodes.Concat():
+                node.nodes = [paid(part) for part in node.nodes]
+            case nodes.Filter() if node.name in MULTIPLYING and not _is_short(node):
+                raise TemplateSyntaxError(
+                    f"{node.name}: give it texts and numbers up to {SHORT}", node.lineno
+                )
+            case nodes.List() | nodes.Tuple(ctx="load") | nodes.Dict() | nodes.Filter():
+                return paid(node)
+            case _:
+                pass
+        return node
+
+
+SPENT, COUNTED = "spent()", "counted()"
+"""Filters of `_Metered`, by names that no prompt can write."""
+PLAIN = frozenset({str, int, float, bool, type(None)})
+BUILTIN = (str, bytes, int, float, list, tuple, dict, set, frozenset, BaseModel)
+METHODS = frozenset(
+    ("strip", "lower", "upper", "title", "capitalize", "split", "startswith", "endswith", "items", "keys", "values", "get")
+)  # fmt: skip
+"""Allowed methods of texts, numbers, collections and models; others can make a gigabyte of a word."""
+FILTERS = (
+    "abs", "batch", "capitalize", "count", "default", "d", "dictsort", "e", "escape", "first", "float", "groupby", "int", "items", "join", "last",
+    "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr", "slice", "sort",
+    "string", "striptags", "sum", "title", "tojson", "trim", "truncate", "unique", "upper", "wordcount",
+)  # fmt: skip
+"""Allowed filters of Jinja: those that arrange and shorten; `indent`, `center`, `format` and others grow without limit."""
+MULTIPLYING, SHORT = frozenset(("batch", "join", "map", "replace", "round", "slice", "tojson")), 30
+"""Filters whose result grows with their arguments, and the maximum length, or number, of these."""
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox with a budget; it skips jinja's checks, half of the rendering time, for attributes that are plain data."""
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree: nodes.Template = _Metered().visit(super()._parse(source, name, filename))
+        return tree.set_environment(self)  # pyright: ignore[reportReturnType]
+
+    def call(self, context: Context, called: Any, /, *values: Any, **more: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        _spend(1)
+        return super().call(context, called, *values, **more)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if type(value) in PLAIN and not attr.startswith("_"):
+            return True
+        method = callable(value) and not isinstance(value, Sample) and attr not in METHODS
+        if method and any(isinstance(obj, kind) and hasattr(kind, attr) for kind in BUILTIN):
+            return False
+        return super().is_safe_attribute(obj, attr, value)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        numbers = isinstance(left, int | float) and isinstance(right, int | float)
+        plain = isinstance(left, str) and operator == "%" and not re.search(r"%[^sd%]", left)
+        if operator == "**" or not (numbers or plain or operator == "+"):
+            raise TypeError(f"{operator} is for numbers alone")
+        if numbers and not all(abs(float(each)) <= 2**63 for each in (left, right)):
+            raise ValueError("a number has more than 64 bits")
+        return _counted(super().call_binop(context, operator, left, right))
+
+
+def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironment:
+    environment = _Sandbox(
+        loader=loader,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        finalize=_counted,
+        bytecode_cache=_compiled,
+    )
+    filters: dict[str, Any] = environment.filters
+    for name in filters.keys() - set(FILTERS):
+        del filters[name]
+    filters |= {"quoted": quoted, "line": one_line, "wording": str, COUNTED: _counted, SPENT: _paid}
+    environment.globals.clear()
+    return environment
+
+
+@lru_cache(maxsize=1024)
+def _reads(source: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The variables that a template uses, and the templates that it names."""
+    tree = _parsed(source)
+    referenced = tuple(part for part in meta.find_referenced_templates(tree) if part)
+    return frozenset(meta.find_undeclared_variables(tree)), referenced
+
+
+class Sample(str):
+    """Sample value for any variable: a text, a number, a list of two, an object, a function."""
+
+    def __getattr__(self, name: str) -> "Sample":
+        if name.startswith("__") or name in ("unsafe_callable", "alters_data"):
+            raise AttributeError(name)
+        return Sample(name)
+
+    def __getitem__(self, key: object) -> "Sample":
+        return Sample(key)
+
+    def __iter__(self) -> Iterator["Sample"]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return iter((Sample("one"), Sample("two")))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __call__(self, *args: object, **kwargs: object) -> "Sample":
+        return self
+
+    def __int__(self) -> int:
+        return 2
+
+    def __float__(self) -> float:
+        return 2.0
+
+    __index__ = __int__
+
+    def _same(self, other: object) -> "Sample":
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __floordiv__ = __neg__ = _same  # pyright: ignore[reportAssignmentType]
+
+    def _comes_first(self, other: object) -> bool:
+        return True
+
+    __lt__ = __le__ = __gt__ = __ge__ = _comes_first
+
+
+@lru_cache(maxsize=1024)
+def _defaults(source: str) -> frozenset[str]:
+    tree = _environment().parse(source)
+    guards = (
+        *(each for each in tree.find_all(nodes.Filter) if each.name in ("default", "d")),
+        *(each for each in tree.find_all(nodes.Test) if each.name in ("defined", "undefined")),
+    )
+    return frozenset(each.node.name for each in guards if isinstance(each.node, nodes.Name))

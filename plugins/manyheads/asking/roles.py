@@ -1,0 +1,215 @@
+"""Role cards: who an agent is, its tasks, and its prompts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from manyheads.asking.forms import Forms
+from manyheads.asking.prompts import Prompts
+from manyheads.asking.replies import ReplyModel, from_schema, reply_type
+from manyheads.base.errors import ConfigError, describe, did_you_mean
+from manyheads.base.files import read_text
+from manyheads.base.resources import Resources, State, parse_json, parse_yaml
+
+
+class _Card(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Task(_Card):
+    """One task of a role."""
+
+    description: str
+    """The purpose of the task, in one line."""
+    reply: str | dict[str, Any]
+    """The reply type: a name of `manyheads.replies.REPLIES`; `text` for plain text; `pack.Reply` for one of an installed
+    pack; `package.module:Class` for a pydantic class, whose module is imported when the card is read; a JSON Schema, or
+    the name of a `.json` file beside the card that contains one."""
+    variables: tuple[str, ...] = ()
+    """The prompt's variables; a prompt that uses any other is an error."""
+    prompt: str | None = None
+    """Prompt file under `prompts/`, if it is not `<role>/<task>.md.j2`."""
+
+
+class RoleCard(_Card):
+    """A role, as its YAML card describes it."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    """The role's name, a lower-case identifier equal to the card's file name."""
+    description: str
+    """The description for other agents (and for a host's speaker selection)."""
+    variables: dict[str, Any] = Field(default_factory=dict)
+    """Variables of the system prompt `prompts/<role>/system.md.j2` with their defaults; null means required."""
+    system: str | None = None
+    """System prompt file under `prompts/`, if it is not `<role>/system.md.j2`."""
+    model: str = "default"
+    """Alias of the model in a config's `models`."""
+    tools: tuple[str, ...] = ()
+    """Tool functions that the role may call if its model supports tool calls."""
+    tasks: dict[str, Task] = Field(default_factory=dict)
+    """Tasks by name."""
+
+    def system_prompt(self) -> str:
+        return self.system or f"{self.name}/system.md.j2"
+
+    def prompt_of(self, task: str) -> str:
+        return self.tasks[task].prompt or f"{self.name}/{task}.md.j2"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """All role cards of a search path, with their prompts."""
+
+    resources: Resources
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        return Prompts(self.resources)
+
+    @cached_property
+    def forms(self) -> Forms:
+        return Forms(self.prompts)
+
+    @cached_property
+    def cards(self) -> dict[str, RoleCard]:
+        return dict(_cards(self.resources.state("roles")))
+
+    def card(self, role: str) -> RoleCard:
+        """Raises `ConfigError` for an unknown role."""
+        if role not in self.cards:
+            raise ConfigError(
+                f"no such role {role!r}",
+                tried=f"roles: {', '.join(self.cards)}",
+                hint=did_you_mean(role, self.cards, "manyheads roles lists them"),
+            )
+        return self.cards[role]
+
+    def task(self, role: str, task: str) -> Task:
+        card = self.card(role)
+        if task not in card.tasks:
+            raise ConfigError(
+                f"role {role!r} has no task {task!r}",
+                tried=f"tasks: {', '.join(card.tasks)}",
+                hint=did_you_mean(task, card.tasks, f"manyheads roles {role} describes them"),
+            )
+        return card.tasks[task]
+
+    def system(self, role: str, variables: Mapping[str, object]) -> str:
+        """The system prompt of a role; the card's defaults fill in missing variables.
+
+        Raises:
+            ConfigError: a variable without a default is missing, or one is not the role's.
+        """
+        card = self.card(role)
+        values = {**card.variables, **variables}
+        if missing := [name for name, value in values.items() if value is None]:
+            raise ConfigError(f"role {role!r} needs {', '.join(missing)}")
+        if foreign := set(variables) - set(card.variables):
+            raise ConfigError(
+                f"role {role!r} has no variable {', '.join(sorted(foreign))}",
+                tried=f"variables: {', '.join(card.variables) or 'none'}",
+                hint=did_you_mean(min(foreign), card.variables),
+            )
+        return self.prompts.render(card.system_prompt(), values)
+
+    def prompt(self, role: str, task: str, variables: Mapping[str, object]) -> str:
+        """The user prompt of a role's task, without the reply's form."""
+        self.task(role, task)
+        return self.prompts.render(self.card(role).prompt_of(task), variables)
+
+    def reply(self, role: str, task: str) -> type[ReplyModel]:
+        """The reply type of a role's task."""
+        return _reply(self.task(role, task), role, task)
+
+    def problems(self) -> list[str]:
+        """All problems of the cards and their prompts, a line each; empty if there are none.
+
+        Prompts are checked again after a file has changed.
+        """
+        return list(_problems(self.resources, self.resources.state("roles"), self.resources.state("prompts")))
+
+    def _problems(self) -> list[str]:
+        lines: list[str] = []
+        for card in self.cards.values():
+            pieces = [(card.system_prompt(), tuple(card.variables))]
+            pieces += [(card.prompt_of(name), task.variables) for name, task in card.tasks.items()]
+            for prompt, variables in pieces:
+                where, gives = self.resources.find("prompts", prompt), ", ".join(variables) or "nothing"
+                unknown = sorted(self.prompts.needs(prompt) - {*variables})
+                lines += [
+                    f"{where}: uses the variable {name!r}, but its task has {gives}" for name in unknown
+                ]
+                try:
+                    if not unknown:
+                        self.prompts.try_out(prompt, variables)
+                except ConfigError as error:
+                    lines.append(error.message)
+        try:
+            lines += self.forms.problems()
+        except ConfigError as error:
+            lines.append(error.message)
+        return lines
+
+
+@lru_cache
+def _cards(files: State) -> Mapping[str, RoleCard]:
+    cards = {name: path for name, path, *_ in files if name.endswith(".yaml")}
+    return {name.removesuffix(".yaml"): read_card(Path(path)) for name, path in sorted(cards.items())}
+
+
+@lru_cache
+def _problems(resources: Resources, roles: State, prompts: State) -> Sequence[str]:
+    return tuple(Roles(resources)._problems())
+
+
+def read_card(path: Path) -> RoleCard:
+    """Read and validate one card.
+
+    Raises:
+        ConfigError: not YAML, an unknown or missing key, an unknown reply type, or a name other than the file's.
+    """
+    try:
+        card = RoleCard.model_validate(parse_yaml(read_text(path)))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {describe(error)}", hint="see roles/role.schema.json") from error
+    if card.name != path.stem:
+        raise ConfigError(f"{path}: name is {card.name!r}, but the file is called {path.stem!r}")
+    for name, task in card.tasks.items():
+        try:
+            if isinstance(task.reply, str) and task.reply.endswith(".json"):
+                task = task.model_copy(update={"reply": _schema_beside(path, task.reply)})
+                card.tasks[name] = task
+            _reply(task, card.name, name)
+        except ConfigError as error:
+            where = f"{path}: task {name!r}: {error.message}"
+            raise ConfigError(where, tried=error.tried, hint=error.hint) from error
+    return card
+
+
+def _reply(task: Task, role: str, name: str) -> type[ReplyModel]:
+    return (
+        reply_type(task.reply) if isinstance(task.reply, str) else from_schema(task.reply, f"{role} {name}")
+    )
+
+
+def _schema_beside(card: Path, name: str) -> dict[str, Any]:
+    """The JSON Schema in a file beside a card; raises `ConfigError` if it is missing."""
+    path = card.parent / name
+    if Path(name).name != name:
+        raise ConfigError(f"reply {name!r}: the file must be in the card's folder")
+    if not path.is_file():
+        raise ConfigError(f"reply {name!r}: no such file: {path}")
+    try:
+        schema = parse_json(read_text(path))
+    except ValueError as error:
+        raise ConfigError(f"{path}: not valid JSON: {error}") from error
+    if not isinstance(schema, dict):
+        raise ConfigError(f"{path}: not a JSON Schema: it must be an object")
+    return cast(dict[str, Any], schema)

@@ -1,0 +1,1 @@
+"""Paper, errors, files, HTTP: what every room stands on."""

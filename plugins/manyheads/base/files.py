@@ -1,0 +1,287 @@
+"""Files on disk: locks, atomic replacement, checksums, the user's cache folder."""
+
+import errno
+import hashlib
+import io
+import json
+import logging
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+import portalocker
+
+from manyheads.base.errors import CacheError
+
+log = logging.getLogger("manyheads")
+
+# Locks on files.
+
+
+class LockedError(Exception):
+    """Another process has the lock, or this process has it elsewhere."""
+
+
+class FileLock:
+    """A lock that the system frees when its process dies. Held from creation until `release`.
+
+    Args:
+        path: the file to lock, created if missing.
+        shared: other shared locks are allowed, an exclusive one is not.
+        wait: block until it is free.
+        mode: mode to open the file with; `r` does not create it.
+
+    Raises:
+        LockedError: another lock exists, and `wait` is false.
+        OSError: the file cannot be created.
+    """
+
+    def __init__(self, path: Path, *, shared: bool = False, wait: bool = False, mode: str = "a+") -> None:
+        self.path, self.shared = path, shared
+        flags = portalocker.LockFlags.SHARED if shared else portalocker.LockFlags.EXCLUSIVE
+        if not wait:
+            flags |= portalocker.LockFlags.NON_BLOCKING
+        self._file = open(path, mode, opener=_at_once)  # noqa: SIM115
+        try:
+            portalocker.lock(self._file, flags)
+        except portalocker.LockException as error:
+            self.release()
+            raise LockedError(str(path)) from error
+
+    @property
+    def stands(self) -> bool:
+        """Whether the file is still there: another process may have removed it during the wait."""
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Release the lock; may be called twice."""
+        self._file.close()
+
+    def __enter__(self) -> "FileLock":
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.release()
+
+
+# Files that others made.
+
+
+def _at_once(name: str, flags: int) -> int:
+    """Opens without waiting for the other end of a pipe, and writes to no other file through a link."""
+    own = os.O_NOFOLLOW if flags & os.O_CREAT and hasattr(os, "O_NOFOLLOW") else 0
+    return os.open(name, flags | own | getattr(os, "O_NONBLOCK", 0), 0o666)
+
+
+def opened(path: Path, mode: Literal["rb", "wb", "ab"] = "rb") -> BinaryIO:
+    """A regular file. A pipe, a socket or a device, which may be endless, is refused at once; so is a link, to write.
+
+    Raises:
+        OSError: it is none, or cannot be opened.
+    """
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "a file name cannot contain NUL", str(path).replace("\0", "?"))
+    file = open(path, mode, opener=_at_once)  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a file", str(path))
+    return file
+
+
+def inside(folder: Path, name: str) -> Path | None:
+    """The regular file at a path that others wrote; None if there is none, or if it is not in the folder, be it by a link."""
+    try:
+        home, path = folder.resolve(), (folder / name).resolve()
+        return path if path.is_relative_to(home) and path.is_file() else None
+    except (OSError, ValueError, RuntimeError, TypeError):  # no possible name, a loop of links
+        return None
+
+
+# Paths from users.
+
+
+def expanded(name: str | Path) -> Path:
+    """A path with `~` expanded; for an unknown user the path stays as it is, and does not exist."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
+MOST_BYTES = 64_000_000
+
+
+def read_text(path: Path, most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
+    """The text of a regular file with at most `most` bytes.
+
+    Raises:
+        OSError: it cannot be read, is larger, or is a device or a pipe, which may be endless.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    with opened(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"larger than {most / 1e6:,.0f} MB", str(path))
+    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding).read()
+
+
+# Atomic files and folders.
+
+
+def replace_text(path: Path, text: str, *, newline: str | None = None) -> None:
+    """Write a file atomically: after a kill, the old or the new version is there. Raises OSError."""
+    beside = path.with_name(f"{path.name}.part")
+    with io.TextIOWrapper(opened(beside, "wb"), encoding="utf-8", newline=newline) as file:
+        file.write(text)
+    os.replace(beside, path)
+
+
+def replace_bytes(path: Path, data: bytes) -> None:
+    """Like `replace_text`, for bytes. Raises OSError."""
+    beside = path.with_name(f"{path.name}.part")
+    with opened(beside, "wb") as file:
+        file.write(data)
+    os.replace(beside, path)
+
+
+@contextmanager
+def folder_beside(target: Path) -> Generator[Path]:
+    """A new folder to fill; at the end of the block it is renamed to `target`.
+
+    If another process was quicker, its folder stays. Raises OSError.
+    """
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as workplace:
+        made = Path(workplace) / target.name
+        made.mkdir()
+        yield made
+        try:
+            os.replace(made, target)
+        except OSError:
+            if not target.is_dir():
+                raise
+
+
+def set_aside(path: Path, why: str) -> None:
+    """Rename a broken part of a cache with a warning, replacing an earlier broken one. Raises OSError."""
+    aside = path.with_name(f"{path.name}.broken")
+    if aside.is_dir():
+        shutil.rmtree(aside)
+    os.replace(path, aside)
+    log.warning("warning: %s was damaged (%s); kept as %s and rebuilt", path, why, aside.name)
+
+
+# Checksums of a finished folder, to detect damage.
+
+CHECKSUMS = "checksums.json"
+QUICK = 256 * 2**20
+"""Maximum bytes read to check a folder, without holes. Beyond it, only the sizes of the largest files are compared."""
+_BLOCK = 2**16
+_ZEROS = bytes(_BLOCK)
+
+
+def record_checksums(folder: Path, *apart: str) -> None:
+    """Write `checksums.json`: size and checksum of every file in a folder except locks and those in `apart`."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    sums = {
+        path.relative_to(folder).as_posix(): [path.stat().st_size, _checksum(path)[0]]
+        for path in files
+        if path.suffix != ".lock" and path.name not in (CHECKSUMS, *apart)
+    }
+    replace_text(folder / CHECKSUMS, json.dumps(sums, indent=0))
+
+
+def has_checksums(folder: Path) -> bool:
+    return (folder / CHECKSUMS).exists()
+
+
+def damaged_files(folder: Path, *, whole: bool = False) -> list[str]:
+    """Files that differ from `record_checksums`; only `whole` reads every file completely."""
+    if not has_checksums(folder):
+        return []
+    try:
+        sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+        files = sorted((int(size), str(name), int(value)) for name, (size, value) in sums.items())
+    except (OSError, ValueError, TypeError, AttributeError):
+        return [CHECKSUMS]
+    damaged, left = list[str](), QUICK
+    for size, name, expected in files:
+        path = folder / name
+        try:
+            same = path.is_file() and path.stat().st_size == size
+            if same and (whole or left > 0):
+                value, read = _checksum(path)
+                same, left = value == expected, left - read
+        except (OSError, ValueError):
+            same = False
+        if not same:
+            damaged.append(name)
+    return damaged
+
+
+def _checksum(path: Path) -> tuple[int, int]:
+    """CRC-32 of all non-zero blocks with their offsets, and the bytes read. Holes of a sparse file cost nothing."""
+    value = read = position = 0
+    with path.open("rb", buffering=0) as file:
+        while True:
+            if hasattr(os, "SEEK_DATA"):
+                try:
+                    position = file.seek(position, os.SEEK_DATA) // _BLOCK * _BLOCK
+                except OSError as error:
+                    if error.errno == errno.ENXIO:  # only a hole is left
+                        return value, read
+                    raise
+            file.seek(position)
+            if not (block := file.read(_BLOCK)):
+                return value, read
+            read += len(block)
+            if block != _ZEROS[: len(block)]:
+                value = zlib.crc32(block, zlib.crc32(position.to_bytes(8, "little"), value))
+            position += _BLOCK
+
+
+def sha256_of(path: Path) -> str:
+    """Hexadecimal sha256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its parents, where missing.
+
+    Raises:
+        OSError: it cannot be made, or lies too deep: `pathlib` calls itself for each parent.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except RecursionError:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(folder)) from None
+
+
+def cache_folder() -> Path:
+    """The user's cache folder, `MANYHEADS_CACHE` or the system's, created if missing; raises `CacheError` on failure."""
+    import platformdirs
+
+    named = os.environ.get("MANYHEADS_CACHE")
+    folder = expanded(named) if named else platformdirs.user_cache_path("manyheads")
+    try:
+        make_folder(folder)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    return folder
+
+
+def unwritable(path: Path, error: OSError) -> CacheError:
+    """The error for a cache that cannot be written: full disk, read-only disk, no permission."""
+    return CacheError(
+        f"the cache {path} cannot be written: {error.strerror or error}",
+        hint="set MANYHEADS_CACHE to a writable folder with 200 MB of free space",
+    )

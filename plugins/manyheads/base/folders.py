@@ -1,0 +1,52 @@
+"""A run's folder: the names of its files, and what may go wrong in it."""
+
+import errno
+import os
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from manyheads.base.errors import BugError, JournalError, UserError
+from manyheads.base.escaping import scrubbed, shortened
+from manyheads.base.files import make_folder
+
+CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
+TRACEBACK = "traceback.txt"
+
+
+@contextmanager
+def writing(folder: Path) -> Generator[None]:
+    """Turns errors of a full or read-only disk into messages."""
+    try:
+        yield
+    except OSError as error:
+        full, begun = error.errno in (errno.ENOSPC, errno.EDQUOT), os.path.exists(folder / JOURNAL)
+        ways = ["make room on the disk"] if full else ["make the folder writable"] if begun else []
+        # A run that has begun stays where it is.
+        hint = ", or ".join([*ways, *([] if begun else ["choose another folder: --out FOLDER"])])
+        raise JournalError(f"{folder}: cannot be written: {error.strerror or error}", hint=hint) from error
+
+
+@contextmanager
+def door(folder: Path | None) -> Generator[None]:
+    """Turns a bug in a part that others can go on without into a `BugError`; its traceback stays in the run's folder.
+
+    There are three such parts: a run of many, a member of a committee, a report.
+
+    Args:
+        folder: of the run; None if nothing is saved.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        line = f"{type(error).__name__}: {shortened(' '.join(str(error).split()), 300)}"
+        with suppress(OSError):
+            if folder:
+                make_folder(folder)
+                with (folder / TRACEBACK).open("a", encoding="utf-8", errors="replace") as file:
+                    file.write(scrubbed("".join(traceback.format_exception(error))) + "\n")
+                line += f" (a bug: see {TRACEBACK} in the run's folder)"
+        raise BugError(line) from error

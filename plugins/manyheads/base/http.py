@@ -1,0 +1,354 @@
+"""The one layer of retries, for models and literature services: which requests are retried, when, and how often.
+
+`Retry-After` is honoured as a number and as a date (RFC 9110, §10.2.3). Exceptions of clients are recognised by name,
+so no client needs to be imported.
+"""
+
+import asyncio
+import heapq
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
+
+from manyheads.base.escaping import scrubbed
+
+_LONGEST_PAUSE = 86_400.0
+_Place = tuple[asyncio.AbstractEventLoop, asyncio.Event]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Rate limit of a server."""
+
+    seconds: float = 0.0
+    """Minimum seconds between the starts of two requests."""
+    at_once: int | None = None
+    """Maximum number of concurrent requests; None for no limit."""
+
+
+class OverdueError(Exception):
+    """The next slot is too late, `seconds` from now."""
+
+    def __init__(self, seconds: float, *, paused: bool) -> None:
+        self.seconds, self.paused = seconds, paused
+        super().__init__(f"the next free moment is {seconds:.0f} s away")
+
+
+class Limiter:
+    """Rate limiter of one server. Times are seconds of `time.monotonic`."""
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self._lock = threading.Lock()
+        self._next = self._last_start = self._paused_until = -math.inf
+        self._stood_still = 0.0
+        self._returned: list[float] = []
+        self._under_way = 0
+        self._waiting: deque[_Place] = deque()
+
+    @asynccontextmanager
+    async def turn(self, until: float = math.inf) -> AsyncGenerator[None]:
+        """Wait for a slot and hold it for the block.
+
+        Raises `OverdueError` as soon as no slot can come before `until`.
+        """
+        slot = self._reserve(until)
+        place = (asyncio.get_running_loop(), asyncio.Event())
+        started = False
+        try:
+            await self._take(place, until)
+            # no event to wait for: other users may live in other threads and loops
+            while (seconds := self._seconds_before_start(slot, until)) > 0:  # noqa: ASYNC110
+                await asyncio.sleep(seconds)
+            started = True
+            yield
+        finally:
+            self._leave(slot, place, started)
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody start for this many seconds, at most a day; a longer pause stays."""
+        with self._lock:
+            now = time.monotonic()
+            until = now + min(seconds, _LONGEST_PAUSE)
+            longer = until - max(now, self._paused_until)
+            if longer > 0:
+                self._stood_still += longer
+                self._paused_until = until
+
+    def _reserve(self, until: float) -> float:
+        """The first free slot."""
+        with self._lock:
+            now = time.monotonic()
+            here = max(now, self._paused_until) - self._stood_still
+            while self._returned and self._returned[0] < here:
+                heapq.heappop(self._returned)
+            slot = self._returned[0] if self._returned else max(here, self._next)
+            self._check_in_time(slot + self._stood_still - now, now, until)
+            if self._returned:
+                return heapq.heappop(self._returned)
+            self._next = slot + self.pace.seconds
+            return slot
+
+    async def _take(self, place: _Place, until: float) -> None:
+        """Wait for one of the concurrent places, first come, first served."""
+        with self._lock:
+            if self.pace.at_once is None or self._under_way < self.pace.at_once:
+                self._under_way += 1
+                return
+            self._waiting.append(place)
+        try:
+            async with asyncio.timeout(None if math.isinf(until) else until - time.monotonic()):
+                await place[1].wait()
+        except TimeoutError:
+            raise OverdueError(0.0, paused=False) from None
+
+    def _seconds_before_start(self, slot: float, until: float) -> float:
+        """Seconds until the next look; 0 if the slot is taken."""
+        with self._lock:
+            now = time.monotonic()
+            due = max(slot + self._stood_still, self._last_start + self.pace.seconds)
+            if due > now:
+                self._check_in_time(due - now, now, until)
+                return due - now
+            self._last_start = now
+            return 0.0
+
+    def _check_in_time(self, seconds: float, now: float, until: float) -> None:
+        if now + seconds > until:
+            raise OverdueError(seconds, paused=self._paused_until > now)
+
+    def _leave(self, slot: float, place: _Place, started: bool) -> None:
+        """Return an unused slot, and pass the place to the first in the queue."""
+        with self._lock:
+            if not started:
+                heapq.heappush(self._returned, slot)
+            if place in self._waiting:
+                self._waiting.remove(place)
+                return
+            while self._waiting:
+                loop, ready = self._waiting.popleft()
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(ready.set)
+                    return
+            self._under_way -= 1
+
+
+_limiters: dict[tuple[Hashable, Pace], Limiter] = {}
+
+
+def limiter(server: Hashable, pace: Pace) -> Limiter:
+    """The process's limiter of a server, created on first use.
+
+    Services queue requests with and without a key separately, hence one limiter per pace.
+    """
+    return _limiters.setdefault((server, pace), Limiter(pace))
+
+
+T = TypeVar("T")
+
+_PASSING = frozenset({408, 409, 425, 429})
+"""Statuses below 500 that may be temporary."""
+_GARBLED = frozenset({"JSONDecodeError", "ChunkedEncodingError", "ContentDecodingError", "DecodingError"})
+_HOPELESS = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "InvalidSchema"})
+_UNREACHABLE = frozenset({"APIConnectionError", "ConnectionError", "TimeoutError", "Timeout"}) | {
+    *("TransportError", "RequestError", "RequestException"),
+}
+
+
+_UNSENT = _HOPELESS | {"ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError"}
+
+
+class RefusedError(Exception):
+    """An HTTP error: the seconds of its Retry-After, and the server's message, untrusted."""
+
+    def __init__(self, status: int, retry_after: float | None = None, text: str = "") -> None:
+        self.status, self.retry_after, self.text = status, retry_after, text
+        phrase = ""
+        with suppress(ValueError):
+            phrase = HTTPStatus(status).phrase
+        super().__init__(" ".join(filter(None, (str(status), phrase, text and f"({text})"))))
+
+
+class SpentError(RefusedError):
+    """The account's quota is used up: retrying does not help."""
+
+
+class GarbledError(Exception):
+    """A server's response cannot be read or does not match its documentation."""
+
+
+class SlowError(Exception):
+    """No response before the timeout."""
+
+
+def seconds_of(header: str | None) -> float | None:
+    """Seconds of a Retry-After header, a number or a date; None if it is neither."""
+    if header is None:
+        return None
+    with suppress(ValueError):
+        seconds = float(header)
+        return None if math.isnan(seconds) else max(0.0, seconds)
+    with suppress(ValueError):
+        date = parsedate_to_datetime(header)
+        aware = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return max(0.0, aware.timestamp() - time.time())
+    return None
+
+
+def retry_after(error: BaseException | None) -> float | None:
+    """Seconds of the Retry-After in an exception's response."""
+    if isinstance(error, RefusedError):
+        return error.retry_after
+    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    return None if headers is None else seconds_of(headers.get("retry-after"))
+
+
+def status_of(error: BaseException | None) -> int | None:
+    """The HTTP status of an exception: ours, or one of a model provider's SDK."""
+    if isinstance(error, RefusedError):
+        return error.status
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) and status > 0 else None
+
+
+def is_passing(status: int) -> bool:
+    """Whether a status may be temporary."""
+    return status in _PASSING or status >= 500
+
+
+def is_garbled(error: BaseException) -> bool:
+    """Whether a response came but cannot be read."""
+    return isinstance(error, GarbledError) or bool(_names(error) & _GARBLED)
+
+
+def is_unreachable(error: BaseException) -> bool:
+    """Whether no response came: connection refused or dropped, or timeout."""
+    return bool(_names(error) & (_UNREACHABLE | _HOPELESS)) and not is_garbled(error)
+
+
+def is_unsent(error: BaseException | None) -> bool:
+    """Whether no server was reached, so that nothing was sent; SDKs wrap the HTTP client's exception."""
+    before = list[BaseException]()
+    while error is not None and error not in before:
+        before.append(error)
+        error = error.__cause__ or error.__context__
+    return any(_names(each) & _UNSENT for each in before)
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether an exception comes from the server or the network, not from a bug in the program."""
+    ours = isinstance(error, OverdueError | SlowError)
+    return ours or status_of(error) is not None or is_garbled(error) or is_unreachable(error)
+
+
+def in_short(error: BaseException | None, most: int = 200) -> str:
+    """An exception's text on one line of at most `most` characters; its type if it has no text."""
+    text = scrubbed(" ".join(str(error).split())) or type(error).__name__
+    return text if len(text) <= most else text[:most] + " …"
+
+
+def _names(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}
+
+
+@dataclass
+class Retry:
+    """One request with its retries. A request that waits to be retried holds no slot.
+
+    Args:
+        limiter: the rate limiter of the server.
+        retries: maximum number of retries.
+        backoff: maximum seconds of the first wait between two tries. It doubles with each try and is randomised.
+        longest: maximum seconds of any wait.
+        until: the deadline, in seconds of `time.monotonic`.
+        longest_asked: a server that asks for a longer wait is not retried.
+        together: whether a rate-limit response pauses all users of the limiter.
+        repair: changes the request after a failure, if it can; a repaired request is sent at once, as if new.
+        patient: failures after which even a repaired request waits like a retry.
+        before_wait: called with each failure but the last, and whether the request was repaired.
+    """
+
+    limiter: Limiter
+    retries: int
+    backoff: float
+    longest: float
+    until: float = math.inf
+    longest_asked: float = math.inf
+    together: bool = True
+    repair: Callable[[BaseException], bool] | None = None
+    patient: Callable[[BaseException], bool] | None = None
+    before_wait: Callable[[BaseException, bool], None] | None = None
+    tries: int = field(default=0, init=False)
+    failure: Exception | None = field(default=None, init=False)
+    """The last try's exception: the error if time runs out during the next wait."""
+    _repaired: bool = field(default=False, init=False)
+    _at_once: bool = field(default=False, init=False)
+    _free: int = field(default=0, init=False)
+
+    async def send(self, request: Callable[[], Awaitable[T]]) -> T:
+        """The response, or the exception of the last try. Also raises `OverdueError` and `SlowError`."""
+        retrying = AsyncRetrying(
+            stop=self._is_spent,
+            wait=self._pause,
+            retry=retry_if_exception(self._may_help),
+            before_sleep=self._note,
+            reraise=True,
+        )
+        return await retrying(self._once, request)
+
+    async def _once(self, request: Callable[[], Awaitable[T]]) -> T:
+        async with self.limiter.turn(self.until):
+            self.tries += 1
+            limit = asyncio.timeout(None if math.isinf(self.until) else self.until - time.monotonic())
+            try:
+                async with limit:
+                    return await request()
+            except TimeoutError as error:
+                raise SlowError if limit.expired() else error from None
+            except Exception as error:
+                if self.together and (seconds := retry_after(error)) is not None:
+                    self.limiter.pause(seconds)
+                raise
+
+    def _may_help(self, error: BaseException) -> bool:
+        if isinstance(error, OverdueError | SlowError | SpentError) or not isinstance(error, Exception):
+            return False
+        self.failure, self._repaired = error, self.repair is not None and self.repair(error)
+        self._free += self._repaired
+        self._at_once = self._repaired and not (self.patient and self.patient(error))
+        if self._at_once:
+            return True
+        asked, status = retry_after(error), status_of(error)
+        if asked is not None and asked > self.longest_asked:
+            return False
+        return is_passing(status) if status else is_failure(error) and not _names(error) & _HOPELESS
+
+    def _pause(self, state: RetryCallState) -> float:
+        """Seconds to sleep: the Retry-After, which the limiter may wait for, else a growing random time."""
+        if self._at_once:
+            return 0.0
+        asked = retry_after(self.failure)
+        if asked is not None:
+            return 0.0 if self.together else asked
+        seconds = wait_random_exponential(multiplier=self.backoff, max=self.longest)(state)
+        if self.together and status_of(self.failure) == 429:
+            self.limiter.pause(seconds)
+        return seconds
+
+    def _note(self, state: RetryCallState) -> None:
+        if self.before_wait and self.failure:
+            self.before_wait(self.failure, self._repaired)
+
+    def _is_spent(self, state: RetryCallState) -> bool:
+        late = state.upcoming_sleep > self.until - time.monotonic()
+        return late or state.attempt_number > self.retries + self._free

@@ -1,0 +1,273 @@
+"""Where roles, prompts, configs and suites are found, file by file.
+
+The first of these that holds a file wins: the user's folders (`--path`, then `MANYHEADS_PATH`), installed
+packs (entry points of the group `manyheads.packs`), then what ships with manyheads.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from itertools import takewhile
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
+
+import yaml
+
+from manyheads.base.errors import ConfigError, did_you_mean
+from manyheads.base.escaping import shortened
+from manyheads.base.files import expanded, read_text
+
+KINDS = ("roles", "prompts", "configs", "evals")
+PACKS = "manyheads.packs"
+LARGEST = 4_000_000
+"""Maximum characters of a YAML file, which may contain whole papers."""
+DEEPEST, MOST_NODES = 50, 200_000
+EXPORT = "create one with copies of the shipped files: manyheads prompts export FOLDER"
+
+
+@cache
+def shipped() -> Path:
+    """The folder with the shipped `roles/`, `prompts/`, `configs/` and `evals/`."""
+    here = Path(__file__).resolve().parents[1]
+    return here / "_data" if (here / "_data").is_dir() else here.parents[1]
+
+
+def parse_yaml(text: str) -> Any:
+    """YAML as plain data. Uses libyaml, which is ten times as fast as PyYAML's own parser.
+
+    Raises:
+        yaml.YAMLError: not YAML, nested too deeply, too large, or with values that no file or request can hold.
+    """
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    _bounded(text, loader)
+    try:
+        return sound(yaml.load(text, Loader=loader))
+    # PyYAML's constructors pass malformed numbers and dates to Python.
+    except (ValueError, OverflowError, LookupError, AttributeError, TypeError) as error:
+        raise yaml.YAMLError(f"invalid value: {shortened(str(error), 200)}") from error
+
+
+def _bounded(text: str, loader: Any) -> None:
+    """Raises yaml.YAMLError for text that would crash the parser or, with aliases expanded, fill the memory."""
+    if len(text) > LARGEST:
+        raise yaml.YAMLError(f"longer than {LARGEST:,} characters")
+    depth = nodes = 0
+    anchors = dict[str, int | None]()
+    open_anchors = list[tuple[str | None, int]]()
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.AliasEvent):
+            size = anchors.get(event.anchor, 1)
+            if size is None:
+                raise yaml.YAMLError(f"*{event.anchor} contains itself")
+            nodes += size
+        elif isinstance(event, yaml.ScalarEvent):
+            nodes += 1
+            if event.anchor:
+                anchors[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            depth, nodes = depth + 1, nodes + 1
+            open_anchors.append((event.anchor, nodes - 1))
+            if event.anchor:
+                anchors[event.anchor] = None
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+            anchor, before = open_anchors.pop()
+            if anchor:
+                anchors[anchor] = nodes - before
+        if depth > DEEPEST:
+            raise yaml.YAMLError(f"nested more than {DEEPEST} levels deep")
+        if nodes > MOST_NODES:
+            raise yaml.YAMLError(f"more than {MOST_NODES:,} values with aliases expanded")
+
+
+def parse_json(text: str) -> Any:
+    """JSON as plain data with the same limits; raises ValueError."""
+    try:
+        return sound(json.loads(text, parse_constant=_no_constant))
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not valid JSON")
+
+
+def sound(data: Any) -> Any:
+    """The data unchanged; raises ValueError if it cannot be stored or sent."""
+    waiting: list[tuple[Any, int]] = [(data, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        match value:
+            case str():
+                if "\0" in value:
+                    raise ValueError("a text contains a NUL character")
+                value.encode()  # lone surrogates cannot be stored or sent
+            case int():
+                if not -(2**63) <= value < 2**63:
+                    raise ValueError("a number has more than 64 bits")
+            case dict() | list():
+                if depth >= DEEPEST:
+                    raise ValueError(f"nested more than {DEEPEST} levels deep")
+                items = cast("dict[Any, Any] | list[Any]", value)
+                inner = [*items, *items.values()] if isinstance(items, dict) else items
+                waiting += [(each, depth + 1) for each in inner]
+            case _:
+                pass
+    return data
+
+
+def data_file(name: str) -> Path:
+    """A file that ships with manyheads, such as `configs/corpora/sample.jsonl`."""
+    return shipped() / name
+
+
+@cache
+def packs() -> Mapping[str, str]:
+    """The packages that bring files or reply types, from their entry points; raises `ConfigError` for duplicate names."""
+    found: dict[str, str] = {}
+    for point in entry_points(group=PACKS):
+        if found.setdefault(point.name, point.module) != point.module:
+            raise ConfigError(
+                f"two packs are named {point.name!r}: {found[point.name]} and {point.module}",
+                hint="uninstall one of the packages that bring them",
+            )
+    return found
+
+
+@cache
+def pack_folders() -> tuple[Path, ...]:
+    """The folders of packs, without importing their code; raises `ConfigError` for a package that is not installed."""
+    folders: list[str] = []
+    for name, package in packs().items():
+        try:
+            spec = find_spec(package)
+        except ModuleNotFoundError:
+            spec = None
+        if spec is None:
+            raise ConfigError(
+                f"pack {name!r}: its entry point names {package}, which is not installed",
+                hint="reinstall or uninstall the package that brings it",
+            )
+        folders += spec.submodule_search_locations or ()
+    return tuple(map(Path, folders))
+
+
+@dataclass(frozen=True)
+class Resources:
+    """A search path over folders that each may hold `roles/`, `prompts/`, `configs/`, `evals/`."""
+
+    folders: tuple[Path, ...] = ()
+    """The user's folders, highest priority first."""
+
+    @classmethod
+    def of(cls, paths: Sequence[str | Path] = ()) -> "Resources":
+        """The search path for these user folders and `MANYHEADS_PATH`; raises `ConfigError` for a missing folder."""
+        named = [*paths, *filter(None, os.environ.get("MANYHEADS_PATH", "").split(os.pathsep))]
+        folders = tuple(expanded(path).resolve() for path in named)
+        for folder in folders:
+            if not folder.is_dir():
+                raise ConfigError(f"{folder}: no such folder", tried="--path and MANYHEADS_PATH", hint=EXPORT)
+        return cls(folders)
+
+    @property
+    def search_path(self) -> tuple[Path, ...]:
+        return (*self.folders, *pack_folders(), shipped())
+
+    def find(self, kind: str, name: str) -> Path | None:
+        """The winning file `kind/name`, or None. `name` is a relative POSIX path inside `kind`."""
+        inside = PurePosixPath(name)
+        if inside.is_absolute() or ".." in inside.parts:
+            raise ConfigError(f"{kind}/{name}: the name must stay inside its folder")
+        candidates = ((root, root / kind / inside) for root in self.search_path)
+        found = next(((root, path) for root, path in candidates if path.is_file()), None)
+        return found and self._own(*found)
+
+    def _own(self, root: Path, path: Path) -> Path:
+        """A file of a folder; raises `ConfigError` if a link leads out of a user's folder, which may be a stranger's."""
+        if root in self.folders and not path.resolve().is_relative_to(root.resolve()):
+            raise ConfigError(
+                f"{path}: a link that leads out of {root}", hint="replace the link by a copy of the file"
+            )
+        return path
+
+    def need(self, kind: str, name: str) -> Path:
+        """Like `find`, but a missing file is a `ConfigError` with the search path and the neighbouring files."""
+        if found := self.find(kind, name):
+            return found
+        every = sorted(self.names(kind))
+        beside = [each for each in every if PurePosixPath(each).parent == PurePosixPath(name).parent]
+        raise ConfigError(
+            f"{kind}/{name}: not found",
+            tried=", ".join(str(root / kind) for root in self.search_path),
+            hint=did_you_mean(
+                PurePosixPath(name).stem,
+                [PurePosixPath(each).stem for each in beside],
+                f"choose one of: {', '.join(beside or every) or 'none'}",
+            ),
+        )
+
+    def names(self, kind: str, suffix: str = "", inside: str = "") -> dict[str, Path]:
+        """Every file of a kind that ends in `suffix`, by its name inside the kind; highest priority wins.
+
+        Args:
+            inside: only files below this folder of the kind, such as `tools/`.
+        """
+        return {name: Path(entry.path) for name, entry in self._files(kind, suffix, inside).items()}
+
+    def state(self, kind: str) -> "State":
+        """The winning files of a kind with their state on disk; equal as long as no file changes."""
+        files = ((name, entry.path, entry.stat()) for name, entry in self._files(kind).items())
+        return tuple((name, path, stat.st_ino, stat.st_mtime_ns, stat.st_size) for name, path, stat in files)
+
+    def _files(self, kind: str, suffix: str = "", inside: str = "") -> "dict[str, os.DirEntry[str]]":
+        found = dict[str, os.DirEntry[str]]()
+        for root in reversed(self.search_path):
+            self._own(root, root / kind / inside)
+            folders = [(inside, os.path.join(root, kind, inside))]
+            files = dict[str, os.DirEntry[str]]()
+            for before, folder in folders:  # grows with each subfolder
+                with suppress(OSError), os.scandir(folder) as entries:
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append((f"{before}{entry.name}/", entry.path))
+                        elif (name := before + entry.name).endswith(suffix) and entry.is_file():
+                            if entry.is_symlink():
+                                self._own(root, Path(entry.path))
+                            files[name] = entry
+            found |= {name: files[name] for name in sorted(files, key=lambda name: name.split("/"))}
+        return found
+
+
+State = tuple[tuple[str, str, int, int, int], ...]
+"""Files by name, with their modification state."""
+
+
+def copy_out(resources: Resources, folder: Path, kinds: Sequence[str]) -> list[Path]:
+    """Copy the winning files of some kinds into a user's folder; existing files stay. Raises OSError."""
+    written: list[Path] = []
+    for kind in kinds:
+        for name, source in resources.names(kind).items():
+            target = folder / kind / name
+            if target.exists():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+            written.append(target)
+    return written
+
+
+def summary(file: Path) -> str:
+    """The first sentence of a config's opening comment, without its full stop; empty if it has none."""
+    try:
+        lines = read_text(file).splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    comment = takewhile(lambda line: line.startswith("#"), lines)
+    words = (line.lstrip("# ") for line in comment if "yaml-language-server" not in line)
+    return re.split(r"(?<!App)\. |: manyheads ", " ".join(words).strip())[0].rstrip(".:")

@@ -1,0 +1,283 @@
+"""SQLite files: shared by threads, durable as needed, bounded in number, replaced when broken."""
+
+import atexit
+import os
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from manyheads.base.files import FileLock, LockedError, read_text, replace_text, set_aside
+
+T = TypeVar("T")
+Safety: TypeAlias = Literal["each write", "process", "none"]
+"""Durability: `each write` survives a power failure, `process` survives a killed process, `none` is for temporary
+files."""
+_PRAGMAS: dict[Safety, tuple[str, ...]] = {
+    "each write": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"),
+    "process": ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL"),
+    "none": ("PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF"),
+}
+WAIT_SECONDS = 30.0
+_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class Database:
+    """One SQLite file. Threads may share it; each statement commits by itself.
+
+    Args:
+        path: the file, created if missing. Its folder must exist.
+        schema: statements that create its tables, without effect if they exist.
+        alone: exclusive to this process. The number of open files is bounded: the least recently used is closed,
+            stays reserved (see `_Claim`), and reopens on its next use.
+        replace_broken: a broken file is set aside with a warning and replaced by an empty one. For caches.
+        wait: seconds that a statement waits for another process.
+
+    Raises:
+        sqlite3.Error: from each call, if the file cannot be opened, read or written, or another process has it.
+        OSError: a broken file cannot be set aside.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        *schema: str,
+        safety: Safety = "process",
+        alone: bool = False,
+        replace_broken: bool = False,
+        wait: float = WAIT_SECONDS,
+    ) -> None:
+        self._path = path and path.absolute()
+        self._open = partial(connect, self._path, *schema, safety=safety, wait=wait)
+        self._lock = threading.RLock()
+        self._db: sqlite3.Connection | None = None
+        self._claim = _Claim(path) if alone and path is not None else None
+        self._replace_broken, self._closed = replace_broken, False
+        self._do(lambda database: None)
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Execute a statement. On return, a change is as durable as `safety` says."""
+        return self._do(lambda database: database.execute(sql, values).fetchall())
+
+    def row(self, sql: str, *values: Any) -> tuple[Any, ...] | None:
+        """The first row."""
+        return next(iter(self.rows(sql, *values)), None)
+
+    def each(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """The rows one by one, for results larger than memory. For files that one thread uses."""
+        # `yield from` would close the cursor late if this is not read to its end, maybe after the database.
+        for row in self._connection().execute(sql, values):  # noqa: UP028
+            yield row
+
+    def change(self, sql: str, *values: Any) -> int:
+        """The number of rows that a statement changed."""
+        return self._do(lambda database: database.execute(sql, values).rowcount)
+
+    def change_all(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Execute a statement for each row, all or none."""
+        self.change_in_turn((sql, rows))
+
+    def change_in_turn(self, *changes: tuple[str, Iterable[tuple[Any, ...]]]) -> None:
+        """Execute several statements, each for its rows, all or none."""
+        kept = [(sql, list(rows)) for sql, rows in changes]
+
+        def change(database: sqlite3.Connection) -> None:
+            with database:  # committed, or rolled back
+                database.execute("BEGIN IMMEDIATE")
+                for sql, rows in kept:
+                    database.executemany(sql, rows)
+
+        self._do(change)
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        """Several statements that depend on what they read, all or none. Others wait."""
+        with self._lock, self._connection() as database:  # committed, or rolled back
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+
+    def close(self) -> None:
+        """Close the file; may be called twice."""
+        with self._lock:
+            self._closed = True
+            _forget(self)
+            with suppress(sqlite3.Error):
+                self._disconnect()
+            if self._claim:
+                self._claim.drop()
+
+    def _do(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        """The result of `act`; retried on an empty file if a broken one may be replaced."""
+        with self._lock:
+            try:
+                return act(self._connection())
+            except sqlite3.DatabaseError as error:
+                path, code = self._path, getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+                if not (self._replace_broken and path and (code in _BROKEN or path.is_dir())):
+                    raise
+                self._disconnect()
+                with FileLock(path.with_name(f"{path.name}.lock"), wait=True):
+                    if self._is_broken():  # and no other process has replaced it meanwhile
+                        set_aside(path, str(error))
+                        for beside in ("-wal", "-shm"):
+                            path.with_name(path.name + beside).unlink(missing_ok=True)
+            return act(self._connection())
+
+    def _is_broken(self) -> bool:
+        try:
+            with closing(self._open()) as database:
+                return database.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",)
+        except sqlite3.DatabaseError:
+            return True
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._closed:
+            raise sqlite3.ProgrammingError("the database is closed")
+        if self._db is None:
+            self._db = self._connect()
+        if self._claim:
+            _used(self)
+        return self._db
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._claim is None:
+            return self._open()
+        self._claim.need_free()
+        database = self._open(first="PRAGMA locking_mode=EXCLUSIVE")
+        try:
+            self._claim.need_free()  # it may have been closed before we got the lock
+        except sqlite3.Error:
+            database.close()
+            raise
+        self._claim.drop()
+        return database
+
+    def lay_by(self) -> bool:
+        """Close the file until its next use, still reserved; False while another thread uses it."""
+        if self._claim is None or not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._db is not None:
+                self._claim.make()
+                self._disconnect()
+            return True
+        finally:
+            self._lock.release()
+
+    def _disconnect(self) -> None:
+        database, self._db = self._db, None
+        if database is not None:
+            database.close()
+
+
+def connect(
+    path: Path | None, *schema: str, safety: Safety = "process", wait: float = WAIT_SECONDS, first: str = ""
+) -> sqlite3.Connection:
+    """SQLite's own connection to a file, created if missing, or to memory; see `Database`."""
+    _need_own(path)
+    database = sqlite3.connect(
+        path or ":memory:", timeout=wait, check_same_thread=False, isolation_level=None
+    )
+    try:
+        for statement in (first, *_PRAGMAS[safety], *schema):
+            database.execute(statement)
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def _need_own(path: Path | None) -> None:
+    """Raises `sqlite3.OperationalError` for a pipe, which may block, and for a link, through which a file elsewhere is changed."""
+    if path and (path.is_symlink() or (path.exists() and not path.is_file() and not path.is_dir())):
+        raise sqlite3.OperationalError("it is a link, a pipe or a device, not a file")
+
+
+@contextmanager
+def reading(path: Path, wait: float = 1) -> Generator[sqlite3.Connection]:
+    """A SQLite file opened read-only; raises sqlite3.Error if it cannot be read."""
+    _need_own(path)
+    # On a read-only disk, SQLite cannot lock the file.
+    shared = os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists()
+    alone = "" if shared else "&immutable=1"
+    address = f"{path.resolve().as_uri()}?mode=ro{alone}"
+    with closing(sqlite3.connect(address, uri=True, timeout=wait)) as database:
+        yield database
+
+
+# Open files of exclusive databases, within the system's limit.
+
+_open_files: dict[int, Database] = {}
+"""Least recently used first."""
+_open_files_lock = threading.Lock()
+
+
+@cache
+def most_open() -> int:
+    """Maximum number of open `alone` databases: each has two files, and half of the system's limit is for others."""
+    try:
+        import resource
+    except ImportError:
+        return 256
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 4096 if allowed == resource.RLIM_INFINITY else max(8, min(allowed // 4, 4096))
+
+
+def _used(database: Database) -> None:
+    with _open_files_lock:
+        _open_files.pop(id(database), None)
+        _open_files[id(database)] = database
+        surplus = [*_open_files.values()][: max(0, len(_open_files) - most_open())]
+    for other in surplus:
+        if other is not database and other.lay_by():
+            _forget(other)
+
+
+def _forget(database: Database) -> None:
+    with _open_files_lock:
+        _open_files.pop(id(database), None)
+
+
+class _Claim:
+    """Marks, in a file beside a closed database, that it is still reserved by this process.
+
+    The file names another file, which the process keeps locked while it lives, so the mark of a dead process
+    does not block anybody.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.with_name(f"{path.name}.claim")
+        self._made = False
+
+    def make(self) -> None:
+        replace_text(self._file, str(_sign_of_life().path))
+        self._made = True
+
+    def need_free(self) -> None:
+        """Raises sqlite3.OperationalError if another live process has reserved the database."""
+        if self._made:
+            return
+        try:
+            FileLock(Path(read_text(self._file)), mode="r").release()
+        except LockedError as held:
+            raise sqlite3.OperationalError("database is locked") from held
+        except (OSError, ValueError):  # no claim, or one of a dead process
+            return
+
+    def drop(self) -> None:
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
+        self._made = False
+
+
+@cache
+def _sign_of_life() -> FileLock:
+    """A file that this process keeps locked until it ends."""
+    handle, name = tempfile.mkstemp(prefix="manyheads-", suffix=".lock")
+    os.close(handle)
+    atexit.register(Path(name).unlink, missing_ok=True)
+    return FileLock(Path(name))

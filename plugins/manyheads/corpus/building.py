@@ -1,0 +1,491 @@
+"""Building a corpus: read, select, mask, profile, link, embed. The folder appears when it is complete."""
+
+import hashlib
+import json
+import math
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from manyheads.base.errors import CorpusError, EmbeddingError, UserError
+from manyheads.base.files import CHECKSUMS, record_checksums
+from manyheads.base.papers import Paper, Period, Scientist
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, Text
+from manyheads.corpus.graph import Counts as GraphCounts
+from manyheads.corpus.knowledge import CHUNK, PAPERS, Collection, Item, KnowledgeBank, paper_text
+from manyheads.corpus.lexical import LEXICAL
+from manyheads.corpus.meta import (
+    AUTHORS,
+    INDEX_FROM,
+    META,
+    NAMES,
+    REJECTS,
+    SCIENTISTS,
+    BuildOptions,
+    Counts,
+    EmbeddingMeta,
+    Meta,
+)
+from manyheads.corpus.qdrant import EdgeStore
+from manyheads.corpus.records import JsonLines, RawPaper, Reader, Rejects
+from manyheads.corpus.references import Index
+from manyheads.corpus.scientists import (
+    Condense,
+    Masker,
+    Profiles,
+    assign_masks,
+    display_name,
+    profile,
+    profile_text,
+    spellings,
+)
+from manyheads.corpus.selection import SPOOL, Selection, Spool, select
+from manyheads.corpus.store import lock_folder
+from manyheads.corpus.vectors import INT8, MINILM, SPEED, CachedEmbedder, Embedder, cached, unit_rows
+
+if TYPE_CHECKING:
+    from manyheads.corpus.vectors import Vectors
+
+
+class VectorFile:
+    """Precomputed vectors, read from disk on demand: a `.npy` file (n, dim) of any float type, and a text file with the n ids,
+    one per line. Raises `EmbeddingError` if they cannot be read, do not fit, or an id is repeated.
+    """
+
+    def __init__(self, vectors: Path, ids: Path, *, dim: int) -> None:
+        import numpy as np
+
+        self.path, self.ids = vectors, ids
+        self._rows: dict[str, int] = {}
+        try:
+            names = ids.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise EmbeddingError(f"{ids} cannot be read: {error}") from error
+        for row, name in enumerate(names):
+            if (before := self._rows.setdefault(name, row)) != row:
+                raise EmbeddingError(
+                    f"{ids}, line {row + 1}: the id {name!r} is already in line {before + 1}"
+                )
+        hint = "save it with numpy.save"
+        try:
+            self._matrix: Any = np.load(vectors, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise EmbeddingError(f"{vectors} cannot be read: {error}", hint=hint) from error
+        if not isinstance(self._matrix, np.ndarray):
+            raise EmbeddingError(f"{vectors} contains several arrays, not one", hint=hint)
+        if not np.issubdtype(self._matrix.dtype, np.floating):
+            raise EmbeddingError(f"{vectors} contains {self._matrix.dtype}, not floating point numbers")
+        if self._matrix.shape != (len(names), dim):
+            raise EmbeddingError(
+                f"{vectors} has the shape {self._matrix.shape}, expected ({len(names)}, {dim})",
+                tried=f"{len(names)} ids in {ids}, {dim} numbers per text by the embedding model",
+            )
+
+    def __contains__(self, one: object) -> bool:
+        return one in self._rows
+
+    def of(self, ids: Sequence[str]) -> "Vectors":
+        """(n, dim) float32 for n ids, in order; raises EmbeddingError for a zero or non-finite row."""
+        import numpy as np
+
+        rows = self._matrix[[self._rows[one] for one in ids]]
+        lengths = np.linalg.norm(rows.astype(np.float32), axis=1)
+        bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
+        if len(bad):
+            raise EmbeddingError(
+                f"{self.path}: the vector of {ids[int(bad[0])]!r} is zero or not finite ({len(bad)} such rows)"
+            )
+        return unit_rows(rows)
+
+
+# Filling a corpus's two banks: papers with imported or computed vectors, and scientists' profiles.
+
+_T = TypeVar("_T")
+
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Receives the step, the number done and, if known, the total."""
+TOLD_EVERY, TOLD_AFTER = 1000, 1.0
+"""Papers, or seconds, between reports of progress: some papers are lines of a file, some PDFs of forty pages."""
+BATCH = 64
+"""Texts embedded between reports of progress; the most that a kill can lose."""
+COMPARED, LEAST_ALIKE = 8, 0.5
+"""Imported vectors to compare with the model's own, and the mean cosine below which they are another model's: texts may
+be cut or joined differently, but vectors of two models are at right angles."""
+
+
+def fill_papers(
+    folder: Path,
+    spool: Spool,
+    model: Embedder,
+    vectors: tuple[Path, Path] | None,
+    tell: Progress,
+    index_from: int = INDEX_FROM,
+) -> int:
+    """Write the knowledge bank of papers in batches, with matrix and index if it is large; returns the number of imported vectors.
+    Raises `EmbeddingError`.
+    """
+    from manyheads.corpus.matrix import MATRIX_FROM, MatrixFile
+
+    file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
+    if file is not None:
+        _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
+    step = "embedding papers" if file is None else "storing papers"
+    count = _counter(tell, step, sum(years.total() for years in spool.years.values()))
+    imported, total = 0, sum(years.total() for years in spool.years.values())
+    with KnowledgeBank.create(folder, model) as bank, ExitStack() as held:
+        large = total >= MATRIX_FROM
+        matrix = held.enter_context(MatrixFile(folder / PAPERS, model.dim)) if large else None
+
+        def add(papers: list[Paper], vectors: "Vectors", period: Period) -> None:
+            bank.add(papers, vectors, count, period=period)
+            if matrix is not None:
+                years = [one.year or 0 for one in papers]
+                matrix.add([one.id for one in papers], years, period, vectors)
+
+        for period in spool.years:
+            for some in _portions(spool.masked(period), CHUNK if file else BATCH):
+                given = [one for one in some if file and one.id in file]
+                if file and given:
+                    add(given, file.of([one.id for one in given]), period)
+                    imported += len(given)
+                rest = [one for one in some if not file or one.id not in file]
+                if rest:
+                    add(rest, model.embed([*map(paper_text, rest)]), period)
+        if 0 < index_from <= total and isinstance(bank.store, EdgeStore):
+            tell("indexing papers", 0, None)
+            bank.store.build_index()
+    return imported
+
+
+ASKED, NEAREST = 50, 8
+
+
+def recall(bank: KnowledgeBank) -> float:
+    """Recall of a search by the index, estimated on some of the bank's own papers."""
+    import numpy as np
+
+    papers = [record.vector for record in islice(bank.store.scroll(vectors=True), ASKED)]
+    queries = np.stack([vector for vector in papers if vector is not None])
+    pairs = zip(*(bank.store.query(queries, NEAREST, exact=exact) for exact in (True, False)), strict=True)
+    return float(
+        np.mean([len({a.id for a in one} & {b.id for b in other}) / len(one) for one, other in pairs])
+    )
+
+
+SAMPLE, TIMED = 256, 24
+"""Texts sampled to count those in the cache, and of the others, texts embedded to measure the time."""
+
+
+def forecast(spool: Spool, model: Embedder) -> str:
+    """The estimated time of embedding, and with the faster model; empty if it is under a minute."""
+    total = sum(years.total() for years in spool.years.values())
+    every = max(1, total // SAMPLE)
+    records = chain.from_iterable(spool.records("raw", period) for period in spool.years)
+    sample = [RawPaper.model_validate_json(one) for one in islice(records, 0, None, every)]
+    texts = [paper.abstract.strip() or paper.title for paper in sample]
+    new = [text for text, known in zip(texts, cached(model, texts), strict=True) if not known]
+    if not new:
+        return ""
+    model.embed([""])  # load it first
+    timed = new[:: math.ceil(len(new) / TIMED)]
+    started = time.monotonic()
+    model.embed(timed)
+    left = total * len(new) / len(texts)
+    seconds = (time.monotonic() - started) / len(timed) * left
+    said = f"embedding {left:,.0f} texts with {model.name}: about {_about(seconds)}"
+    quicker = [f"--embedding {INT8}: {_about(seconds / SPEED)}"] if model.name == MINILM else []
+    return "; ".join([said, *quicker]) if seconds >= 60 else ""
+
+
+def _about(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def _need_same_model(file: VectorFile, papers: Iterable[Paper], model: Embedder) -> None:
+    """Reject vectors that differ from the model's for the first few papers: queries could not be compared with them."""
+    some = [*islice((one for one in papers if one.id in file), COMPARED)]
+    if not some:
+        raise EmbeddingError(
+            f"{file.ids}: none of its ids belongs to a paper",
+            hint="use the ids of this corpus, or remove --vectors",
+        )
+    given, own = file.of([one.id for one in some]), model.embed([*map(paper_text, some)])
+    if (alike := float((given * own).sum(axis=1).mean())) < LEAST_ALIKE:
+        raise EmbeddingError(
+            f"{file.path}: not the vectors of {model.name}: the mean cosine of {len(some)} papers' with its own is {alike:.2f}",
+            hint="set the model that made them: --set embedding=MODEL; or remove --vectors",
+        )
+
+
+def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tuple[GraphCounts, bytes]:
+    """Write the graph: papers, full texts (masked) and citations; returns its size and a digest, empty if there are only
+    papers.
+
+    References to papers outside the corpus are dropped.
+    """
+    digest, index, ids = hashlib.blake2b(digest_size=16), Index(), list[str]()
+    with Graph(path) as graph:
+        for some in _portions(chain.from_iterable(map(spool.raw, spool.years)), CHUNK):
+            graph.add_papers((paper.id, paper.year) for paper in some)
+            for paper in some if spool.with_references else ():
+                index.add(0, paper)
+                ids.append(paper.id)
+        if spool.with_text:
+            count = _counter(tell, "storing full texts", spool.with_text)
+            for some in _portions(spool.texts(), BATCH):
+                texts = {paper: Text(masker.text(one), masker.text(other)) for paper, one, other in some}
+                digest.update(repr(texts).encode("utf-8", "replace"))
+                graph.add_texts(texts)
+                count(len(some))
+        if spool.with_references:
+            count = _counter(tell, "matching references", spool.with_references)
+            for some in _portions(spool.bibliographies(), CHUNK):
+                citations = dict[str, Citations]()
+                for one in some:
+                    core, every = (
+                        tuple(ids[number] for number in index.meant_by(0, references, one.year))
+                        for references in (one.core, one.references)
+                    )
+                    citations[one.paper] = Citations(every, core)
+                digest.update(repr(citations).encode("utf-8", "replace"))
+                graph.add_citations(citations)
+                count(len(some))
+        anything = spool.with_text or spool.with_references
+        return graph.counts(), digest.digest() if anything else b""
+
+
+def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedder, tell: Progress) -> None:
+    """Write the author knowledge bank."""
+    count = _counter(tell, "embedding scientists", len(scientists))
+    items = [
+        Item(one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
+        for one in scientists
+    ]
+    with Collection.create(folder, model, name=AUTHORS) as authors:
+        for start in range(0, len(items), BATCH):
+            authors.put(items[start : start + BATCH], progress=count)
+
+
+def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
+    """Report the progress of items whose number is unknown, every `TOLD_EVERY` items or `TOLD_AFTER` seconds, and at the end."""
+    done, told = 0, time.monotonic()
+    for done, one in enumerate(things, 1):
+        if done % TOLD_EVERY == 0 or time.monotonic() - told > TOLD_AFTER:
+            tell(step, done, None)
+            told = time.monotonic()
+        yield one
+    tell(step, done, done)
+
+
+def _portions(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """All items, in batches."""
+    rest = iter(things)
+    return iter(lambda: [*islice(rest, size)], [])
+
+
+def _counter(tell: Progress, step: str, total: int) -> Callable[[int], None]:
+    """Sums the reports of batches."""
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        tell(step, done, total)
+
+    count(0)
+    return count
+
+
+def build_corpus(
+    source: Path | Reader,
+    target: Path,
+    options: BuildOptions,
+    embedder: Embedder,
+    *,
+    name: str | None = None,
+    vectors: tuple[Path, Path] | None = None,
+    interests: Condense | None = None,
+    progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
+    index_from: int = INDEX_FROM,
+) -> Ecosystem:
+    """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
+
+    Writes to `<target>.partial` and renames it at the end. Embeddings are cached, so a killed build continues when run
+    again.
+
+    Args:
+        name: the corpus's name; the folder's if omitted.
+        vectors: a `.npy` file (n, dim) and a file with its n ids, used instead of embedding those papers.
+        interests: a model that summarises keywords as interests, for scientists without interests in the dataset.
+        progress: receives the step, the number done and, if known, the total.
+        note: receives the estimated time of embedding if over a minute, with faster models; for an index, its recall.
+        index_from: papers from which an index (HNSW) is built, for `manyheads measure --search approximate`; 0 for never.
+
+    Raises:
+        CorpusError: the source is not a corpus, has no past papers, or none pass the filters, or `target` exists or is unwritable.
+        EmbeddingError: texts cannot be embedded, or the vectors do not fit.
+    """
+    started = time.monotonic()
+    tell: Progress = progress or (lambda step, done, total: None)
+    reader = JsonLines(source) if isinstance(source, Path) else source
+    if (target / META).is_file():
+        raise CorpusError(
+            f"{target}: already contains a built corpus", hint="choose another --out, or remove it first"
+        )
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise CorpusError(f"{target}: exists, but is not a corpus", hint="choose another --out")
+    partial = target.with_name(target.name + ".partial")
+    with _build_errors(partial), ExitStack() as held:
+        held.enter_context(lock_folder(partial))
+        # Remove the remains of a killed build; its embeddings are in the vector cache.
+        for folder in (PAPERS, AUTHORS):
+            shutil.rmtree(partial / folder, ignore_errors=True)
+        for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS, *GRAPH_FILES):
+            (partial / file).unlink(missing_ok=True)
+        rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
+        selection = _read(reader, partial, options, rejects, spool, tell)
+        model = embedder
+        if not isinstance(embedder, CachedEmbedder) and not embedder.name.startswith(LEXICAL):
+            model = held.enter_context(CachedEmbedder(embedder))  # word hashing is faster than the cache
+        if note is not None and vectors is None and (advice := forecast(spool, model)):
+            note(advice)
+        profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
+        graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
+        imported = fill_papers(partial, spool, model, vectors, tell, index_from)
+        fill_scientists(partial, profiles.scientists, model, tell)
+        with (partial / SCIENTISTS).open("w", encoding="utf-8") as lines:
+            lines.write("[")
+            for number, one in enumerate(profiles.scientists):
+                lines.write(f"{',' if number else ''}\n {one.model_dump_json()}")
+            lines.write("\n]\n")
+        _write_json(partial / NAMES, names)
+        meta = Meta(
+            name=name or target.resolve().name,
+            source=reader.name,
+            options=options,
+            past_years=(min(spool.years["past"]), max(spool.years["past"])),
+            contemporary_years=(min(later), max(later)) if (later := spool.years["contemporary"]) else None,
+            counts=_counts(selection, rejects, profiles, imported, graph),
+            embedding=EmbeddingMeta(name=model.name, dim=model.dim),
+            fingerprint=_fingerprint(spool, profiles, model.name, digest),
+            rejects=tuple(map(str, rejects.first)),
+            seconds=round(time.monotonic() - started, 1),
+        )
+        _write_json(partial / META, meta.model_dump(mode="json"))
+        held.close()
+        with Ecosystem.open(partial, embedder) as made:  # the engine tidies up when it loads the new files
+            if 0 < index_from <= meta.counts.past + meta.counts.contemporary and note is not None:
+                note(
+                    f"index: {recall(made.papers):.0%} of the {NEAREST} nearest papers as in an exact search"
+                )
+        record_checksums(partial, REJECTS, GRAPH)
+        for lock in partial.glob("*.lock"):
+            lock.unlink()
+        if target.exists():
+            target.rmdir()
+        partial.rename(target)
+    return Ecosystem.open(target, embedder)
+
+
+@contextmanager
+def _build_errors(partial: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as wrong:
+        raise CorpusError(
+            f"{partial}: the build stopped: {wrong.strerror or wrong}",
+            tried="finished embeddings are kept",
+            hint="make room, or choose another --out, and run the same command again",
+        ) from wrong
+
+
+def _read(
+    reader: Reader, partial: Path, options: BuildOptions, rejects: Rejects, spool: Spool, tell: Progress
+) -> Selection:
+    """Read and select; if the source is unusable, only the file of rejects remains."""
+    try:
+        with (partial / REJECTS).open("w", encoding="utf-8") as rejects.log:
+            papers = report_each(reader.papers(rejects), "reading papers", tell)
+            return select(papers, options, rejects, spool, reader)
+    except UserError as wrong:
+        spool.close()
+        if rejects.total or rejects.faulty:
+            wrong.tried = wrong.tried or f"rejected and partial records are in {partial / REJECTS}"
+        else:
+            shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _mask_and_profile(
+    selection: Selection, options: BuildOptions, condense: Condense | None, tell: Progress
+) -> tuple[Profiles, dict[str, str], Masker]:
+    """The scientists, the real name behind each mask, and the masking function; the spool has the papers, masked."""
+    tell("profiling scientists", 0, len(selection.authors))
+    masks, spool = assign_masks(selection.authors, options.seed), selection.spool
+    known = spellings(masks, chain.from_iterable(map(spool.raw, spool.years)), selection.known)
+    masker = Masker(masks, known)
+    profiles = profile(
+        _masked("past", masker, spool),
+        masks,
+        again=spool.masked("past"),
+        known={key: masker.author(author) for key, author in selection.known.items() if key in masks},
+        condense=condense,
+    )
+    deque(_masked("contemporary", masker, spool), maxlen=0)
+    tell("profiling scientists", len(profiles.scientists), len(profiles.scientists))
+    names = {mask: display_name(key, known[key], selection.known) for key, mask in masks.items()}
+    return profiles, names, masker
+
+
+def _masked(period: Period, masker: Masker, spool: Spool) -> Iterator[RawPaper]:
+    """The papers with masked text, each as stored in the corpus."""
+    for paper in spool.raw(period):
+        worded = masker.wording(paper)
+        spool.keep(masker.paper(worded), period)
+        yield worded
+
+
+def _counts(
+    selection: Selection, rejects: Rejects, profiles: Profiles, imported: int, graph: GraphCounts
+) -> Counts:
+    coauthors = [len(one.collaborators) for one in profiles.scientists]
+    return Counts(
+        read=selection.read,
+        rejected=rejects.total,
+        rejected_by_field=dict(rejects.by_field),
+        faulty=rejects.faulty,
+        removed=dict(selection.removed),
+        past=selection.spool.years["past"].total(),
+        contemporary=selection.spool.years["contemporary"].total(),
+        scientists=len(profiles.scientists),
+        mean_coauthors=round(sum(coauthors) / len(coauthors), 2) if coauthors else 0,
+        without_citations=selection.spool.without_citations,
+        interests_by=dict(profiles.interests_by),
+        vectors_imported=imported,
+        full_texts=graph.texts,
+        with_references=graph.citing,
+        citations_within=graph.citations,
+    )
+
+
+def _fingerprint(spool: Spool, profiles: Profiles, model: str, graph: bytes) -> str:
+    digest = hashlib.blake2b(model.encode(), digest_size=16)
+    past, contemporary = (spool.records("masked", period) for period in spool.years)
+    scientists = (one.model_dump_json() for one in profiles.scientists)
+    for record in chain(past, ["contemporary"], contemporary, ["scientists"], scientists):
+        digest.update(record.encode() + b"\n")
+    digest.update(graph)
+    return digest.hexdigest()
+
+
+def _write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,233 @@
+"""Corpora by name: the shipped sample, built on first use, and built folders; each opened once per process."""
+
+import hashlib
+import logging
+import re
+from contextlib import AbstractAsyncContextManager, ExitStack, suppress
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from manyheads.base.errors import CorpusError, describe, did_you_mean
+from manyheads.base.files import (
+    CHECKSUMS,
+    FileLock,
+    cache_folder,
+    damaged_files,
+    expanded,
+    has_checksums,
+    make_folder,
+    set_aside,
+    unwritable,
+)
+from manyheads.base.papers import Paper, Scientist
+from manyheads.base.pool import Pool
+from manyheads.base.resources import data_file
+from manyheads.config import CORPORA
+from manyheads.corpus.building import Progress, build_corpus
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.embedding import NO_MODEL, available, load_embedder
+from manyheads.corpus.extracted import RECORDS, VECTORS
+from manyheads.corpus.graph import GRAPH, Graph, verified_counts
+from manyheads.corpus.knowledge import PAPERS
+from manyheads.corpus.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
+from manyheads.corpus.meta import damaged as damaged_file
+from manyheads.corpus.qdrant import EdgeStore, loading
+from manyheads.corpus.vectors import Embedder
+
+log = logging.getLogger("manyheads")
+
+SHIPPED = {"sample": BuildOptions(bound=2021), "planted": BuildOptions(bound=2020)}
+"""Shipped corpora, as `configs/corpora/<name>.jsonl`, and how to build them."""
+
+NAMED = 20
+"""Maximum damaged files in a message."""
+UNIT = 1e-3
+"""Tolerance for the length of a unit vector."""
+
+_open: Pool[Ecosystem] = Pool(Ecosystem.close)
+
+
+def open_corpus(name_or_path: str, embedding: str = "auto") -> AbstractAsyncContextManager[Ecosystem]:
+    """An open corpus for a block; runs of this process that use the same one share it.
+
+    See `resolve_corpus`, also for errors; the `embedding` `auto` is the model that built the corpus.
+    """
+    name = name_or_path if name_or_path in SHIPPED else str(folder_of(name_or_path).absolute())
+
+    def opening() -> Ecosystem:
+        folder = resolve_corpus(name_or_path, embedding=embedding)
+        ecosystem = Ecosystem.open(folder, None if embedding == "auto" else load_embedder(embedding))
+        try:
+            ecosystem.warm_up()
+        except BaseException:
+            ecosystem.close()
+            raise
+        return ecosystem
+
+    return _open.lent_in_thread((name, embedding, cache_folder()), opening)
+
+
+def resolve_corpus(
+    name_or_path: str,
+    cache_dir: Path | None = None,
+    *,
+    embedding: str | Embedder = "auto",
+    progress: Progress | None = None,
+) -> Path:
+    """The folder of a built corpus: a path, or a shipped corpus by name, built on first use.
+
+    Args:
+        cache_dir: folder for shipped corpora; the user's cache folder if omitted.
+        embedding: embedder of a shipped corpus: an embedder, or a choice for `load_embedder`; if there is no model, `auto`
+            falls back to word hashing, with a warning.
+
+    Raises:
+        CorpusError: there is no such corpus, or the path has papers that are not built yet.
+        EmbeddingError: a shipped corpus must be built and there is no such embedding model.
+    """
+    if name_or_path in SHIPPED:
+        embedder = embedding
+        if isinstance(embedder, str):
+            if (choice := available(embedder)) != embedder:
+                log.warning("warning: %s", NO_MODEL)
+            embedder = load_embedder(choice)
+        source = data_file(f"configs/corpora/{name_or_path}.jsonl")
+        digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+        model = re.sub(r"[^A-Za-z0-9.]+", "-", embedder.name)
+        folder = (cache_dir or cache_folder()) / "corpora" / f"{name_or_path}-{digest}-{model}"
+        if not _is_sound(folder):
+            try:
+                make_folder(folder.parent)
+                one_builder = FileLock(folder.with_name(folder.name + ".lock"), wait=True)
+                if folder.exists() and not _is_sound(folder):
+                    set_aside(folder, "its files have changed since the build")
+            except OSError as wrong:
+                raise unwritable(folder.parent, wrong) from wrong
+            with one_builder:
+                if not _is_sound(folder):
+                    options = SHIPPED[name_or_path]
+                    build_corpus(
+                        source, folder, options, embedder, name=name_or_path, progress=progress
+                    ).close()
+        return folder
+    path = folder_of(name_or_path)
+    if (path / META).is_file():
+        need_sound(path)
+        return path
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
+        raise CorpusError(
+            f"{path}: a file of papers, not a built corpus",
+            hint=f"manyheads corpus build {path} --bound YEAR, then use its folder",
+        )
+    raise CorpusError(
+        f"corpus {name_or_path!r}: no such corpus",
+        tried=", ".join(str(folder / META) for folder in _places(name_or_path)),
+        hint=did_you_mean(
+            name_or_path,
+            [*SHIPPED, *(path.parent.name for path in CORPORA.glob(f"*/{META}"))],
+            f"use one of {', '.join(SHIPPED)}, or build one: manyheads corpus build papers.jsonl.gz --bound YEAR",
+        ),
+    )
+
+
+def folder_of(name_or_path: str) -> Path:
+    """The folder of a built corpus: a path, or a name in `corpora`."""
+    places = _places(name_or_path)
+    return next((folder for folder in places if (folder / META).is_file()), places[0])
+
+
+def _places(name_or_path: str) -> list[Path]:
+    among = [] if "/" in name_or_path or not name_or_path else [CORPORA / name_or_path]
+    return [expanded(name_or_path), *among]
+
+
+def need_sound(folder: Path, *, whole: bool = False) -> None:
+    """Raises CorpusError for files changed since the build; with `whole`, every file is read, however large."""
+    if damaged := _damaged(folder, whole):
+        more = f" and {len(damaged) - NAMED:,} more" if len(damaged) > NAMED else ""
+        raise CorpusError(
+            f"{folder}: damaged since the build: {', '.join(damaged[:NAMED])}{more}",
+            hint="build the corpus again, or restore the files",
+        )
+
+
+def _is_sound(folder: Path) -> bool:
+    return (folder / META).is_file() and not _damaged(folder)
+
+
+def _damaged(folder: Path, whole: bool = False) -> list[str]:
+    damaged = damaged_files(folder, whole=whole)
+    if damaged:  # check again while no bank is open: the engine writes small files on opening
+        with suppress(OSError), ExitStack() as held:
+            for bank in (PAPERS, AUTHORS):
+                held.enter_context(loading(folder / bank))
+            damaged = damaged_files(folder, whole=whole)
+    # the file of names may be removed before sharing a corpus
+    damaged = [file for file in damaged if file != NAMES or (folder / file).exists()]
+    if not damaged and not (folder / GRAPH).exists():  # no checksum, as records are added to it
+        counts = read_meta(folder).counts
+        return [GRAPH] if counts.full_texts or counts.with_references else []
+    return damaged
+
+
+def verify_corpus(folder: Path) -> list[str]:
+    """Read every file of a built corpus and every record of its banks; returns a report, a line each. Raises `CorpusError`
+    if the folder is not a built corpus, or anything is damaged."""
+    import numpy as np
+
+    meta = read_meta(folder)
+    need_sound(folder, whole=True)
+    for copy in folder.glob(f"*/{CHECKSUMS}"):
+        if damaged := damaged_files(copy.parent, whole=True):
+            raise CorpusError(
+                f"{copy.parent}: damaged: {', '.join(damaged)}",
+                hint="remove the folder: it is rebuilt when needed",
+            )
+    sums = (
+        "all unchanged since the build"
+        if has_checksums(folder)
+        else "built without checksums: no file was checked"
+    )
+    lines = [f"files        {sums}"]
+    counts, shapes = meta.counts, (Paper, Scientist)
+    totals = (counts.past + counts.contemporary, counts.scientists)
+    if (folder / GRAPH).exists():
+        graph = verified_counts(folder / GRAPH)
+        built = (totals[0], counts.full_texts, counts.with_references, counts.citations_within)
+        if any(now < then for now, then in zip(graph, built, strict=False)):
+            raise damaged_file(
+                folder / GRAPH, f"{graph[:4]} papers, texts, bibliographies and citations, expected {built}"
+            )
+        lines.append(f"graph        {graph.citations:,} citations, {graph.extractions:,} records")
+        if graph.extractions:
+            with Graph(folder / GRAPH) as database:
+                ids = {one.paper for one in database.extractions()}
+            if not (folder / RECORDS / VECTORS).is_dir():
+                raise CorpusError(
+                    f"{folder}: the vectors of its records are missing",
+                    hint=f"manyheads corpus extract {folder}",
+                )
+            with EdgeStore.open(folder / RECORDS / VECTORS, read_only=True) as store:
+                if lost := ids - {record.id for record in store.scroll()}:
+                    raise CorpusError(
+                        f"{folder}: no vectors of {len(lost):,} records, such as {min(lost)}",
+                        hint=f"manyheads corpus extract {folder}",
+                    )
+    for bank, shape, total in zip((PAPERS, AUTHORS), shapes, totals, strict=True):
+        with EdgeStore.open(folder / bank, read_only=True) as store:
+            if (store.model, store.dim) != (meta.embedding.name, meta.embedding.dim):
+                raise damaged_file(folder / bank, f"vectors of {store.model}, expected {meta.embedding.name}")
+            found = 0
+            for record in store.scroll(vectors=True):
+                found += 1
+                if record.vector is None or not abs(float(np.linalg.norm(record.vector)) - 1) < UNIT:
+                    raise damaged_file(folder / bank, f"the vector of {record.id} does not have length one")
+                try:
+                    shape.model_validate({k: v for k, v in record.payload.items() if k in shape.model_fields})
+                except ValidationError as wrong:
+                    raise damaged_file(folder / bank, f"{record.id}: {describe(wrong)}") from wrong
+        if found != total:
+            raise damaged_file(folder / bank, f"{found:,} records, expected {total:,}")
+        lines.append(f"{bank:<13}{found:,} records with a vector of {meta.embedding.name} each")
+    return lines

@@ -1,0 +1,296 @@
+"""Records of papers without a model: key phrases as entities, sentences of the abstract for all other fields.
+
+Replaces SciPIP's model (§3.1, Tables 7–9) and is labelled as such: `made_by` is `lexical`. It only copies sentences.
+"""
+
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import NamedTuple
+from weakref import WeakSet
+
+from manyheads.base.errors import CorpusError
+from manyheads.base.files import FileLock, LockedError
+from manyheads.base.papers import Paper
+from manyheads.corpus.building import Progress
+from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.extracted import Source
+from manyheads.corpus.extraction import LEXICAL, MOST_ENTITIES, Basis, Extraction
+from manyheads.corpus.graph import Text
+from manyheads.corpus.knowledge import CHUNK
+from manyheads.corpus.lexical import stems
+from manyheads.corpus.phrases import Phrases
+
+RECIPE = "2"
+"""Version of the rules below."""
+MOST_BACKGROUND, MOST_IDEAS = 2, 3
+"""Maximum sentences of the background, and main ideas (SciPIP, Table 8)."""
+MOST_LETTERS, MOST_SENTENCES = 800, 40
+"""Maximum length of a sentence, and of a text: longer ones are not made of sentences, or not an abstract."""
+SAMPLE = 5_000
+"""Number of papers that determine which phrases are common."""
+
+_END = re.compile(r"(?<=[.!?])[\"'”’)\]]?\s+(?=[^a-z\s])|(?<=[。！？])\s*")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|cf|vs|al|resp|approx|Eqs?|Figs?|Secs?|Refs?|Nos?|Dr|Prof|St)|\b[A-Z])\.$"
+)
+_HEADING = re.compile(
+    r"(?:abstract|background|motivation|objectives?|purpose|introduction|methods?|results?|conclusions?|summary)"
+    r"\s*[:.—–-]\s*",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[a-z]+")
+
+# The role of an abstract's sentences, by their words.
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_AUTHORS = _words("we here i")
+_WORK = _words("paper work article study letter thesis report contribution contributions")
+_THIS = _words("this present our the")
+_PROPOSES = _words(
+    "propose proposes proposed present presents presented introduce introduces introduced develop develops developed describe "
+    "describes described"
+)
+_DOES = _PROPOSES | _words(
+    "address addresses addressed analyse analyses analyze analyzes argue argues concerned consider considers considered "
+    "deals demonstrate demonstrates design designed examine examines explore explores explored focuses formulate formulates give "
+    "gives investigate investigates investigated offer offers provide provides report reports show shows studied studies study suggest suggests "
+    "tackle tackles"
+)
+_ASIDE = _words("also finally furthermore moreover results additionally")
+_IS = _words("is are")
+_PROBLEM = _words(
+    "although bottleneck but challenge challenges challenging complex costly critical crucial despite difficult difficulties "
+    "difficulty drawback drawbacks essential expensive fail fails hard however important intractable key lack lacking lacks "
+    "limit limitation limitations limited limits need needed needs noisy open problem problems rarely remain remains require "
+    "required requires scarce shortcoming shortcomings suffer suffers unclear unfortunately unknown yet"
+)
+_METHOD = _words(
+    "adopt algorithm approach apply architecture based build combination combine combines combining consists define derive "
+    "design employ exploit extend first formulate framework learn method methods model network new novel our propose prove "
+    "scheme strategy system technique train use uses using"
+)
+_RESULT = _words(
+    "accuracy achieve achieves achieving benchmark benchmarks demonstrate demonstrates evaluate evaluated evaluation experiment "
+    "experimental experiments faster improve improved improvement improves outperform outperforms results show shows "
+    "significantly simulation simulations state validate validated"
+)
+
+
+class Reading(NamedTuple):
+    """The texts of a paper."""
+
+    paper: Paper
+    text: Text = Text("", "")
+
+    @property
+    def basis(self) -> Basis:
+        """The best available text."""
+        if self.text.introduction or self.text.method:
+            return "full text"
+        return "abstract" if self.paper.abstract.strip() else "title"
+
+
+class Digest(NamedTuple):
+    """A text's content, in its own sentences."""
+
+    background: str
+    summary: str
+    main_ideas: tuple[str, ...]
+
+
+def digest(title: str, text: str) -> Digest:
+    """The background, the summary and the main ideas among an abstract's sentences.
+
+    Summary: the first sentence about what is proposed or presented, not in passing; else the first about the authors' work;
+    else the one with the most words in common with the title. Background: of the sentences before it, the first and the next
+    that names a problem; if there are none, the first later one that names a problem without authors or results, else the
+    summary again. Main ideas: of the sentences after the summary (of all others if none follow), those about the method, then
+    about results, then the rest, in their order in the text. A single sentence is background and summary; without any, the
+    title is both.
+    """
+    found = sentences(text)
+    if not found:
+        return Digest(title, title, ())
+    words = [{*_WORD.findall(sentence.lower())} for sentence in found]
+    at = _summary(title, words)
+    problems = [place for place, said in enumerate(words) if said & _PROBLEM]
+    if at:
+        background = [0, *(place for place in problems if 0 < place < at)][:MOST_BACKGROUND]
+    else:
+        background = [
+            next(
+                (each for each in problems if each and not (words[each] & _RESULT or _is_own(words[each]))), 0
+            )
+        ]
+    rest = [place for place in range(len(found)) if place != at and place not in background]
+    after = [place for place in rest if place > at] or rest
+    after.sort(key=lambda place: (not words[place] & _METHOD, not words[place] & _RESULT, place))
+    return Digest(
+        " ".join(found[place] for place in background),
+        found[at],
+        tuple(found[place] for place in sorted(after[:MOST_IDEAS])),
+    )
+
+
+def _summary(title: str, words: list[set[str]]) -> int:
+    """The position of the summary, from the words of each sentence."""
+    done = [place for place, said in enumerate(words) if _is_own(said)]
+    if not done:
+        own = {*stems(title)}
+        return max(
+            range(len(words)),
+            key=lambda place: (len(own.intersection(stems(" ".join(words[place])))), -place),
+        )
+    proposed = (place for place in done if words[place] & _PROPOSES and not words[place] & _ASIDE)
+    return next(proposed, done[0])
+
+
+def _is_own(words: set[str]) -> bool:
+    """Whether a sentence describes the authors' work."""
+    theirs = words & _AUTHORS or (words & _WORK and words & _THIS) or (words & _IS and words & _PROPOSES)
+    return bool(theirs and words & _DOES)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, without headings such as `Results:`; a long one is cut at a word."""
+    found, open_ = list[str](), ""
+    for part in _END.split(" ".join(text.split())):
+        open_ = f"{open_} {part}" if open_ else part
+        if _ABBREVIATION.search(open_[-10:]):
+            continue
+        found.append(open_)
+        open_ = ""
+        if len(found) == MOST_SENTENCES:
+            break
+    headless = (_unheaded(sentence) for sentence in (*found, open_))
+    return [
+        sentence if len(sentence) <= MOST_LETTERS else _cut(sentence) for sentence in headless if sentence
+    ]
+
+
+def _unheaded(sentence: str) -> str:
+    heading = _HEADING.match(sentence)
+    return sentence[heading.end() :] if heading else sentence
+
+
+def _cut(sentence: str) -> str:
+    kept = sentence[:MOST_LETTERS]
+    return f"{kept[: kept.rfind(' ', MOST_LETTERS // 2)].rstrip()} …"
+
+
+def extract(readings: Iterable[Reading], phrases: Phrases) -> Iterator[Extraction]:
+    """A record for each paper, from its abstract, else from the introduction, else from the title."""
+    for reading in readings:
+        paper = reading.paper
+        text = paper.abstract.strip() or reading.text.introduction or reading.text.method
+        parts = digest(paper.title, text)
+        yield Extraction(
+            paper=paper.id,
+            entities=phrases.best(paper.title, text, MOST_ENTITIES),
+            background=parts.background,
+            summary=parts.summary,
+            main_ideas=parts.main_ideas,
+            made_by=LEXICAL,
+            recipe=RECIPE,
+            basis="abstract" if paper.abstract.strip() else reading.basis,
+        )
+
+
+# The papers of a corpus.
+
+
+STEP = "extracting"
+"""Name in progress bars."""
+_complete: WeakSet[LiteratureDatabase] = WeakSet()
+"""Databases already checked."""
+LOCK = "records.lock"
+"""Lock file in a corpus's folder for adding records to its database."""
+
+
+def readings(database: LiteratureDatabase, papers: Sequence[str]) -> Iterator[Reading]:
+    """The texts of papers, by id and in order; a few hundred are in memory at once."""
+    for start in range(0, len(papers), CHUNK):
+        chunk = papers[start : start + CHUNK]
+        known, texts = database.papers(chunk), database.graph.texts(chunk)
+        yield from (Reading(known[one], texts.get(one, Text("", ""))) for one in chunk if one in known)
+
+
+def extract_papers(
+    database: LiteratureDatabase,
+    papers: Sequence[str],
+    tell: Progress = lambda step, done, total: None,
+    vectors: Source = "abstract",
+) -> int:
+    """Add lexical records of papers to a database in batches; returns their number.
+
+    Raises:
+        CorpusError: the database cannot be written.
+    """
+    bank, done = database.ecosystem.papers, 0
+    every = max(1, bank.count() // SAMPLE)
+    phrases = Phrases.of(f"{one.title}. {one.abstract}" for one in islice(bank.papers(), None, None, every))
+
+    def more(count: int) -> None:
+        nonlocal done
+        tell(STEP, done := done + count, len(papers))
+
+    return database.put(extract(readings(database, papers), phrases), vectors, more)
+
+
+@contextmanager
+def extracting(ecosystem: Ecosystem, *, wait: bool = False) -> Generator[None]:
+    """Lock for adding records to a corpus's database.
+
+    Args:
+        wait: block until it is free.
+
+    Raises:
+        CorpusError: the folder cannot be written, or another process has the lock.
+    """
+    folder = ecosystem.folder
+    try:
+        lock = FileLock(folder / LOCK, wait=wait)
+    except LockedError as error:
+        raise CorpusError(
+            f"{folder}: another process is extracting its papers", hint="wait for it or stop it"
+        ) from error
+    except OSError as error:
+        raise CorpusError(
+            f"{folder} cannot be written: {error.strerror}",
+            hint="its papers have no records; copy the corpus to a writable folder",
+        ) from error
+    with lock:
+        yield
+
+
+def open_database(ecosystem: Ecosystem, say: Callable[[str], None] = lambda line: None) -> LiteratureDatabase:
+    """The literature database of a corpus; if no record is by a model, papers without a record first get a lexical one.
+
+    Args:
+        say: receives one line about this.
+
+    Raises:
+        CorpusError: there are no records, and none can be written.
+    """
+    database = LiteratureDatabase.of(ecosystem)
+
+    def missing() -> list[str]:
+        return database.missing() if database.graph.recipes().keys() <= {RECIPE} else []
+
+    if database not in _complete and missing():
+        with extracting(ecosystem, wait=True):
+            if papers := missing():  # unless another process was first
+                say(
+                    f"corpus {ecosystem.meta.name}: {len(papers):,} papers have no records yet: they are extracted without a "
+                    f"model; a model gives better ones: manyheads corpus extract {ecosystem.folder} --model PROVIDER/NAME"
+                )
+                extract_papers(database, papers)
+    _complete.add(database)
+    return database

@@ -1,0 +1,357 @@
+"""Records of a corpus's papers with their vectors, in its folder; several processes may use them (SciPIP, §3.1)."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+from weakref import ref
+
+from manyheads.base.errors import CorpusError
+from manyheads.base.files import FileLock, LockedError, make_folder
+from manyheads.core.texts import count
+from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.extraction import LEXICAL, Extraction
+from manyheads.corpus.graph import GRAPH, Graph
+from manyheads.corpus.knowledge import CHUNK
+from manyheads.corpus.knowledge import Collection as Bank
+from manyheads.corpus.network import Network
+from manyheads.corpus.qdrant import META
+from manyheads.corpus.store import Closing, Filter
+
+if TYPE_CHECKING:
+    from manyheads.corpus.vectors import Vectors
+
+T = TypeVar("T")
+
+RECORDS, VECTORS = "records", "vectors"
+"""The folder of records' vectors in a corpus's folder, and its bank."""
+BACKGROUND, SUMMARY, IDEAS = "background", "summary", "main_ideas"
+Source: TypeAlias = Literal["texts", "abstract"]
+"""Vectors of a record: of its own three texts, or the paper's vector in the bank for all three."""
+PATIENCE = 20.0
+"""Seconds to wait for the vectors while another process uses them."""
+WRITING = "writing.lock"
+"""Lock file of processes that write vectors or wait to: readers release the vectors, and wait in turn."""
+LOOK = 0.1
+"""Seconds between a reader's checks for a waiting writer."""
+
+
+class Records(Bank):
+    """Vectors of records, by paper."""
+
+    integers = ("year",)
+    keywords = ("period", "recipe", "vectors")
+    names = (BACKGROUND, SUMMARY, IDEAS)
+
+
+class About(NamedTuple):
+    """Size and sources of a database."""
+
+    papers: int
+    records: int
+    recipes: Mapping[str, int]
+    """Records by maker and recipe."""
+    vectors: Mapping[Source, int]
+    """Records by the source of their vectors."""
+    model: str
+    """Of the vectors."""
+    citing: int
+    """Papers with known citations in the corpus."""
+    citations: int
+    entities: int
+
+
+class RecordBook(Closing):
+    """The records of a corpus, beside its graph.
+
+    Files are opened on demand. One process may write the vectors, only within `put`; others wait a short time. A reader keeps
+    them open, as opening takes longer than ten look-ups, until `close` or until a writer waits: a thread checks ten times a
+    second.
+
+    Each call raises:
+        CorpusError: a file cannot be read or written, or there are no records.
+        EmbeddingError: the vectors are not the corpus's model's.
+    """
+
+    def __init__(self, ecosystem: Ecosystem) -> None:
+        self.ecosystem = ecosystem
+        self._lock = threading.RLock()
+        self._graph: Graph | None = None
+        self._records: Records | None = None
+        self._network: Network | None = None
+        self._recipes: dict[str, int] = {}
+
+    @property
+    def folder(self) -> Path:
+        return self.ecosystem.folder / RECORDS
+
+    def close(self) -> None:
+        """Close files and free memory until the next use."""
+        with self._lock:
+            for part in (self._graph, self._records):
+                if part is not None:
+                    part.close()
+            self._graph = self._records = self._network = None
+
+    @property
+    def graph(self) -> Graph:
+        """Citations and records. A corpus built without a graph gets one with its papers only."""
+        with self._lock:
+            if self._graph is None:
+                graph = Graph(self.ecosystem.folder / GRAPH)
+                if graph.counts().papers < self.ecosystem.papers.count():
+                    graph.add_papers((paper.id, paper.year) for paper in self.ecosystem.papers.papers())
+                self._graph = graph
+            return self._graph
+
+    def put(
+        self,
+        extractions: Iterable[Extraction],
+        vectors: Source = "texts",
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Store records, replacing the papers' earlier ones; returns their number. If interrupted, stored records are kept.
+
+        Args:
+            vectors: `texts` embeds background, summary and main ideas; `abstract` embeds nothing and uses the paper's vector in
+                the bank for all three.
+            progress: receives the number of newly stored records, after each batch: 256, or 1024 without embedding.
+        """
+        # each batch ends with a flush, which takes longer than storing it
+        count, size = 0, CHUNK if vectors == "texts" else 4 * CHUNK
+        with self._lock, self._when_free(lambda: self._gate(shared=False)):
+            self._free_vectors()
+            bank: Records | None = None
+            try:
+                stream = iter(extractions)
+                while chunk := [*islice(stream, size)]:
+                    records = {one.paper: one for one in chunk}
+                    papers = self.ecosystem.papers.store.get([*records], vectors=vectors == "abstract")
+                    if unknown := [paper for paper in records if paper not in papers]:
+                        raise CorpusError(
+                            f"{self.ecosystem.folder}: no paper {unknown[0]!r}",
+                            hint="extract papers of this corpus only",
+                        )
+                    bank = bank or self._writable()
+                    payloads = [
+                        {
+                            **{key: papers[paper].payload.get(key) for key in ("year", "period")},
+                            "recipe": one.recipe,
+                            "vectors": vectors,
+                        }
+                        for paper, one in records.items()
+                    ]
+                    own = [papers[paper].vector for paper in records] if vectors == "abstract" else None
+                    bank.store.upsert([*records], self._vectors([*records.values()], own), payloads)
+                    self.graph.add_extractions(records.values())
+                    count += len(records)
+                    if progress is not None:
+                        progress(len(records))
+            finally:
+                self._network = None
+                if bank is not None:
+                    bank.close()
+        return count
+
+    def _vectors(self, records: Sequence[Extraction], own: "Sequence[Any] | None") -> "dict[str, Vectors]":
+        import numpy as np
+
+        shape = (len(records), self.ecosystem.embedder.dim)
+        rows = {name: np.zeros(shape, dtype=np.float32) for name in Records.names}
+        if own is not None:
+            rows[BACKGROUND] = np.stack(own)
+            return rows
+        texts = {
+            BACKGROUND: [one.background for one in records],
+            SUMMARY: [one.summary for one in records],
+            IDEAS: [" ".join(one.main_ideas) for one in records],
+        }
+        places = [
+            (name, row) for name, some in texts.items() for row, text in enumerate(some) if text.strip()
+        ]
+        embeddings = self.ecosystem.embedder.embed([texts[name][row] for name, row in places])
+        for (name, row), vector in zip(places, embeddings, strict=True):
+            rows[name][row] = vector
+        return rows
+
+    def missing(self, recipe: str | None = None) -> list[str]:
+        """Ids of papers without a record of this recipe, or without any, in the order of the corpus."""
+        return self.graph.missing(recipe)
+
+    def records(self, papers: Collection[str]) -> dict[str, Extraction]:
+        """The records of papers; papers without one are omitted."""
+        return self.graph.extraction(papers)
+
+    def found_by(self, vectors: Source) -> list[str]:
+        """Ids of the papers whose records have vectors from this source."""
+        if not self._has_vectors:
+            return []
+        with self._open_records() as bank:
+            return [one.id for one in bank.store.scroll(Filter({"vectors": vectors}))]
+
+    def without_vectors(self) -> list[str]:
+        """Ids of the papers whose records have no vectors."""
+        papers = [one.paper for one in self.graph.extractions()]
+        if not papers or not self._has_vectors:
+            return papers
+        with self._open_records() as bank:
+            there = {one.id for one in bank.store.scroll()}
+        return [one for one in papers if one not in there]
+
+    def embed(
+        self, papers: Sequence[str], vectors: Source, progress: Callable[[int], None] | None = None
+    ) -> None:
+        """Recompute the vectors of papers' records, see `put`; the records stay."""
+        chunks = (papers[start : start + CHUNK] for start in range(0, len(papers), CHUNK))
+        self.put((one for chunk in chunks for one in self.records(chunk).values()), vectors, progress)
+
+    def about(self) -> About:
+        """Size and sources."""
+        counts = self.graph.counts()
+        sources: dict[Source, int] = {}
+        if counts.extractions:
+            with self._open_records() as bank:
+                some: tuple[Source, ...] = ("texts", "abstract")
+                sources = {one: n for one in some if (n := bank.store.count(Filter({"vectors": one})))}
+        return About(
+            papers=counts.papers,
+            records=counts.extractions,
+            recipes=_recipes(self.graph),
+            vectors=sources,
+            model=self.ecosystem.embedder.name,
+            citing=counts.citing,
+            citations=counts.citations,
+            entities=counts.entities,
+        )
+
+    # Open files.
+
+    @property
+    def network(self) -> Network:
+        """The graph in memory, a snapshot from its first use after the last `put`."""
+        with self._lock:
+            if self._network is None:
+                self._network, self._recipes = Network(self.graph), _recipes(self.graph)
+            return self._network
+
+    @contextmanager
+    def _open_records(self) -> Generator[Records]:
+        """The vectors for reading, locked for this block."""
+        with self._lock:
+            if self._records is None:
+                if not self._has_vectors:
+                    gone = self.graph.counts().extractions
+                    raise CorpusError(
+                        f"{self.ecosystem.folder}: "
+                        + (
+                            "the vectors of its records are missing"
+                            if gone
+                            else "its papers have no records yet"
+                        ),
+                        hint=f"manyheads corpus extract {self.ecosystem.folder}",
+                    )
+                with self._when_free(lambda: self._gate(shared=True)):
+                    bank = self._when_free(
+                        lambda: Records.open(
+                            self.folder, self.ecosystem.embedder, name=VECTORS, read_only=True
+                        )
+                    )
+                self._records = bank
+                watch = (ref(self), ref(bank))
+                threading.Thread(
+                    target=_let_writers_in, args=watch, name="manyheads-records", daemon=True
+                ).start()
+            yield self._records
+
+    def _writable(self) -> Records:
+        make = Records.open if self._has_vectors else Records.create
+        return self._when_free(lambda: make(self.folder, self.ecosystem.embedder, name=VECTORS))
+
+    def _gate(self, *, shared: bool) -> FileLock:
+        """The lock of writers, which readers take briefly on opening."""
+        try:
+            make_folder(self.folder)
+            return FileLock(self.folder / WRITING, shared=shared)
+        except LockedError as error:
+            raise CorpusError(
+                f"{self.folder} is in use by another process, which writes records",
+                hint="wait for it or stop it",
+            ) from error
+        except OSError as error:
+            raise CorpusError(
+                f"{self.folder} cannot be opened: {error.strerror}",
+                hint="copy the corpus to a writable folder",
+            ) from error
+
+    def let_writers_in(self, bank: Records) -> bool:
+        """Close the vectors if a writer waits; False once they are closed."""
+        try:
+            self._gate(shared=True).release()
+        except CorpusError:
+            with self._lock:
+                if self._records is bank:
+                    self._free_vectors()
+                    self._network = None  # reload after a change
+        return self._records is bank
+
+    def _when_free(self, make: Callable[[], T]) -> T:
+        """Open the vectors, with retries while another process briefly uses them."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return make()
+            except CorpusError as error:
+                if not isinstance(error.__cause__, LockedError):
+                    error.hint = (
+                        f"{error.hint}; or remove {self.folder}: manyheads corpus extract {self.ecosystem.folder} recreates it, "
+                        "without a model"
+                    )
+                    raise
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+    @property
+    def _has_vectors(self) -> bool:
+        return (self.folder / VECTORS / META).is_file()
+
+    def _free_vectors(self) -> None:
+        if self._records is not None:
+            self._records.close()
+            self._records = None
+
+
+def _let_writers_in(book: "ref[RecordBook]", bank: "ref[Records]") -> None:
+    """Check for writers until the vectors are closed."""
+    while True:
+        time.sleep(LOOK)
+        owner, vectors = book(), bank()
+        if owner is None or vectors is None or not owner.let_writers_in(vectors):
+            return
+        del owner, vectors
+
+
+def records_in_short(folder: Path, name: str) -> str:
+    """Number and makers of a corpus's records, in words; `name` is the user's name for it. Raises `CorpusError`."""
+    with Graph(folder / GRAPH) as graph:
+        counts, recipes, makers = graph.counts(), graph.recipes(), graph.makers()
+    by: Counter[str] = Counter()
+    for recipe, number in recipes.items():
+        by["rules" if makers[recipe] == LEXICAL else makers[recipe]] += number
+    if not by:
+        return f"no records yet: created by rules at first use, or by a model with manyheads corpus extract {name} --model …"
+    made = ", ".join(f"{count(number, 'record')} by {maker}" for maker, number in by.most_common())
+    rest = counts.papers - counts.extractions
+    return made + (
+        f", {count(rest, 'paper')} without one, to be created by rules at first use" if rest > 0 else ""
+    )
+
+
+def _recipes(graph: Graph) -> dict[str, int]:
+    """Records by maker and recipe, most common first."""
+    makers = graph.makers()
+    return {f"{makers[one]} {one}".strip(): count for one, count in graph.recipes().items()}

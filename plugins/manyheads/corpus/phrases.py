@@ -1,0 +1,326 @@
+"""Key phrases of papers: runs of words between function words and verbs, weighted higher the fewer papers contain them."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, Self
+
+from manyheads.corpus.extraction import ENTITY_WORDS
+from manyheads.corpus.lexical import EVERYWHERE, SEVERAL, STOP_WORDS
+
+FEWEST_WORDS, MOST_WORDS = ENTITY_WORDS
+
+LONGEST = 20
+"""Maximum words of a run: longer ones are lists or tables."""
+IN_TITLE, LONE, LONGER = 1.8, 0.6, 0.25
+"""Weights: of a phrase in the title, of one in a single paper, and of each further word."""
+RAREST = 50
+"""Number of papers below which a phrase gains nothing by being rarer: a phrase shared by several connects them."""
+_ENDING = re.compile(r"(?:ly|ous|ful|able|ible|less|ed|al|ive|ic|ar|i[zs]es?|ifies)$")
+_VERB = re.compile(r"(?:ize|ise|ify|ate|ly|izes|ises|ifies|ates|ed by)$")
+_TOKEN = re.compile(r"[^\W_]+(?:[-'’/+][^\W_]+)*|[^\w\s]")
+SHORT, ENGLISH, FEW = 3, 0.12, 12
+"""Minimum share of English function words, except in a short text: one with fewer is in another language, where words of
+this many letters count as function words."""
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_PARTICLES = re.compile(
+    r"[的了和与及或在是为对于中上下以从被把将其等之而并也都我们本文一种基于通过提出\u3040-\u309f]+"
+)
+"""Cuts a run of Chinese or Japanese letters: the most frequent function words, and all of hiragana."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+NOUNS = _words(
+    "algorithm algorithms analysis approach approaches case class comparison cost data dataset datasets degree evaluation "
+    "experiment experiments form framework freedom function functions information input level method methods model modeled "
+    "modeling models number order output performance point points position problem problems process quality search set "
+    "setting simulation simulations single solution solutions space state states step system systems task tasks technique "
+    "techniques term terms test time type user way word world "
+    "high large long low local multiple real second small general standard"
+)
+"""Words common in any field that a phrase may contain besides specific ones."""
+_MORE = _words(
+    "uses learns describes detects estimates handles requires another confirm confirms fail fails generalize generalizes track works thorough distinct about above across after again against all almost alone along already although always among any because before behind "
+    "below between beyond cannot could down during even every few further he her here him his however itself least less "
+    "many me might must my never next no none nor nothing now off once only onto otherwise out over own per perhaps same "
+    "she should since so still them themselves thereby though through throughout too under until up upon us very where "
+    "whereby whole whom whose why would yet did does doing done am being having "
+    "alternates amount amounts arise arises assign become begin call called come comes differ flow flows give gives go goes "
+    "hold holds infer keep lies look looks occur occurs refer referred run runs says see seen start think treats vary "
+    "variety works wide range addition fact ability lot lots kind kinds sort sorts rest part parts role aspects aspect "
+    "certain according achieves actually addresses aims al allows argue assume assuming become becomes combine combines combining "
+    "compute computes conduct consists construct contain containing contains contrast contribute contributes conventional "
+    "create decide depend depends derive derived derives design designed determine difficult discuss due effect eg either "
+    "employ employing employs enable enables enabling ensure ensures especially essential establish et evaluates exhibit "
+    "existing exploit exploits explore explores extend extends extracted extremely facilitate far final find finds first "
+    "five focus focuses follow following follows found four furthermore generates get hard help helps hence however ie "
+    "illustrate implement implemented includes increase increases increasing instead investigate investigates involve "
+    "involves issue issues key lack largely learns led leverage leverages leveraging made major making many match mean "
+    "means moreover namely need needs neither note numerous obtaining obtains offer offers often one optimal overall "
+    "particular particularly perform performs popular potential predict presenting prior produce produces promising propose "
+    "prove proves provided providing rather reach reduce reduces reducing rely relies remain remains require resulting "
+    "reveal satisfy seek seem serve several significant similarly solved solves solving special specific specifically "
+    "specify state-of-the-art strong study suffer suffers suggest suggests tackle tackles take taken takes third three thus "
+    "today together toward towards traditional train trains treat two typically unlike usually utilize utilizes utilizing "
+    "validate verify versus via well whereas whether widely within without yield yields zero "
+    "faster slower higher lower larger smaller better worse greater fewer longer shorter wider deeper easier harder simpler "
+    "stronger weaker cheaper earlier later last decade decades years"
+)
+ADJECTIVES = _words(
+    "accurate arbitrary complete complex convex correct deep dense different discrete easy efficient fast finite fixed full "
+    "general hard high human infinite large linear long low multiple new nonlinear novel old online optimal rapid real "
+    "recurrent rich rigid robust same short simple single slow small smooth soft sparse standard stable strong total "
+    "unknown unseen weak wide high-quality end-to-end"
+)
+"""Words that a noun must follow, besides those recognised by their endings."""
+_NOUN_ENDINGS = _words(
+    "animal approval arrival crystal diagonal goal hospital interval journal material metal portal potential proposal "
+    "removal retrieval signal survival terminal trial archive alternative derivative drive objective perspective primitive "
+    "characteristic dynamic heuristic logic metric music statistic topic traffic bar car grammar lidar radar sonar scalar "
+    "star noise exercise seed feed speed need variable"
+)
+"""Nouns with an adjective's ending."""
+_GERUNDS = _words(
+    "boosting branching clustering computing coding dancing driving encoding engineering grasping hashing imaging "
+    "indexing landing learning linking manufacturing mapping matching mining monitoring parsing planning pooling "
+    "positioning pricing processing programming pruning ranking rendering reasoning routing sampling scheduling sensing "
+    "smoothing spiking tagging testing timing tracking training understanding voting walking wiring writing deep-learning "
+    "moving sliding swimming climbing flying hopping rotating recurring reading listening speaking"
+)
+_NO_VERBS = _words(
+    "noise precise concise pairwise stepwise blockwise elementwise piecewise state rate climate surrogate plate "
+    "multivariate bivariate univariate covariate candidate coordinate intermediate separate approximate accurate conjugate "
+    "update template gate substrate private duplicate aggregate alternate moderate late date anomaly family assembly "
+    "fly polynomially poly butterfly"
+)
+"""Words that may begin a phrase although they end like verbs or adverbs."""
+_THINGS = _words("string spring ring wing king sling swing bearing building ceiling wedding")
+_COMMON = _words(EVERYWHERE) | NOUNS
+
+# A word's part of speech, by its neighbours: in the corpus, and here.
+
+_BEFORE_VERBS = _words("to we they can could will would may might must cannot not then also i")
+_DETERMINERS = _words("the a an this that these those its their our each every any some such both several")
+_BEFORE_NOUNS = _DETERMINERS | _words("of in for with by from on into over under between without as")
+_AFTER_NOUNS = _words(". , ; : ) is are was were has have can and or in for with by on to using via based")
+_AFTER_PARTICIPLES = _DETERMINERS | _words("of it them")
+_BEFORE_PREDICATES = _words(
+    "is are was were be been being has have had that which who we they it not also often only well can"
+)
+LEAST_VERB = 3
+"""Minimum times that a corpus's sample uses a word as a verb."""
+
+
+class Phrases:
+    """Number of a corpus's papers with each phrase, and from that a paper's key phrases.
+
+    A phrase is two to five words within a run of words without function words and verbs, of abstracts or of the corpus
+    (`verbs_of`). It ends with a possible noun, and has at least one word that is not common to all fields. A run also stops at
+    an adverb, a participle after a plural (`images captured`, `tasks involving`), a predicate (`are considered`), or a word
+    on -ing before an article. A phrase's weight grows with its frequency in the paper and its rarity in the corpus; it is
+    higher if the title has the phrase, lower if no other paper has it.
+    """
+
+    def __init__(self, papers: int, having: Counter[str], verbs: frozenset[str]) -> None:
+        self._papers, self._having, self._verbs = max(papers, 1), having, verbs
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """From titles with texts: of all papers, or of a sample."""
+        sample, having = [*texts], Counter[str]()
+        verbs = verbs_of(sample)
+        for text in sample:
+            having.update({key for key, _, _ in _candidates(text, verbs)})
+        return cls(len(sample), Counter({key: count for key, count in having.items() if count > 1}), verbs)
+
+    def best(self, title: str, text: str, most: int) -> tuple[str, ...]:
+        """The paper's key phrases, best first, as first written; none is part of another."""
+        places = _candidates(title, self._verbs)
+        titled = {key for key, _, _ in places}
+        places += _candidates(text, self._verbs)
+        whole = {key for key, _, all_of_it in places if all_of_it}
+        least, ranked = min(RAREST, self._papers / 10), list[tuple[float, int, str]]()
+        for place, (key, count) in enumerate(Counter([key for key, _, _ in places]).items()):
+            having = self._having.get(key, 1)
+            if having > 1 or key in whole:  # else part of a phrase in no other paper
+                weight = (1 + math.log(count)) * math.log(1 + self._papers / max(having, least))
+                weight *= LONE if having == 1 else 1 + LONGER * key.count(" ")
+                weight *= IN_TITLE if key in titled else 1
+                ranked.append((-weight, place, key))
+        runs = {key: run for key, run, _ in reversed(places)}
+        return tuple(_written(key, runs[key]) for key in _apart(ranked, most))
+
+
+NESTED = 0.6
+"""Share of a phrase's occurrences within one longer phrase, above which only the longer one is a term (C-value's rule)."""
+SHARED = 1.5
+"""Gain of a phrase from being in more papers: a field's shared phrases are interests, a single paper's are not."""
+
+
+def interests(
+    texts: Sequence[str], by_author: Mapping[str, Sequence[int]], top: int
+) -> dict[str, tuple[str, ...]]:
+    """Up to `top` phrases of each author, best first, no phrase part of another.
+
+    `by_author` has the indices of each author's papers in `texts`, titles with abstracts. A phrase's weight grows with the
+    number of the author's papers that have it, and is lower if hardly any or most papers have it.
+    """
+    verbs = verbs_of(texts)
+    found = [Counter[str]() for _ in texts]
+    runs: list[dict[str, list[str]]] = [{} for _ in texts]
+    having, places, within = Counter[str](), Counter[str](), Counter[str]()
+    for text, counts, own in zip(texts, found, runs, strict=True):
+        for key, run, _ in _candidates(text, verbs):
+            counts[key] += 1
+            own.setdefault(key, run)
+        having.update(counts.keys())
+        places.update(counts)
+    for key, count in places.items():
+        words = key.split() if count > 1 else []
+        for size in range(2, len(words)):
+            for start in range(len(words) - size + 1):
+                part = " ".join(words[start : start + size])
+                within[part] = max(within[part], count)
+    phrases: dict[str, tuple[str, ...]] = {}
+    for author, rows in by_author.items():
+        papers, times = Counter[str](), Counter[str]()
+        for row in rows:
+            papers.update(found[row].keys())
+            times.update(found[row])
+        ranked = list[tuple[float, int, str]]()
+        for place, (key, count) in enumerate(papers.items()):
+            if within[key] <= NESTED * places[key]:
+                weight = 1 + math.log(count) + 0.3 * math.log(times[key])
+                weight *= math.log(1 + having[key]) ** SHARED * math.log(1 + len(texts) / having[key])
+                weight *= 1 + LONGER * key.count(" ")
+                weight *= LONE / 2 if count == 1 and len(rows) >= SEVERAL else 1
+                ranked.append((-weight, place, key))
+        best = _apart(ranked, top)
+        phrases[author] = tuple(
+            next(_written(key, runs[row][key]) for row in rows if key in runs[row]) for key in best
+        )
+    return phrases
+
+
+def verbs_of(texts: Iterable[str]) -> frozenset[str]:
+    """Stems of words used as verbs in titles with texts: more often after `to`, `we`, `can` than in a noun's position; those on
+    -ing, more often before an object or after a plural than where a noun may end."""
+    verbs, nouns, participles, gerunds = (Counter[str]() for _ in range(4))
+    for text in texts:
+        tokens = [token.lower() for token in _TOKEN.findall(text)]
+        for before, word, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+            if before in _BEFORE_VERBS:
+                verbs[word] += 1
+            elif before in _BEFORE_NOUNS:
+                nouns[word] += 1
+            if word.endswith("ing") and word not in _GERUNDS:
+                if after in _AFTER_PARTICIPLES or (before not in STOP_WORDS and _word(before).plural):
+                    participles[word] += 1
+                elif after in _AFTER_NOUNS:
+                    gerunds[word] += 1
+    finite = (word for word, count in verbs.items() if count >= LEAST_VERB and count > 2 * nouns[word])
+    others = (word for word, count in participles.items() if count > gerunds[word])
+    return frozenset(_word(word).stem for word in (*finite, *others))
+
+
+class _Word(NamedTuple):
+    written: str
+    stem: str
+    """Key for counting: lower case, without the plural's ending."""
+    inside: bool
+    """Whether a phrase may contain it, begin with it, end with it; and whether it is specific."""
+    begins: bool
+    ends: bool
+    own: bool
+    plural: bool
+    past: bool
+    gerund: bool
+    adverb: bool
+
+
+@lru_cache(maxsize=200_000)
+def _word(token: str) -> _Word:
+    word = token.lower()
+    written = token if token[1:] != word[1:] else word
+    plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    stem = (word[:-1] if plural else word).replace("-", " ")
+    barred = word in STOP_WORDS or word in _MORE or (word in _COMMON and word not in NOUNS)
+    inside = (
+        not barred and token[0].isalnum() and len(word) > 1 and not word.isdecimal() and not _WIDE.match(word)
+    )
+    begins = word in _NO_VERBS or not (_VERB.search(word) or (word.endswith("ing") and word not in _GERUNDS))
+    ends = stem in _NOUN_ENDINGS or not (_ENDING.search(word) or word in ADJECTIVES)
+    return _Word(
+        written, stem, inside, begins, ends and word[0].isalpha(), word not in _COMMON,
+        plural and not word.endswith("ics"),
+        word.endswith("ed") and len(word) > 4 and stem not in _NOUN_ENDINGS,
+        word.endswith("ing") and word not in _THINGS,
+        word.endswith("ly") and word not in _NO_VERBS,
+    )  # fmt: skip
+
+
+def _candidates(text: str, verbs: frozenset[str]) -> list[tuple[str, list[str], bool]]:
+    """Each occurrence of a phrase: its key, the words of its run, and whether it is the whole run."""
+    places = list[tuple[str, list[str], bool]]()
+    if _WIDE.search(text):  # two letters count as a word
+        parts = (part for run in _WIDE.findall(text) for part in _PARTICLES.split(run))
+        places += ((each, [each], True) for each in parts if 2 * FEWEST_WORDS <= len(each) <= 2 * MOST_WORDS)
+    for run in _runs(text, verbs):
+        count, written = len(run), [word.written for word in run]
+        for start in range(count - 1):
+            first = run[start]
+            if first.begins:
+                key, own = first.stem, first.own
+                for end, word in enumerate(run[start + 1 : start + MOST_WORDS], start + 2):
+                    key = f"{key} {word.stem}"
+                    own = own or word.own
+                    if own and word.ends:
+                        places.append((key, written, end - start == count))
+    return places
+
+
+def _runs(text: str, verbs: frozenset[str]) -> list[list[_Word]]:
+    """Runs of words between function words, verbs and punctuation, without a final participle."""
+    tokens = _TOKEN.findall(text)
+    short = len(tokens) < FEW or sum(map(STOP_WORDS.__contains__, tokens)) >= ENGLISH * len(tokens)
+    run, runs, before = list[_Word](), list[list[_Word]](), "."
+    for token in (*tokens, "."):
+        word = _word(token)
+        predicate = word.past and (run[-1].plural if run else before in _BEFORE_PREDICATES)
+        participle = word.gerund and run and run[-1].plural
+        inside = word.inside and (short or len(word.written) > SHORT) and word.stem not in verbs
+        if inside and not predicate and not participle and not (word.adverb and run):
+            run.append(word)
+        elif run:
+            if run[-1].gerund and token in _DETERMINERS:
+                run.pop()
+            if 1 < len(run) <= LONGEST:
+                runs.append(run)
+            run = []
+        before = token
+    return runs
+
+
+def _written(key: str, run: list[str]) -> str:
+    """The part of a run that is this phrase."""
+    ends = range(len(run) + 1)
+    parts = (run[start:end] for start in ends for end in ends[start + 1 :])
+    return next(" ".join(part) for part in parts if " ".join(_word(word).stem for word in part) == key)
+
+
+def _apart(ranked: list[tuple[float, int, str]], most: int) -> list[str]:
+    """The first phrases, of which none is part of another, or shares two words with it."""
+    keys, seen = list[str](), list[set[str]]()
+    for *_, key in sorted(ranked):
+        words = set(key.split())
+        if not any(words <= other or other <= words or len(words & other) > 1 for other in seen):
+            keys.append(key)
+            seen.append(words)
+        if len(keys) == most:
+            break
+    return keys

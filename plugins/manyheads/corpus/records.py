@@ -1,0 +1,425 @@
+"""Records of corpus readers: papers and authors with real names, and rejected records.
+
+A record (a line, an XML element, a table's row) that cannot be read is a `Reject`: counted, named by file, record and
+field, written to a file; never dropped silently.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import IO, Annotated, ClassVar, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+)
+
+from manyheads.base.errors import CorpusError
+from manyheads.base.markup import has_markup, plain
+from manyheads.corpus.files import crowded, lines
+from manyheads.documents.section_kinds import Core, Section, core_of
+
+FIRST_YEAR, LAST_YEAR = 1500, 2100
+REFERENCE = ("id", "paperId", "corpusid", "doi", "title", "raw", "text")
+"""Keys that identify a reference given as an object, most reliable first."""
+LISTED, TOLD, LOGGED = 10, 3, 100_000
+"""Number of rejects shown by a build, shown in an error, and written to `rejects.jsonl`; all are counted."""
+GIVE_UP_AFTER = 1000
+"""Number of records without a single paper after which the source has another format."""
+MOST_BROKEN, MOST_UNDECODABLE = 0.5, 0.01
+"""Maximum shares of broken, and of non-UTF-8, records in a corpus."""
+
+_REASONS = {
+    "missing": "missing",
+    "string_type": "not a text",
+    "string_unicode": "not a text that can be written",
+    "string_too_short": "empty",
+    "int_type": "not a whole number",
+    "int_from_float": "not a whole number",
+    "int_parsing_size": "not a whole number of this size",
+    "greater_than_equal": "less than {ge}",
+    "less_than_equal": "more than {le}",
+    "tuple_type": "not a list",
+    "model_type": "not an object",
+    "json_invalid": "not valid JSON: {error}",
+}
+"""Messages by pydantic's type of error, in terms of papers."""
+
+
+def _told(given: object, texts: ValidatorFunctionWrapHandler) -> tuple[str, ...]:
+    """References in any notation; an unusable one is dropped without rejecting the paper."""
+    if not isinstance(given, list | tuple):
+        return ()
+    try:
+        return texts(given)  # the usual case, and the fastest
+    except ValidationError:
+        listed = cast("Sequence[object]", given)
+        return tuple(text for one in listed if (text := _reference(one)))
+
+
+def _reference(one: object) -> str:
+    """A text, a number, or an object's id, else its title."""
+    if isinstance(one, Mapping):
+        about = cast("Mapping[str, object]", one)
+        return next(filter(None, (_reference(about.get(key)) for key in REFERENCE)), "")
+    return str(one).strip() if isinstance(one, str | int) and not isinstance(one, bool) else ""
+
+
+def _known_count(value: object) -> object:
+    """A count of citations; datasets write -1 for one that they do not know."""
+    return None if type(value) is int and value < 0 else value
+
+
+_Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+_Name = Annotated[_Text, AfterValidator(lambda name: " ".join(name.split()))]
+_Names = Annotated[tuple[_Name, ...], Field(strict=False)]
+_OR_EMPTY = BeforeValidator(lambda value: () if value is None else value)
+_OR_BLANK = BeforeValidator(lambda value: "" if value is None else value)
+_Terms = Annotated[tuple[str, ...], Field(strict=False), _OR_EMPTY]
+References = Annotated[tuple[str, ...], Field(strict=False), WrapValidator(_told)]
+_Ids = Annotated[
+    tuple[Annotated[str, StringConstraints(strip_whitespace=True), _OR_BLANK], ...],
+    Field(strict=False),
+    _OR_EMPTY,
+]
+
+
+class RawPaper(BaseModel):
+    """One paper of a dataset, with real names. Null counts as missing.
+
+    `byline` (`authors` in a file) is the list of names as given, which may contain a name twice; `author_ids`, if the dataset
+    has them, has one entry per name, empty for an author without id.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    id: Annotated[_Text, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+    """Numbers are taken as text."""
+    title: _Text
+    abstract: Annotated[str, _OR_BLANK]
+    byline: Annotated[_Names, Field(alias="authors")]
+    author_ids: _Ids = ()
+    year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR)]
+    citations: Annotated[int | None, BeforeValidator(_known_count)] = None
+    """None if unknown, as some datasets write by a number below 0: never taken for 0."""
+    venue: str | None = None
+    keywords: _Terms = ()
+    affiliations: _Terms = ()
+    references: References = ()
+    """Its references, if known: ids in the same dataset, or entries of a bibliography."""
+    core_references: References = ()
+    """The references cited in introduction or method (SciPIP, §3.1); empty if unknown."""
+    introduction: Annotated[str, _OR_BLANK] = ""
+    method: Annotated[str, _OR_BLANK] = ""
+    """From the full text; empty if the dataset has none."""
+
+    @field_validator("author_ids")
+    @classmethod
+    def _beside_the_byline(cls, ids: tuple[str, ...], given: ValidationInfo) -> tuple[str, ...]:
+        byline = given.data.get("byline", ids)
+        if ids and len(ids) != len(byline):
+            raise ValueError(f"{len(ids)} ids for {len(byline)} authors")
+        return ids
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Identity of each name in the byline: the author's id in the dataset, or the name without an id."""
+        if not self.author_ids:
+            return self.byline
+        return tuple(given or name for given, name in zip(self.author_ids, self.byline, strict=True))
+
+    @cached_property
+    def authors(self) -> tuple[str, ...]:
+        """The authors' keys in order, without duplicates."""
+        return tuple(dict.fromkeys(self.keys))
+
+    def affiliations_of(self, author: str) -> tuple[str, ...]:
+        """An author's affiliations (by key) here: a single one is everyone's, a list as long as the byline has one each.
+
+        With any other length the assignment is unknown, and nobody has one.
+        """
+        if len(self.affiliations) == 1:
+            return self.affiliations
+        if len(self.affiliations) != len(self.byline):
+            return ()
+        pairs = zip(self.keys, self.affiliations, strict=True)
+        return tuple(dict.fromkeys(place for key, place in pairs if key == author and place))
+
+
+@dataclass(frozen=True, slots=True)
+class RawAuthor:
+    """A dataset's own data on an author, over all papers; None is unknown, and is then counted."""
+
+    key: str
+    """As in `RawPaper.keys`."""
+    name: str
+    affiliations: tuple[str, ...] | None = None
+    interests: tuple[str, ...] | None = None
+    papers: int | None = None
+    citations: int | None = None
+    coauthors: Mapping[str, int] | None = None
+    """Key of each co-author, with the number of joint papers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A record that is not a paper: its number in its file (from 1), the faulty field and the reason."""
+
+    number: int
+    field: str
+    reason: str
+    unit: str = "line"
+    """Unit of the number: line, entry, row, paper."""
+    file: str = ""
+    """Name of the file, in a corpus of several files."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.file + ', ' if self.file else ''}{self.unit} {self.number}, {self.field}: {self.reason}"
+        )
+
+
+@dataclass
+class Rejects:
+    """The rejected records: all counted, many written to `log`, the first few kept for messages.
+
+    A reader of several files, or of other units than lines, sets `file` and `unit` before it yields a record: later faults
+    of the paper are reported with them.
+    """
+
+    log: IO[str] | None = None
+    first: list[Reject] = field(default_factory=list[Reject])
+    by_field: Counter[str] = field(default_factory=Counter[str])
+    unit: str = "line"
+    file: str = ""
+    faulty: int = 0
+    """Accepted records that could be read only in part."""
+
+    @property
+    def total(self) -> int:
+        return self.by_field.total()
+
+    def place(self, number: int) -> str:
+        """The location of a record, in words."""
+        return f"{self.file}, {self.unit} {number}" if self.file else f"{self.unit} {number}"
+
+    def note(self, number: int, at_fault: str, reason: str) -> None:
+        """Add a record of the current file."""
+        reject = Reject(number, at_fault, reason, self.unit, self.file)
+        self.by_field[at_fault] += 1
+        if len(self.first) < LISTED:
+            self.first.append(reject)
+        if self.total <= LOGGED:
+            self._write(number, field=at_fault, reason=reason)
+
+    def remark(self, number: int, faults: Sequence[str]) -> None:
+        """Add the unreadable part of an accepted record."""
+        if faults:
+            self.faulty += 1
+            if self.faulty <= LOGGED:
+                self._write(number, faults=[*faults])
+
+    def _write(self, number: int, **told: object) -> None:
+        if self.log:
+            where: dict[str, object] = {"file": self.file} if self.file else {}
+            self.log.write(json.dumps(where | {self.unit: number} | told, ensure_ascii=False) + "\n")
+
+    def summary(self, most: int = TOLD) -> str:
+        """The first few in one sentence, and the number of others."""
+        more = self.total - len(self.first[:most])
+        return "; ".join(map(str, self.first[:most])) + (f"; and {more:,} more" if more else "")
+
+
+def at_fault(wrong: ValidationError) -> tuple[str, str]:
+    """The first invalid field, and the reason."""
+    first = wrong.errors(include_url=False, include_input=False)[0]
+    ours = _REASONS.get(first["type"])
+    told = ours.format(**first.get("ctx", {})) if ours else first["msg"].removeprefix("Value error, ")
+    return ".".join(map(str, first["loc"])) or "json", told
+
+
+Record = tuple[int, RawPaper | tuple[str, str]]
+"""A record's number in its file, with the paper in it, or the faulty field and the reason."""
+
+
+# Datasets: records in a file, or in all matching files of a folder.
+
+
+class Reader:
+    """A dataset of papers: a file, or all files of a format in a folder; subclasses yield `records`.
+
+    Reads as a stream: memory does not grow with the dataset. `papers` and `authors` may be called repeatedly, and raise
+    `CorpusError` if the dataset cannot be read.
+    """
+
+    kind: ClassVar[str] = ""
+    endings: ClassVar[tuple[str, ...]] = ()
+    unit: ClassVar[str] = "line"
+    """Unit of the records' numbers."""
+    example: ClassVar[str] = ""
+    """Expected form of a record, or what to do if there are none."""
+    most_broken: ClassVar[float] = MOST_BROKEN
+
+    def __init__(self, path: Path) -> None:
+        self.name, self.path = path.resolve().name, path
+        """`name` is the source named in the corpus."""
+
+    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
+        """Each paper with its record's number in its file, its texts without markup; other records go to `rejects`. Raises `CorpusError` if there is no
+        record, too many are not UTF-8 (field `encoding`), or most are broken."""
+        rejects.unit, good = self.unit, 0
+        for number, record in self.records(rejects):
+            if isinstance(record, RawPaper):
+                good += 1
+                yield number, _plain(record)
+                continue
+            rejects.note(number, *record)
+            if not good and rejects.total >= GIVE_UP_AFTER:
+                break
+        total, units, hint = good + rejects.total, f"{rejects.unit}s", self.example
+        if not total:
+            raise CorpusError(f"{self.path}: contains no {rejects.unit}", hint=hint)
+        if (undecodable := rejects.by_field["encoding"]) > MOST_UNDECODABLE * total:
+            raise CorpusError(
+                f"{self.path}: {undecodable:,} of {total:,} {units} are not UTF-8: {rejects.summary()}",
+                hint="convert it first, for example: iconv -f latin1 -t utf-8 FILE",
+            )
+        if not good or rejects.total > self.most_broken * total:
+            problem = f"{rejects.total:,} of {total:,} {units} are not papers"
+            raise CorpusError(f"{self.path}: {problem}: {rejects.summary()}", hint=hint)
+
+    def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
+        """The dataset's own data on these authors, by key; {} if it has only papers."""
+        return {}
+
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        for file in self.each(shards(self.path, self.endings, self.kind), rejects):
+            yield from self.records_of(file)
+
+    def records_of(self, file: Path) -> Iterator[Record]:
+        raise NotImplementedError
+
+    def each(self, files: Iterable[Path], rejects: Rejects) -> Generator[Path]:
+        """Each file in turn; rejects then belong to that file, named if the dataset is a folder."""
+        for file in files:
+            if file != self.path:
+                rejects.file = str(file.relative_to(self.path))
+            yield file
+
+
+def _plain(paper: RawPaper) -> RawPaper:
+    """The paper without the markup of publishers in its title, abstract, venue, names and keywords."""
+    texts = {name: getattr(paper, name) for name in ("title", "abstract", "venue") if getattr(paper, name)}
+    lists = {"byline": paper.byline, "keywords": paper.keywords}
+    if not any(map(has_markup, chain(texts.values(), *lists.values()))):
+        return paper
+    found = {name: plain(text) or (text if name == "title" else "") for name, text in texts.items()}
+    return paper.model_copy(
+        update=found | {name: tuple(plain(one) or one for one in some) for name, some in lists.items()}
+    )
+
+
+def shards(path: Path, endings: Collection[str], kind: str) -> list[Path]:
+    """The files of a dataset: the path itself, or the files in the folder with one of these endings, by name. Raises
+    `CorpusError` if there is none."""
+    if not path.exists():
+        raise CorpusError(
+            f"{path}: no such file or folder", hint=f"use a file of {kind}, or a folder of them"
+        )
+    if path.is_file():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.name.lower().endswith(tuple(endings)))
+    if not files:
+        raise CorpusError(
+            f"{path}: contains no file of {kind}", hint=f"their names end in {' or '.join(endings)}"
+        )
+    return files
+
+
+class JsonLines(Reader):
+    """A `Reader` of objects with `id, title, abstract, authors, year`, our own format.
+
+    Optional: `citations, venue, keywords, affiliations, author_ids, references`, and for the full text either `introduction,
+    method, core_references` or `sections`, each with `title, text, citations`, see `core_of`.
+    """
+
+    kind = "JSON Lines"
+    endings = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
+    example = (
+        'JSON Lines, one paper a line: {"id": "…", "title": "…", "abstract": "…", "authors": ["…"], '
+        '"year": 2015, "citations": 3}'
+    )
+
+    def records_of(self, file: Path) -> Iterator[Record]:
+        with closing(lines(file)) as stream:
+            for number, line in stream:
+                try:
+                    yield number, crowded(line) or _paper(line.decode("utf-8"))
+                except UnicodeDecodeError as wrong:
+                    yield number, ("encoding", f"byte {wrong.start} is not UTF-8")
+                except ValidationError as wrong:
+                    yield number, at_fault(wrong)
+
+
+class _Section(BaseModel):
+    """A section of a full text; `citations` are some of the references, as given or by position from 0."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    title: Annotated[str, _OR_BLANK] = ""
+    text: Annotated[str, _OR_BLANK] = ""
+    citations: object = None
+
+
+class _FullText(BaseModel):
+    """Fields of a line besides a paper's own."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    sections: Annotated[tuple[_Section, ...], Field(strict=False), _OR_EMPTY] = ()
+    references: object = None
+
+    @property
+    def core(self) -> Core:
+        given = cast("Sequence[object]", self.references if isinstance(self.references, list) else ())
+        texts = [*map(_reference, given)]
+        known = set(texts)
+
+        def cites(citations: object) -> Iterator[str]:
+            for one in cast("Sequence[object]", citations if isinstance(citations, list) else ()):
+                text = _reference(one)
+                if text not in known and isinstance(one, int) and 0 <= one < len(texts):
+                    text = texts[one]
+                if text:
+                    yield text
+
+        return core_of([Section(one.title, one.text, [*cites(one.citations)]) for one in self.sections])
+
+
+def _paper(line: str) -> RawPaper:
+    """Raises `ValidationError` for invalid data."""
+    paper = RawPaper.model_validate_json(line)
+    if '"sections"' not in line:
+        return paper
+    core = _FullText.model_validate_json(line).core
+    return paper.model_copy(
+        update={
+            "introduction": paper.introduction or core.introduction,
+            "method": paper.method or core.method,
+            "core_references": paper.core_references or core.cites,
+        }
+    )

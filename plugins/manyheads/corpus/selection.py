@@ -1,0 +1,290 @@
+"""Selects B_past, B_con and the scientists from raw papers (VirSci 2025, §3.1, App. C.2)."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from manyheads.base.errors import CorpusError
+from manyheads.base.papers import Paper, Period
+from manyheads.base.sqlite import Database
+from manyheads.corpus.knowledge import STORED
+from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Rejects
+from manyheads.corpus.store import Closing
+
+# Selected papers on disk, as they may not fit in memory.
+
+
+SPOOL = "selected.sqlite"
+_TABLES = (
+    "CREATE TABLE raw (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, place TEXT, period TEXT, record TEXT)",
+    "CREATE TABLE masked (number INTEGER PRIMARY KEY, period TEXT, record TEXT)",
+    "CREATE TABLE text (number INTEGER PRIMARY KEY, introduction TEXT, method TEXT)",
+    "CREATE TABLE reference (number INTEGER PRIMARY KEY, year INTEGER, given TEXT, core TEXT)",
+)
+
+
+_APART = {"introduction", "method", "references", "core_references"}
+"""Parts of a paper stored separately: they may be long, and most passes do not need them."""
+
+
+class Bibliography(NamedTuple):
+    """A paper's references from its dataset: all, and those in introduction and method."""
+
+    paper: str
+    year: int
+    references: Sequence[str]
+    core: Sequence[str]
+
+
+class Spool(Closing):
+    """Selected papers, raw and masked, in the order read; each pass reads from disk.
+
+    Creates the file; `close` removes it.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self.years: dict[Period, Counter[int]] = {period: Counter() for period in get_args(Period)}
+        """Number of papers added per year."""
+        self.without_citations = 0
+        """Papers without citation counts in the dataset."""
+        self.with_text = self.with_references = 0
+        """Papers with a full text, and with references."""
+        if path is not None:
+            path.unlink(missing_ok=True)  # without a journal, a killed process's file may be broken
+        with _spool_errors():
+            self._db = Database(path, "PRAGMA cache_size = -16000", *_TABLES, "BEGIN", safety="none")
+
+    def add(self, paper: RawPaper, period: Period, place: str) -> str | None:
+        """Add a paper read at `place`; if its id exists, returns the earlier place and adds nothing."""
+        insert = "INSERT OR IGNORE INTO raw (id, place, period, record) VALUES (?, ?, ?, ?)"
+        record = paper.model_dump_json(by_alias=True, exclude=_APART)
+        with _spool_errors():
+            if not self._db.change(insert, paper.id, place, period, record):
+                return str(self._db.rows("SELECT place FROM raw WHERE id = ?", paper.id)[0][0])
+            if paper.introduction or paper.method:
+                self._db.change(
+                    "INSERT INTO text SELECT number, ?, ? FROM raw WHERE id = ?",
+                    *(paper.introduction, paper.method, paper.id),
+                )
+                self.with_text += 1
+            if paper.references or paper.core_references:
+                given, core = map(json.dumps, (paper.references, paper.core_references))
+                self._db.change(
+                    "INSERT INTO reference SELECT number, ?, ?, ? FROM raw WHERE id = ?",
+                    *(paper.year, given, core, paper.id),
+                )
+                self.with_references += 1
+        self.years[period][paper.year] += 1
+        self.without_citations += paper.citations is None
+        return None
+
+    def keep(self, paper: Paper, period: Period) -> None:
+        """Add a masked paper."""
+        with _spool_errors():
+            record = paper.model_dump_json(include=STORED)
+            self._db.change("INSERT INTO masked (period, record) VALUES (?, ?)", period, record)
+
+    def raw(self, period: Period) -> Iterator[RawPaper]:
+        return map(RawPaper.model_validate_json, self.records("raw", period))
+
+    def masked(self, period: Period) -> Iterator[Paper]:
+        return map(Paper.model_validate_json, self.records("masked", period))
+
+    def records(self, table: Literal["raw", "masked"], period: Period) -> Iterator[str]:
+        """Each paper as JSON."""
+        with _spool_errors():
+            for (record,) in self._db.each(
+                f"SELECT record FROM {table} WHERE period = ? ORDER BY number", period
+            ):
+                yield record
+
+    def texts(self) -> Iterator[tuple[str, str, str]]:
+        """Id, introduction and method of each paper that has one of them."""
+        return self._beside("id, introduction, method", "text")
+
+    def bibliographies(self) -> Iterator[Bibliography]:
+        """The references of each paper with references."""
+        for paper, year, *references in self._beside("id, year, given, core", "reference"):
+            yield Bibliography(paper, year, *map(json.loads, references))
+
+    def _beside(self, columns: str, table: str) -> Iterator[tuple[Any, ...]]:
+        with _spool_errors():
+            yield from self._db.each(f"SELECT {columns} FROM {table} JOIN raw USING (number) ORDER BY number")
+
+    def close(self) -> None:
+        """Close and remove the file; may be called twice."""
+        self._db.close()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _spool_errors() -> Generator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as wrong:
+        raise CorpusError(
+            f"selected papers cannot be kept on disk: {wrong}",
+            hint="free some space, or choose another --out, and run the same command again",
+        ) from wrong
+
+
+@dataclass
+class Selection:
+    """The selected papers and authors, and the number removed by each filter."""
+
+    spool: Spool
+    authors: list[str] = field(default_factory=list[str])
+    """Keys of S, in alphabetical order."""
+    known: Mapping[str, RawAuthor] = field(default_factory=dict[str, RawAuthor])
+    """The dataset's own data on them."""
+    read: int = 0
+    """Complete records read, before any filter."""
+    years: Counter[int] = field(default_factory=Counter[int])
+    """Papers read per year."""
+    removed: Counter[str] = field(default_factory=Counter[str])
+
+    def summary(self) -> str:
+        removals = ", ".join(f"{name} removed {count:,}" for name, count in self.removed.items() if count)
+        papers = "paper" if self.read == 1 else "papers"
+        return f"{self.read:,} {papers} read{'; ' if removals else ''}{removals}"
+
+
+def select(
+    papers: Iterable[tuple[int, RawPaper]],
+    options: BuildOptions,
+    rejects: Rejects,
+    spool: Spool | None = None,
+    reader: Reader | None = None,
+) -> Selection:
+    """Apply every filter and count what it removes; of papers with the same id the first is kept.
+
+    Args:
+        spool: stores the selected papers; in memory if omitted.
+        reader: provides the dataset's own data on authors.
+
+    Raises:
+        CorpusError: no past paper is left, or a filter removed every contemporary paper or author; lists the filters' counts.
+            A corpus of only past papers, or without authors, has fewer uses, see `Meta.uses`.
+    """
+    chosen, wrote = Selection(spool or Spool()), Counter[str]()
+    for number, paper in papers:
+        chosen.read += 1
+        chosen.years[paper.year] += 1
+        period = period_of(paper.year, options)
+        if period is None:
+            chosen.removed["year window"] += 1
+        elif reason := _why_not(paper, period, options):
+            chosen.removed[reason] += 1
+        elif before := chosen.spool.add(paper, period, rejects.place(number)):
+            rejects.note(number, "id", f"repeats the id of {before}")
+        elif period == "past":
+            wrote.update(paper.authors)
+    for period in get_args(Period):
+        _need_papers(chosen, period, options)
+    chosen.known = reader.authors(wrote.keys()) if reader and options.author_counts == "dataset" else {}
+    chosen.authors = _scientists(chosen, wrote, options)
+    if wrote and not chosen.authors:
+        raise CorpusError(f"no authors left: {chosen.summary()}", hint=LOOSEN)
+    if reader and options.author_counts == "past":
+        # Only names, affiliations and interests: a dataset's counts reach past the bound.
+        counts = {"papers": None, "citations": None, "coauthors": None}
+        known = reader.authors(set(chosen.authors))
+        chosen.known = {key: replace(author, **counts) for key, author in known.items()}
+    return chosen
+
+
+def period_of(year: int, options: BuildOptions) -> Period | None:
+    """Past, contemporary, or None outside the window."""
+    if year < options.bound:
+        return "past" if options.start is None or year >= options.start else None
+    return "contemporary" if options.end is None or year <= options.end else None
+
+
+def _why_not(paper: RawPaper, period: Period, options: BuildOptions) -> str | None:
+    if options.require_abstract and not paper.abstract.strip():
+        return "abstract present"
+    least = options.min_past_citations if period == "past" else options.min_contemporary_citations
+    if least and paper.citations is None:
+        return f"{period} citations unknown, so not ≥ {least}"
+    return f"{period} citations ≥ {least}" if (paper.citations or 0) < least else None
+
+
+def _scientists(chosen: Selection, wrote: Counter[str], options: BuildOptions) -> list[str]:
+    """The selected authors of B_past, by key; an author counts once per paper."""
+    papers = dict(wrote)
+    # A dataset's own numbers of an author have priority over counts in B_past.
+    papers |= {
+        key: one.papers for key, one in chosen.known.items() if key in wrote and one.papers is not None
+    }
+    able = {key for key, count in papers.items() if count >= options.min_papers}
+    social, citations = _coauthors(chosen, able, options.min_coauthors)
+    chosen.removed[f"authors with ≥ {options.min_papers} papers"] += len(papers) - len(able)
+    chosen.removed[f"authors with ≥ {options.min_coauthors} co-authors"] += len(able) - len(social)
+    chosen.removed = +chosen.removed
+    kept = sorted(social, key=lambda key: (-papers[key], -citations[key], key))
+    most = len(kept) if options.max_scientists is None else options.max_scientists
+    if kept[most:]:
+        chosen.removed[f"at most {most} scientists"] += len(kept) - most
+    return sorted(kept[:most])
+
+
+def _coauthors(chosen: Selection, able: Collection[str], least: int) -> tuple[set[str], Mapping[str, int]]:
+    """The authors in `able` with a minimum number of co-authors, and their papers' citations.
+
+    Stores no more co-authors than needed: some papers have thousands.
+    """
+    met: dict[str, set[str]] = {key: set() for key in able}
+    citations = Counter[str]()
+    for paper in chosen.spool.raw("past"):
+        for key in paper.authors:
+            if (others := met.get(key)) is not None:
+                citations[key] += paper.citations or 0
+                if len(others) <= least:
+                    others.update(paper.authors)
+    counted = {key: len(others) - 1 for key, others in met.items()}
+    for key, author in chosen.known.items():
+        if key in counted and author.coauthors is not None:
+            counted[key] = len(author.coauthors)
+        if author.citations is not None:
+            citations[key] = author.citations
+    return {key for key, count in counted.items() if count >= least}, citations
+
+
+LOOSEN = "loosen the filter that removed the most"
+
+
+def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> None:
+    """Raises for a corpus without past papers, or whose contemporary papers were all removed by a filter; it may have had none
+    from the start."""
+    none_read = not any(year >= options.bound for year in chosen.years)
+    if chosen.spool.years[period] or (period == "contemporary" and chosen.years and none_read):
+        return
+    if period == "past":
+        span = f"before {options.bound}" + ("" if options.start is None else f", from {options.start} on")
+    else:
+        span = f"from {options.bound} on" + ("" if options.end is None else f", up to {options.end}")
+    if (
+        period == "contemporary"
+        or not chosen.years
+        or any(period_of(year, options) == period for year in chosen.years)
+    ):
+        raise CorpusError(f"no {period} papers ({span}) left: {chosen.summary()}", hint=LOOSEN)
+    first, last = min(chosen.years), max(chosen.years)
+    years = f"the years {first} to {last}" if first < last else f"{first} alone"
+    some = (
+        f"a --bound from {first + 1} to {last}, and --start and --end, if any, around it, or "
+        if first < last
+        else ""
+    )
+    raise CorpusError(
+        f"no past papers ({span}): {chosen.summary()}; they are from {years}",
+        hint=f"choose {some}--bound {last + 1}, which makes them all past papers: enough for search and scipip",
+    )

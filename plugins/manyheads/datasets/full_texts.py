@@ -1,0 +1,189 @@
+"""Papers as PDF or as GROBID's TEI, one file each, supplemented by a table or a bibliography beside them."""
+
+import os
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from manyheads.base.errors import DocumentError
+from manyheads.base.files import opened
+from manyheads.base.papers import fold
+from manyheads.corpus.records import RawPaper, Reader, Record, Rejects, shards
+from manyheads.datasets.bibtex import BibTeX
+from manyheads.datasets.common import YEAR, paper
+from manyheads.datasets.table import NEEDED, columns_of, fields, rows
+from manyheads.documents import Document, Kind, Reference, read_document
+from manyheads.documents import Reader as Process
+
+PROCESSES = min(4, os.cpu_count() or 1)
+"""PDFs read concurrently."""
+TEI_ENDINGS = (".tei.xml", ".tei", ".xml")
+_ENDING = re.compile(r"(?:\.grobid)?\.(?:tei\.xml|tei|xml|pdf)$", re.IGNORECASE)
+_ARXIV = re.compile(r"(\d\d)\d\d\.\d{4,5}(?:v\d+)?")
+_FILES = ("file", "filename", "pdf", "path")
+"""Columns of a table that may name a row's file, besides its id."""
+_TOLD = ("title", "abstract", "authors", "year", "venue", "citations", "keywords", "affiliations")
+_FLOATS = ("figure", "table")
+"""Prefix of faults in parts that a corpus does not store."""
+_YEAR = (
+    "none in its name or on its first page: rename the file to 2019-NAME, or give file and year in papers.csv, or title and year in "
+    "a .bib, beside it"
+)
+
+
+class Documents(Reader):
+    """A `Reader` of full texts, one paper per file; a TEI with the name of a PDF replaces it.
+
+    A paper's id is its file's name without ending. Data in any `.csv`, `.tsv` or `.bib` in the folder (by file name, by id, else
+    by title) has priority over the document. The year is otherwise that in the file's name, as in `2019-berg.pdf` or
+    `1905.00001v2.pdf`, else that of the conference, journal or arXiv number on the first page; papers without a year, and
+    unreadable documents, are rejected.
+    """
+
+    kind = "full texts"
+    unit = "document"
+    most_broken = 1.0  # some may be scans: the others are still papers
+    example = "PDFs or GROBID's .tei.xml of papers, named 2019-NAME, or with papers.csv (file,title,authors,year) beside them"
+
+    def __init__(self, path: Path, *endings: str) -> None:
+        super().__init__(path)
+        self._endings = endings
+
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        told = _Told(self.path) if self.path.is_dir() else None
+        files = shards(self.path, self._endings, self.kind)
+        best = {self._name(file): file for file in files}
+        best |= {self._name(file): file for file in files if file.suffix.lower() != ".pdf"}
+        for number, (file, document) in enumerate(_documents(best.values()), 1):
+            next(self.each([file], rejects))
+            if isinstance(document, DocumentError):
+                reason = document.message.replace(str(file), "it")
+                yield number, ("file", "; ".join(filter(None, (reason, document.hint))))
+            else:
+                name = self._name(file)
+                rejects.remark(number, [one for one in document.faults if not one.startswith(_FLOATS)])
+                yield number, _paper(document, name, told.of(name, document.title) if told else {})
+
+    def _name(self, file: Path) -> str:
+        """A file's path in the folder, without its ending."""
+        return _ENDING.sub("", file.name if file == self.path else file.relative_to(self.path).as_posix())
+
+
+def _documents(files: Iterable[Path]) -> Iterator[tuple[Path, Document | DocumentError]]:
+    """The content of each file, or why it cannot be read; PDFs in several processes, since some crash PDFium."""
+    processes = SimpleQueue[Process]()
+
+    def read(file: Path) -> Document | DocumentError:
+        process = processes.get()
+        try:
+            with opened(file) as start:
+                apart = b"%PDF-" in start.read(1024)
+            return process.read(file) if apart else read_document(file)
+        except DocumentError as wrong:
+            return wrong
+        except OSError as wrong:
+            return DocumentError(f"{file} cannot be read: {wrong.strerror or wrong}")
+        finally:
+            processes.put(process)
+
+    with ExitStack() as held, ThreadPoolExecutor(PROCESSES) as pool:
+        for _ in range(PROCESSES):
+            processes.put(held.enter_context(Process()))
+        waiting = deque[tuple[Path, Future[Document | DocumentError]]]()
+        for file in files:
+            waiting.append((file, pool.submit(read, file)))
+            if len(waiting) > PROCESSES:
+                first, reading = waiting.popleft()
+                yield first, reading.result()
+        for file, reading in waiting:
+            yield file, reading.result()
+
+
+class _Told:
+    """Data on the papers in tables and bibliographies of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._about: dict[str, Mapping[str, Any]] = {}
+        for file in sorted(folder.iterdir()):
+            if file.suffix.lower() in (".csv", ".tsv"):
+                self._read_table(file)
+            elif file.suffix.lower() == ".bib":
+                for _, one in BibTeX(file).records_of(file):
+                    if isinstance(one, RawPaper):
+                        self._add(one.model_dump(by_alias=True), one.id, one.title)
+
+    def of(self, name: str, title: str) -> Mapping[str, Any]:
+        """Data for a file's name, else for a paper's title; {} if there is none."""
+        keys = (_key(name), _key(Path(name).name), fold(title))
+        return next((self._about[key] for key in keys if key and key in self._about), {})
+
+    def _read_table(self, file: Path) -> None:
+        columns, named = dict[str, str](), list[str]()
+        for number, row in rows(file):
+            if isinstance(row, tuple):
+                continue
+            if not number:
+                columns = dict.fromkeys(NEEDED, "") | columns_of([*row], {})
+                named = [column for column in row if fold(column) in _FILES]
+                continue
+            nobody = not row.get(columns["authors"], "").strip()
+            try:
+                about = fields({**row, columns["authors"]: "?"} if nobody else row, columns, "")
+            except ValueError:
+                continue
+            names = [Path(row[column]).name for column in named]
+            self._add(about | ({"authors": []} if nobody else {}), *names, about["id"], about["title"])
+
+    def _add(self, about: Mapping[str, Any], *names: str) -> None:
+        *files, title = names
+        told = {key: about[key] for key in _TOLD if about.get(key)}
+        for key in (*map(_key, files), fold(title)):
+            self._about.setdefault(key, told)
+
+
+def _key(name: str) -> str:
+    """Key of a file's name, with or without ending, distinct from any title."""
+    return f"file:{_ENDING.sub('', name.strip())}"
+
+
+def _paper(document: Document, name: str, told: Mapping[str, Any]) -> RawPaper | tuple[str, str]:
+    year = told.get("year") or _year_of(Path(name).name) or document.year
+    if not year:
+        return "year", _YEAR
+    own: dict[str, Any] = {
+        "id": name,
+        "title": document.title,
+        "abstract": document.abstract,
+        "authors": list(document.authors),
+        "year": year,
+        "references": [*map(_reference, document.references)],
+        "core_references": [*map(_reference, document.core)],
+        "introduction": _text(document, "introduction"),
+        "method": _text(document, "method"),
+    }
+    return paper({**own, **told})
+
+
+def _year_of(name: str) -> int | None:
+    if number := _ARXIV.fullmatch(name):
+        return 2000 + int(number[1])
+    return int(year[0]) if (year := YEAR.search(name)) else None
+
+
+def _text(document: Document, kind: Kind) -> str:
+    return "\n\n".join(one.text for one in document.sections if one.kind == kind and one.text)
+
+
+def _reference(one: Reference) -> str:
+    """An entry, followed by its identifiers; a title in brackets is separated from its surroundings."""
+    known = (
+        f"[{one.title}]" if one.title else "",
+        f"doi:{one.doi}" if one.doi else "",
+        f"arXiv:{one.arxiv}" if one.arxiv else "",
+    )
+    return " ".join(filter(None, (one.text, *known)))

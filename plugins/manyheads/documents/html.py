@@ -1,0 +1,235 @@
+"""Papers as HTML: LaTeXML's as on arXiv and ar5iv, and other pages with headings, paragraphs, figures and tables."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+
+from manyheads.documents.blocks import Block, draft_of
+from manyheads.documents.document import Document, Hidden, letter_count
+from manyheads.documents.pictures import beside
+
+VOID = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
+)
+SKIPPED = frozenset(
+    ("script", "style", "noscript", "template", "nav", "button", "svg", "head", "select", "iframe", "footer")
+)
+APART = frozenset(
+    re.findall(
+        r"\w+",
+        "p div section article main body html ul ol dl li dd dt blockquote pre br hr header figure figcaption table tr aside "
+        "address h1 h2 h3 h4 h5 h6",
+    )
+)
+"""Elements that begin and end a paragraph."""
+CLOSES = {one: group for group in (("p",), ("li",), ("dd", "dt"), ("tr",), ("td", "th")) for one in group}
+"""Elements that an element of their kind ends, if it is not closed."""
+DEEPEST = 150
+UNSEEN = re.compile(
+    r"display:none|visibility:hidden|opacity:0(?:\.0\d*)?(?:;|$)|font-size:(?:0|[01](?:\.\d+)?p[xt])(?:;|p|$)|(?<![\w-])color:(?:white|#fff(?:fff)?|transparent|rgba?\(255,255,255)"
+    r"|text-indent:-\d{3,}|left:-\d{3,}|clip:rect\(0"
+)
+NOTE = "ltx_note_content"
+
+
+@dataclass
+class Node:
+    """An element, or a text."""
+
+    tag: str
+    attributes: dict[str, str] = field(default_factory=dict[str, str])
+    children: "list[Node | str]" = field(default_factory=list["Node | str"])
+
+    def has(self, *names: str) -> bool:
+        """Whether it has a class."""
+        classes = self.attributes.get("class", "").split()
+        return any(name in classes for name in names)
+
+    def all(self, tag: str) -> "Iterator[Node]":
+        """The descendants of a kind."""
+        for child in self.children:
+            if isinstance(child, Node):
+                if child.tag == tag:
+                    yield child
+                yield from child.all(tag)
+
+
+class _Tree(HTMLParser):
+    """The elements of a page; too deep nesting is flattened."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Node("")
+        self.comments: list[str] = []
+        self._open = [self.root]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        while len(self._open) > 1 and self._open[-1].tag in CLOSES.get(tag, ()):
+            self._open.pop()
+        if tag in APART and self._open[-1].tag == "p":
+            self._open.pop()
+        node = Node(tag, {key: value or "" for key, value in attrs})
+        self._open[-1].children.append(node)
+        if tag not in VOID and len(self._open) < DEEPEST:
+            self._open.append(node)
+
+    def handle_endtag(self, tag: str) -> None:
+        for depth in range(len(self._open) - 1, 0, -1):
+            if self._open[depth].tag == tag:
+                del self._open[depth:]
+                return
+
+    def handle_data(self, data: str) -> None:
+        self._open[-1].children.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(" ".join(data.split()))
+
+
+def read_html(path: Path, text: str) -> Document:
+    """A paper on a page; hidden text and comments are separated."""
+    tree = _Tree()
+    tree.feed(text)
+    tree.close()
+    page = _Page(path.parent)
+    page.walk(tree.root)
+    page.close()
+    metas = [one.attributes for one in tree.root.all("meta")]
+    told = [
+        Block("authors" if name == "author" else name, one.get("content", ""))
+        for one in metas
+        for name in (one.get("name", "").casefold().removeprefix("citation_"),)
+        if name in ("title", "author", "abstract") and one.get("content")
+    ]
+    kinds = {one.kind for one in page.blocks}
+    draft = draft_of([*(one for one in told if one.kind not in kinds), *page.blocks])
+    if not draft.title:
+        draft.title = next((_inline(one) for one in tree.root.all("title")), "")
+    draft.letters = letter_count(_inline(tree.root))
+    draft.hidden += page.hidden
+    draft.hidden += [Hidden(text=one, page=0, why="comment") for one in tree.comments if len(one.split()) > 3]
+    return draft.document()
+
+
+class _Page:
+    """The blocks of a page, in order."""
+
+    def __init__(self, folder: Path) -> None:
+        self.blocks: list[Block] = []
+        self.hidden: list[Hidden] = []
+        self._folder = folder
+        self._text: list[str] = []
+        self._appendix = False
+
+    def close(self) -> None:
+        """End a paragraph."""
+        text = " ".join("".join(self._text).split())
+        self._text.clear()
+        if text:
+            self.blocks.append(Block("paragraph", text))
+
+    def walk(self, node: Node) -> None:
+        """Add all descendants of an element."""
+        for child in node.children:
+            if isinstance(child, str):
+                self._text.append(child)
+            else:
+                self._take(child)
+
+    def _take(self, node: Node) -> None:
+        tag = node.tag
+        if tag in SKIPPED or node.has(
+            "ltx_page_footer", "ltx_page_navbar", "ltx_TOC", "ltx_dates", "ltx_role_affiliationtext"
+        ):
+            return
+        if _hides(node):
+            if text := _inline(node):
+                self.hidden.append(Hidden(text=text, page=0, why="invisible"))
+            return
+        if tag in APART:
+            self.close()
+        if node.has("ltx_title_document") or (tag == "h1" and node.has("title")):
+            self.blocks.append(Block("title", re.sub(r"^Title:\s*", "", _inline(node))))
+        elif node.has("ltx_authors", "authors"):
+            people = [_inline(one) for one in node.all("span") if one.has("ltx_personname")]
+            self.blocks += [
+                Block("authors", one) for one in people or [re.sub(r"^Authors?:\s*", "", _inline(node))]
+            ]
+        elif node.has("ltx_abstract", "abstract") or node.attributes.get("id") == "abstract":
+            text = re.sub(r"^Abstract\b[\s.:—–-]*", "", _inline(node), flags=re.I)
+            self.blocks.append(Block("abstract", text))
+        elif re.fullmatch("h[1-6]", tag):
+            level = int(tag[1]) - ("ltx_title" in node.attributes.get("class", ""))
+            self.blocks.append(Block("heading", _inline(node), level=max(1, level), appendix=self._appendix))
+        elif tag == "figure" or (
+            tag == "table" and not node.has("ltx_equation", "ltx_equationgroup", "ltx_eqn_table")
+        ):
+            self._take_float(node)
+        elif node.has("ltx_bibitem") or node.attributes.get("role") == "doc-biblioentry":
+            label = next((_inline(one) for one in node.all("span") if one.has("ltx_tag_bibitem")), "")
+            parts = [_inline(one) for one in node.all("span") if one.has("ltx_bibblock")]
+            number = label.strip("[]() ") if re.fullmatch(r"\W*[\w+]{1,9}\W*", label) else ""
+            self.blocks.append(Block("reference", " ".join(parts) or _inline(node), number=number))
+        elif node.has("ltx_note", "footnote") or node.attributes.get("role") == "doc-footnote":
+            inner = next((one for one in node.all("span") if one.has(NOTE)), node)
+            self.blocks.append(Block("note", re.sub(r"^[\d*†‡]{1,3}\s*", "", _inline(inner))))
+        elif tag in ("math", "img"):
+            self._text.append(_inline(Node("", children=[node])))
+            if tag == "img" and (name := beside(self._folder, node.attributes.get("src", ""))):
+                self.blocks.append(Block("figure", node.attributes.get("alt", ""), files=(name,)))
+        else:
+            before, self._appendix = self._appendix, self._appendix or node.has("ltx_appendix")
+            self.walk(node)
+            self._appendix = before
+        if tag in APART:
+            self.close()
+
+    def _take_float(self, node: Node) -> None:
+        captions = [_inline(one) for tag in ("figcaption", "caption") for one in node.all(tag)]
+        caption = next(
+            (one for one in captions if re.match(r"(?:Fig|Tab)", one)), next(reversed(captions), "")
+        )
+        rows = tuple(
+            tuple(
+                _inline(cell) for cell in row.children if isinstance(cell, Node) and cell.tag in ("td", "th")
+            )
+            for row in node.all("tr")
+        )
+        sources = [one.attributes.get("src", "") for one in node.all("img")]
+        files = tuple(name for source in sources if (name := beside(self._folder, source)))
+        if node.has("ltx_table") or node.tag == "table" or (caption.startswith("Tab") and not sources):
+            self.blocks.append(Block("table", caption, rows=tuple(filter(any, rows))))
+        else:
+            self.blocks.append(Block("figure", caption or " ", files=files))
+
+
+def _hides(node: Node) -> bool:
+    style = re.sub(r"\s+", "", node.attributes.get("style", "")).casefold()
+    return "hidden" in node.attributes or bool(UNSEEN.search(style))
+
+
+def _inline(node: Node) -> str:
+    """The text below an element with formulas as source, without notes and hidden text."""
+    return " ".join("".join(_walk(node)).split())
+
+
+def _walk(node: Node) -> Iterator[str]:
+    for child in node.children:
+        if isinstance(child, str):
+            yield child
+        elif child.tag == "math":
+            yield f"${child.attributes['alttext']}$" if child.attributes.get("alttext") else _inline(child)
+        elif (
+            child.tag in SKIPPED
+            or child.tag.startswith("annotation")
+            or child.has("ltx_note", "ltx_tag_note")
+            or _hides(child)
+        ):
+            continue
+        else:
+            gap = " " if child.tag in APART or child.tag in ("td", "th") else ""
+            yield gap
+            yield from _walk(child)
+            yield gap

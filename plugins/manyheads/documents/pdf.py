@@ -1,0 +1,160 @@
+"""A paper's full text from a PDF: pages, lines, floats, then title, abstract, sections and references."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from manyheads.base.errors import DocumentError
+from manyheads.core.texts import count
+from manyheads.documents.bibliography import entries, reference
+from manyheads.documents.dates import numbers_told, year_told
+from manyheads.documents.document import Box, Document, Figure, Hidden, Limits, Note, letter_count
+from manyheads.documents.draft import Draft
+from manyheads.documents.figures import floats
+from manyheads.documents.layout import Line, joined, marked, sheets, vocabulary
+from manyheads.documents.page import SCANNED, Unseen
+from manyheads.documents.pages import read_pages
+from manyheads.documents.sections import (
+    ABSTRACT,
+    Division,
+    divisions,
+    paragraphs,
+    title_and_authors,
+)
+from manyheads.documents.speech import speech
+
+BESIDE = 20.0
+"""Maximum points between a figure and its labels."""
+LEGIBLE = 0.6
+"""Minimum share of words with two letters, among those and signs; among all words but numbers, a quarter of it."""
+SIGN = re.compile(r"[-!-'?@\\_`\ue000-\uf8ff\ufffd]")
+"""Signs that are seldom words of their own; formulas have others."""
+
+
+def read_pdf(path: Path, limits: Limits) -> Document:
+    """The full text of a PDF.
+
+    Raises:
+        DocumentError: it is broken, encrypted, empty, or has no text.
+    """
+    pages, total, faults, about = read_pages(path, limits)
+    if not total:
+        raise DocumentError(f"{path} has no pages", hint="export the paper to a PDF again")
+    if not pages:
+        raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
+    read = [word.text for page in pages for word in page.words]
+    few = len(read) < min(SCANNED * len(pages), 200)
+    if few or garbled(read):
+        left_out = f"; only the first {len(pages):,} of them were read" * (len(pages) < total)
+        raise DocumentError(
+            f"{path} has no text: {count(len(read), 'word')} on {count(total, 'page')}, "
+            + (
+                "so it is probably a scan"
+                if few
+                else "mostly signs: its fonts do not say which letters they draw"
+            ),
+            tried=f"the text of its pages, not their pictures{left_out}",
+            hint="run text recognition (ocrmypdf IN.pdf OUT.pdf), and use the result",
+        )
+    made, body = sheets(pages)
+    words = vocabulary(made)
+    figures, tables, missing = floats(made, body, words)
+    faults += missing
+    lines = [line for sheet in made for line in sheet.lines]
+    told = about.get("Title", "")
+    title, authors, text = title_and_authors(lines, body, told)
+    if not title and told.casefold() not in ("", "untitled", "title"):
+        title = told
+        faults.append("the title is from the file's metadata: none was found on the first page")
+    parts = divisions(text, body)
+    for one in parts:
+        one.text, one.starts = paragraphs(one.lines, words)
+        stood = {line.page for line in one.lines} | ({one.heading.page} if one.heading else set())
+        one.pages = tuple(sorted(stood))
+    part = _abstract(parts)
+    abstract = ABSTRACT.sub("", part.text) if part else ""
+    label = len(part.text) - len(abstract) if part else 0
+    first = " ".join(word.text for word in pages[0].words)
+    return Draft(
+        title=title,
+        abstract=abstract,
+        abstract_starts=tuple((page, max(0, start - label)) for page, start in part.starts) if part else (),
+        authors=authors,
+        year=year_told(first),
+        numbers=numbers_told(first),
+        divisions=[one for one in parts if not one.references and one is not part],
+        references=[
+            reference(text)
+            for part in parts
+            if part.references
+            for text in entries(part.lines, words)
+            if re.search(r"[^\W\d_]{3}", text)
+        ],
+        figures=[*figures],
+        tables=[*tables],
+        notes=[note for sheet in made for note in _notes(sheet.notes, words)],
+        hidden=[
+            *(
+                Hidden(
+                    text=one.text, page=page.number, why=one.why, figure=_figure(one, page.number, figures)
+                )
+                for page in pages
+                for one in page.hidden
+            ),
+            *(Hidden(text=text, page=0, why="metadata") for text in about.values() if speech(text)),
+        ],
+        pages=total,
+        faults=faults,
+        letters=sum(
+            letter_count(word.text)
+            for page in pages
+            for word in page.words
+            if not _beside([word.ink], page.number, figures, 0)
+        ),
+    ).document(kinds=False)
+
+
+def garbled(words: Sequence[str]) -> bool:
+    """Whether the text is not what the pages show: its words are signs that are neither letters nor a formula."""
+    legible = sum(sum(map(str.isalpha, one)) > 1 or "\u3040" <= one[:1] <= "\ud7af" for one in words)
+    signs = sum(not any(map(str.isalnum, one)) and bool(SIGN.search(one)) for one in words)
+    others = sum(not any(map(str.isdigit, one)) for one in words)
+    many = signs > len(words) / 5 and legible < LEGIBLE * (legible + signs)
+    return many or legible < LEGIBLE / 4 * others
+
+
+def _abstract(parts: Sequence[Division]) -> Division | None:
+    """The abstract: the first with its heading and a text; without a heading, the text before the introduction."""
+    for part in parts:
+        if ABSTRACT.fullmatch(part.title) and ABSTRACT.sub("", part.text):
+            return part
+    return parts[0] if len(parts) > 1 and not parts[0].title and parts[1].kind == "introduction" else None
+
+
+def _figure(text: Unseen, page: int, figures: Sequence[Figure]) -> str:
+    """The number of the figure in or beside which all of a hidden text is, such as clipped or tiny labels of axes; empty for
+    other text, and for text addressed to a reviewer or a model."""
+    one = None if speech(text.text) else _beside(text.boxes, page, figures, BESIDE)
+    return one.number if one else ""
+
+
+def _beside(boxes: Sequence[Box], page: int, figures: Sequence[Figure], margin: float) -> Figure | None:
+    """The figure in which all of some boxes are, or at most `margin` points outside."""
+    for one in figures:
+        if one.page == page and one.box:
+            left, top, right, bottom = one.box
+            if all(
+                left - margin <= x0 and top - margin <= y0 and x1 <= right + margin and y1 <= bottom + margin
+                for x0, y0, x1, y1 in boxes
+            ):
+                return one
+    return None
+
+
+def _notes(lines: Sequence[Line], words: Mapping[str, int]) -> list[Note]:
+    groups: list[list[Line]] = []
+    for line in lines:
+        if marked(line) or not groups:
+            groups.append([])
+        groups[-1].append(line)
+    return [Note(text=joined((line.text for line in group), words), page=group[0].page) for group in groups]

@@ -1,0 +1,148 @@
+"""Pictures of figures: a crop of a PDF's page, or files of a document."""
+
+import math
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from manyheads.base.errors import DocumentError
+from manyheads.base.files import inside
+from manyheads.documents.document import Figure
+from manyheads.documents.pdfium import drawn, png
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+LARGEST = 50_000_000
+"""Maximum pixels of a decoded file; a JPEG is scaled down while reading."""
+LEAST = 16
+"""Minimum pixels per side for a useful picture."""
+SIDE = 6000
+"""Maximum pixels per side, the limit of models' servers."""
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "BMP")
+ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".pdf")
+"""Supported formats, most likely first."""
+Lack: TypeAlias = Literal["missing", "unreadable", "small", "large"]
+
+
+class PictureError(DocumentError):
+    """There is no picture, and why."""
+
+    def __init__(self, why: Lack, message: str, **more: str | None) -> None:
+        super().__init__(message, **more)
+        self.why: Lack = why
+
+
+def picture(path: Path, figure: Figure, pixels: int = 1_000_000) -> bytes:
+    """A figure as PNG, with at most this many pixels: its crop, the whole page if none was found, or its files.
+
+    Raises:
+        DocumentError: the PDF cannot be read; `PictureError` if there is no picture, or it cannot be drawn.
+    """
+    if figure.files:
+        names = figure.files[:12]
+        if outside := next((name for name in names if beside(path.parent, name) is None), None):
+            raise PictureError(
+                "missing", f"{path.parent / outside} is not a picture in the document's folder"
+            )
+        return png(_joined([_read(path.parent / name, pixels) for name in names], pixels))
+    if not figure.page or path.suffix.lower() != ".pdf":
+        raise PictureError(
+            "missing",
+            f"figure {figure.number} of {path} has no picture",
+            tried="its page and the files in the document's folder",
+            hint="use the paper as PDF",
+        )
+    return png(drawn(path, figure.page, figure.box, figure.turn, pixels=pixels))
+
+
+def beside(folder: Path, name: str) -> str | None:
+    """The picture that a document names, with any supported ending, if it is in the document's folder."""
+    pure = PurePosixPath(name.strip().replace("\\", "/"))
+    if not name.strip() or pure.is_absolute() or ".." in pure.parts or ":" in name:
+        return None
+    names = [pure, *(pure.with_name(pure.name + ending) for ending in ENDINGS)]
+    for one in names:
+        if one.suffix.lower() in ENDINGS and inside(folder, str(one)):
+            return str(one)
+    return None
+
+
+def picture_in(file: Path, pixels: int = 1_000_000) -> bytes:
+    """A picture in a file, or the first page of a PDF, as PNG with at most this many pixels; never enlarged.
+
+    Raises:
+        DocumentError: as `picture`.
+    """
+    return png(_read(file, pixels))
+
+
+def _read(file: Path, pixels: int) -> "Image":
+    """In colour, on white."""
+    from PIL import Image, ImageOps
+    from PIL.Image import DecompressionBombError, DecompressionBombWarning
+
+    if not file.is_file():
+        raise PictureError("missing", f"{file}: no such file")
+    if file.suffix.lower() == ".pdf":
+        return drawn(file, 1, pixels=pixels, margin=0)
+    try:
+        with Image.open(file, formats=FORMATS) as image:
+            size = f"{image.width:,} × {image.height:,} pixels"
+            if min(image.size) < LEAST:
+                raise PictureError("small", f"{file}: too small to see anything: {size}")
+            scale = _scale(image, pixels)
+            image.draft("RGB", (math.ceil(image.width * scale), math.ceil(image.height * scale)))
+            if image.width * image.height > LARGEST:
+                raise PictureError(
+                    "large",
+                    f"{file} is too large: {size}",
+                    tried=f"pictures of up to {LARGEST:,} pixels are decoded",
+                    hint="save it in a smaller size",
+                )
+            return _within(_on_white(ImageOps.exif_transpose(image)), pixels)
+    except (DecompressionBombError, DecompressionBombWarning) as error:
+        raise PictureError(
+            "large", f"{file} is too large", tried=str(error), hint="save it in a smaller size"
+        ) from error
+    except (OSError, ValueError, SyntaxError, EOFError) as error:
+        tried = str(error) or type(error).__name__
+        raise PictureError("unreadable", f"{file} cannot be drawn", tried=tried) from error
+
+
+def _on_white(image: "Image") -> "Image":
+    """In colour, without transparency."""
+    import numpy as np
+    from PIL import Image
+
+    if image.mode.startswith(("I", "F")):  # sixteen bits a pixel, as of microscopes
+        values = np.nan_to_num(np.asarray(image, dtype=np.float64))
+        span = max(float(np.ptp(values)), 1e-9)
+        return Image.fromarray(((values - values.min()) * (255 / span)).astype(np.uint8)).convert("RGB")
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    ground = Image.new("RGBA", image.size, "white")
+    return Image.alpha_composite(ground, image.convert("RGBA")).convert("RGB")
+
+
+def _joined(panels: "list[Image]", pixels: int) -> "Image":
+    """Panels side by side, in rows of at most three, on white."""
+    from PIL import Image
+
+    across = min(3, len(panels))
+    wide, high = max(one.width for one in panels), max(one.height for one in panels)
+    whole = Image.new("RGB", (across * wide, math.ceil(len(panels) / across) * high), "white")
+    for number, one in enumerate(panels):
+        place = number % across * wide + (wide - one.width) // 2, number // across * high
+        whole.paste(one, place)
+    return _within(whole, pixels)
+
+
+def _scale(image: "Image", pixels: int) -> float:
+    return min(1.0, math.sqrt(pixels / (image.width * image.height)), SIDE / max(image.size))
+
+
+def _within(image: "Image", pixels: int) -> "Image":
+    scale = _scale(image, pixels)
+    if scale >= 1:
+        return image
+    return image.resize((max(1, int(image.width * scale)), max(1, int(image.height * scale))))

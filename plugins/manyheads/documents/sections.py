@@ -1,0 +1,449 @@
+"""From lines to title, authors, abstract and sections."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from manyheads.documents.layout import CAPTION, Line, joined, spacing, wordy
+from manyheads.documents.section_kinds import Kind, kind_of
+
+NUMBERED = re.compile(
+    r"^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$",
+    re.I,
+)
+LETTER = re.compile(r"[A-HJ-UWYZ](?:\.|$)")
+"""The number of an appendix, but not of a section: I, V and X are Roman."""
+ASIDE = re.compile(
+    r"acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist",
+    re.I,
+)
+ROMAN = re.compile(r"[IVX]+")
+CONTENTS = re.compile(r"^(?:table of )?contents$", re.I)
+REFERENCES = re.compile(
+    r"^(?:references?(?: and notes)?|bibliography|literature cited|works cited|reference list)$", re.I
+)
+ABSTRACT = re.compile(r"^abstract\b[\s.:—–-]*", re.I)
+PLAIN = re.compile(
+    r"^(?:abstract|introduction|related works?|background|preliminaries|methods?|methodology|approach|materials and methods|experiments?|"
+    r"experimental (?:setup|results)|evaluation|results?(?: and discussion)?|discussion|conclusions?(?: and future work)?|limitations|future work|"
+    r"acknowledge?ments?|appendix|supplementary materials?|references|(?:table of )?contents|bibliography|broader impact|reproducibility statement|ethics statement)$",
+    re.I,
+)
+PLACES = re.compile(
+    r"@|universit|institut|department|school|college|laborator|\binc\b|\bltd\b|research|google|microsoft|paper under|"
+    r"anonymous|https?:|academy|centre|center|faculty|\d{4}|correspondence|equal contribution|email",
+    re.I,
+)
+HEAD = 15
+"""Lines of a paper that may contain its title."""
+PERSON = re.compile(
+    r"^(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)(?:\s+(?:[A-ZÀ-ÞŁŚŽ][\w.'’\-]*|(?:van|von|de|der|den|del|da|di|la|le|bin|al|ten|el|dos)\b)){1,5}$"
+)
+
+
+@dataclass
+class Division:
+    """A heading with its text."""
+
+    title: str
+    number: str = ""
+    kind: Kind = "other"
+    text: str = ""
+    """Paragraphs, one per line."""
+    starts: tuple[tuple[int, int], ...] = ()
+    """Pages, and the characters of `text` at which they begin."""
+    cites: tuple[int, ...] | None = None
+    """Its citations; None to search the text for them."""
+    pages: tuple[int, ...] = ()
+    references: bool = False
+    depth: int = 0
+    """1 for a section, 2 for a subsection; 0 to infer it from its number."""
+    lines: list[Line] = field(default_factory=list[Line])
+    heading: Line | None = None
+
+    @property
+    def level(self) -> int:
+        return self.depth or self.number.count(".") + 1
+
+
+def title_and_authors(
+    lines: Sequence[Line], body: float, told: str = ""
+) -> tuple[str, tuple[str, ...], list[Line]]:
+    """The title, the authors below it, and the lines of the text.
+
+    Args:
+        told: the title in the file's metadata.
+    """
+    first = [one for one in lines if one.page == lines[0].page] if lines else []
+    end = next((number for number, one in enumerate(first) if _opens(one, body)), len(first))
+    if end < len(first):
+        # Authors may stand in two columns above the abstract.
+        opening = first[end]
+        beside = [
+            one
+            for one in first[end:]
+            if one.column != opening.column
+            and one.base < opening.base - 1.5 * opening.size
+            and not _running(one)
+        ]
+        apart = set(map(id, beside))
+        first = [*first[:end], *beside, *(one for one in first[end:] if id(one) not in apart)]
+        lines = [*first, *lines[len(first) :]]
+        end += len(beside)
+    head = first[:end]
+    start, stop = _title(head, body, told)
+    if start == stop:
+        return "", (), [*lines]
+    title = joined(small_capitals(one) for one in head[start:stop])
+    # An abstract without a heading, or the text itself, consists of sentences.
+    begin = next(
+        (number for number in range(stop, end - 2) if all(map(_running, first[number : number + 3]))), end
+    )
+    people = [one for one in first[stop:begin] if one.largest <= first[start].largest]
+    return title, _authors(people), [*lines[begin:]]
+
+
+def _title(head: Sequence[Line], body: float, told: str) -> tuple[int, int]:
+    """The lines of the title, from and to: what the metadata say, if it stands there; else the first large lines above the
+    authors, the largest ones, or the first in bold or capitals; equal if there are none."""
+    for start, stop in ((a, b) for a in range(min(HEAD, len(head))) for b in range(a + 1, a + 6)):
+        if len(_key(told)) > 8 and _key("".join(one.text for one in head[start:stop])) == _key(told):
+            return start, min(stop, len(head))
+    size = max((one.largest for one in head[:HEAD]), default=0.0)
+    if size < body + 1:
+        # AMS and APA.
+        start = next((n for n, one in enumerate(head[:HEAD]) if _stands_out(one)), len(head))
+        stop = min(start + 1, len(head))
+        while stop < len(head) and _goes_on(head[stop], head[stop - 1], body, 2.5):
+            stop += 1
+        return start, stop
+    start = next(number for number, one in enumerate(head) if one.largest > size - 0.3)
+    for number, one in enumerate(head[:start]):
+        large = one.largest >= body + 1 and len(one.words) > 2 and not _authors([one])
+        if large and len(_authors(head[number + 1 : start])) > 1 and not _authors(head[start + 1 :]):
+            # A logo stands below the authors.
+            start, size = number, one.largest
+            break
+    stop = start + 1
+    while stop < len(head) and abs(head[stop].largest - size) < 0.3:
+        stop += 1
+    return start, stop
+
+
+def _stands_out(line: Line) -> bool:
+    """Whether a line is in bold or capitals, and is no address or number."""
+    letters = sum(map(str.isalpha, line.text))
+    words = len(line.words) > 1 and letters > 0.6 * len(line.text)
+    return (line.bold or line.text.isupper()) and words and not PLACES.search(line.text)
+
+
+def _key(text: str) -> str:
+    """The letters and digits of a text, to compare it."""
+    return "".join(filter(str.isalnum, text)).casefold()
+
+
+def opens_abstract(line: Line, body: float) -> bool:
+    """Whether a line is the heading of the abstract, or begins with it: `Abstract.`, the word in another font, or before a
+    sentence."""
+    match = ABSTRACT.match(line.text)
+    if not match or len(line.words) == 1:
+        return bool(match)
+    mark, rest = match[0][len("abstract") :].strip(), line.text[match.end() :]
+    first, second = ((one.bold, one.italic, one.caps) for one in line.words[:2])
+    sentence = rest[:1].isupper() and not (line.bold or line.text.isupper() or line.largest > body + 0.5)
+    return first != second or sentence or (bool(mark) and not (mark == "-" and rest[:1].islower()))
+
+
+def _opens(line: Line, body: float) -> bool:
+    """Whether a line begins the abstract or is the first section's heading."""
+    number, title = bare(line)
+    return opens_abstract(line, body) or (
+        (bool(PLAIN.match(title)) or number in ("1", "I")) and heading(line, body)
+    )
+
+
+def _running(line: Line) -> bool:
+    """Whether a line is part of a paragraph."""
+    return line.width > 0.5 * (line.right - line.left) and wordy(line) and not PLACES.search(line.text)
+
+
+def _authors(lines: Sequence[Line]) -> tuple[str, ...]:
+    names: list[str] = []
+    for line in sorted(lines, key=lambda one: (round(one.base), one.x0)):
+        if PLACES.search(line.text):
+            continue
+        for name in pieces_of_names(_spaced(line)):
+            if PERSON.match(name) and len(name) < 50 and name not in names:
+                names.append(name)
+    return tuple(names)
+
+
+def pieces_of_names(text: str) -> list[str]:
+    """The parts of a line of names, without marks and numbers."""
+    pieces = re.split(r"\s*[,;·•|]\s*|\s+(?:and|AND|&)\s+|\s{2,}|\n", text)
+    names = (" ".join(re.sub(r"[^\w\s.'’‐-]|[\d_]", "", piece).split()) for piece in pieces)
+    return [name for name in names if name]
+
+
+def _spaced(line: Line) -> str:
+    """The line's text, with two spaces at wide gaps."""
+    text = ""
+    for number, word in enumerate(line.words):
+        if number:
+            text += "  " if word.x0 - line.words[number - 1].x1 > 0.8 * word.size else " "
+        text += word.text
+    return text
+
+
+def small_capitals(line: Line) -> str:
+    """The line's text, with small capitals as small letters."""
+    if not any(word.caps for word in line.words):
+        return line.text
+    return " ".join(
+        word.text.lower() if word.text.isupper() and word.size < 0.9 * line.largest else word.text
+        for word in line.words
+    )
+
+
+def bare(line: Line) -> tuple[str, str]:
+    """A heading's number and title, with separated letters joined (`R EFERENCES`)."""
+    text = small_capitals(line)
+    text = re.sub(r"\b([A-Z]) (?=[A-Z]{2,}\b)", r"\1", text) if text.isupper() else text
+    if (match := NUMBERED.match(text)) and not match[2].islower():
+        return match[1].rstrip("."), match[2].strip().rstrip(".:")
+    return "", text.strip().rstrip(".:")
+
+
+def _named(line: Line) -> bool:
+    """Whether a line's words can be those of a heading."""
+    _, title = bare(line)
+    words = title.split()
+    if not words or len(title) > 120 or len(words) > 22 or CAPTION.match(line.text):
+        return False
+    letters = sum(map(str.isalpha, title))
+    # Chinese has no capitals.
+    begins = title[0].isalnum() and not title[0].islower()
+    return (
+        letters >= 0.6 * len(title.replace(" ", "")) and letters >= (3 if title.isascii() else 2) and begins
+    )
+
+
+def heading(line: Line, body: float) -> bool:
+    """Whether a line looks like a section's heading, by its font."""
+    if not _named(line):
+        return False
+    number, title = bare(line)
+    letters = sum(map(str.isalpha, title))
+    large, capitals = line.largest > body + 0.4, line.text.isupper() and letters > 3
+    mixed = any(one.caps for one in line.words) and all(
+        one.caps or one.text.isupper() or not one.text.isalpha() for one in line.words[bool(number) :]
+    )
+    if number:
+        return large or line.bold or capitals or mixed or line.italic
+    if PLAIN.match(title):
+        return large or line.bold or capitals or mixed or line.width < 0.5 * (line.right - line.left)
+    return (large and (line.bold or line.largest > body + 0.9)) or (capitals and line.bold)
+
+
+def divisions(lines: Sequence[Line], body: float) -> list[Division]:
+    """The text split at its headings; the part before the first has no title."""
+    heads = {id(line) for line in lines if heading(line, body)}
+    made = _divided(lines, heads, body)
+    if sum(bool(one.title) and not (one.references or ABSTRACT.fullmatch(one.title)) for one in made) < 3:
+        # Its headings are not in a font of their own: AMS, APA.
+        made = max(made, _divided(lines, heads | _bare_headings(lines), body), key=len)
+    set_kinds(made)
+    return [one for one in made if one.title or one.lines]
+
+
+def _bare_headings(lines: Sequence[Line]) -> set[int]:
+    """Lines that are headings by their position: centred with numbers that run 1, 2, 3; else in bold, alone."""
+    run = list[Line]()
+    for line in lines:
+        before, behind = line.x0 - line.left, line.right - line.x1
+        centred = abs(before - behind) < 12 and before > 0.08 * (line.right - line.left)
+        if centred and _named(line) and bare(line)[0] == str(len(run) + 1):
+            run.append(line)
+    if len(run) < 3:
+        run = [line for line in lines if line.bold and _named(line) and not line.text.endswith(".")]
+    return set(map(id, run))
+
+
+def _divided(lines: Sequence[Line], heads: set[int], body: float) -> list[Division]:
+    made = [Division("")]
+    later = Counter(_key(line.text) for line in lines if id(line) in heads)
+    step = spacing(lines)
+    previous: Line | None = None
+    for line in lines:
+        last = made[-1]
+        later[_key(line.text)] -= id(line) in heads
+        listed = CONTENTS.match(last.title) and later[_key(line.text)] > 0
+        if listed:
+            last.lines.append(line)
+        elif last.heading and last.heading is previous and _goes_on(line, last.heading, body):
+            last.title = joined((last.title, small_capitals(line).rstrip(".:")))
+            last.heading = line
+        elif id(line) in heads and _stands_alone(line, previous, step) and _in_order(line, made):
+            number, title = bare(line)
+            made.append(Division(title, number, heading=line, references=bool(REFERENCES.match(title))))
+        elif opens_abstract(line, body) and not any(
+            one.number or ABSTRACT.fullmatch(one.title) for one in made
+        ):
+            made.append(Division("Abstract", lines=[line]))
+        else:
+            last.lines.append(line)
+        previous = line
+    return made
+
+
+def _goes_on(line: Line, above: Line, body: float, far: float = 1.5) -> bool:
+    """Whether a line is the second line of a heading, at most `far` lines below the first."""
+    number, title = bare(line)
+    capitals = any(one.caps for one in line.words)
+    alike = (
+        abs(line.largest - above.largest) < 0.3
+        and line.bold == above.bold
+        and capitals == any(one.caps for one in above.words)
+    )
+    capital = line.text.isupper() and above.text.isupper()
+    marked = line.bold or capitals or capital or line.largest > body + 0.9
+    near = line.page == above.page and 0 < line.base - above.base < far * line.largest
+    return alike and marked and near and not number and not PLAIN.match(title)
+
+
+def _stands_alone(line: Line, previous: Line | None, step: float) -> bool:
+    if previous is None or previous.page != line.page or previous.column != line.column:
+        return True
+    return (
+        line.base - previous.base > 1.05 * step
+        or line.base < previous.base
+        or line.largest > previous.largest + 0.4
+        or line.bold != previous.bold
+    )
+
+
+def _in_order(line: Line, made: Sequence[Division]) -> bool:
+    """Whether a heading's number can follow the earlier ones: lists and tables have numbers too."""
+    number, _ = bare(line)
+    if not number:
+        return True
+    if (
+        ROMAN.fullmatch(number)
+        and number not in ("I", "II")
+        and not any(ROMAN.fullmatch(one.number) for one in made)
+    ):
+        return False
+    new = _parts(number)
+    lettered = new[0][0] != ""
+    before = [_parts(one.number) for one in made if one.number]
+    if lettered and before and not any(one.references for one in made):
+        # A section of an appendix, or of a Roman one; else `A` is the first word of a title.
+        dotted = re.match(r"[A-Z][.:)]", line.text) is not None
+        last = made[-1].kind if made[-1].kind != "other" else _kind(made[-1].title)
+        if (
+            not dotted
+            and before[-1][0][0] == ""
+            and last != "conclusion"
+            and not ASIDE.search(made[-1].title)
+        ):
+            return False
+    if lettered and (not before or before[-1][0][0] == ""):
+        return new[0] == ("A", 1)
+    old = next((one for one in reversed(before) if (one[0][0] != "") == lettered), None)
+    if old is None:
+        return new[0][1] <= 2 or len(new) == 1
+    return old < new and new[0][1] <= old[0][1] + 2
+
+
+def _parts(number: str) -> list[tuple[str, int]]:
+    roman = {"I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9, "X": 10}
+    parts: list[tuple[str, int]] = []
+    for part in number.split(".") if number else ():
+        if part.isdigit():
+            parts.append(("", int(part)))
+        elif len(part) > 1 or part in "IVX":
+            parts.append(("", roman.get(part.upper(), 99)))
+        else:
+            parts.append(("A", ord(part.upper()) - 64))
+    return parts
+
+
+def set_kinds(made: list[Division]) -> None:
+    """Set each passage's kind: by its title, else by its parent's, else by its position.
+
+    A section with another title is the method if it is between introduction or related work and the experiments; everything
+    after the references is appendix.
+    """
+    after, numbered = False, any(one.number for one in made)
+    # If sections are I, II and III, subsections are A, B and C.
+    roman = any(one.number == "II" for one in made)
+    parent: Kind = "other"
+    for one in made:
+        own = _kind(one.title)
+        after = after or one.references
+        letter = LETTER.match(one.number) and not roman
+        if (after and not one.references) or letter or own == "appendix":
+            one.kind = "appendix"
+            after = after or own == "appendix"
+        elif (
+            one.level == 1
+            and not LETTER.match(one.number)
+            and (one.number or not numbered or own != "other" or ASIDE.search(one.title))
+        ):
+            one.kind = parent = own
+        else:
+            one.kind = own if parent == "other" else parent
+    begun = False
+    last: Kind = "other"
+    for one in made:
+        if one.kind in ("introduction", "related"):
+            begun = True
+        if one.references or one.kind in ("conclusion", "appendix"):
+            begun = False
+        if begun and one.kind == "other" and one.title and not ASIDE.search(one.title):
+            one.kind = "method" if last not in ("experiments", "results") else last
+        if one.kind not in ("other", "appendix"):
+            last = one.kind
+
+
+def _kind(title: str) -> Kind:
+    """The kind of a section by its title; `other` for acknowledgements and the like."""
+    return (
+        "other"
+        if ASIDE.search(title) or REFERENCES.match(title) or ABSTRACT.fullmatch(title)
+        else kind_of(title)
+    )
+
+
+def paragraphs(lines: Sequence[Line], words: Mapping[str, int]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The text of lines, one paragraph per line, and for each page the character at which it begins."""
+    step = spacing(lines)
+    groups: list[list[Line]] = []
+    previous: Line | None = None
+    for line in lines:
+        if previous is None or _begins(line, previous, step):
+            groups.append([])
+        groups[-1].append(line)
+        previous = line
+    paragraphs, starts, length = list[str](), dict[int, int](), 0
+    for group in groups:
+        for number, line in enumerate(group):
+            if line.page not in starts:
+                starts[line.page] = length + len(_closed_up(group[:number], words))
+        paragraphs.append(_closed_up(group, words))
+        length += len(paragraphs[-1]) + 1
+    return "\n".join(paragraphs), tuple(starts.items())
+
+
+def _closed_up(lines: Sequence[Line], words: Mapping[str, int]) -> str:
+    """Lines as one text, without the spaces that superscripts and formulas leave before punctuation."""
+    return re.sub(r" +([,.;:])(?=\s|$)", r"\1", joined((line.text for line in lines), words))
+
+
+def _begins(line: Line, previous: Line, step: float) -> bool:
+    ended = previous.text.endswith((".", ":", "?", "!"))
+    if line.page != previous.page or line.column != previous.column:
+        return ended and (previous.width < 0.9 * (previous.right - previous.left) or line.words[0].bold)
+    indented = line.x0 - line.left > 6 and abs(previous.x0 - line.left) < 3 and line.x0 - line.left < 30
+    return line.base - previous.base > 1.35 * step or (indented and ended)

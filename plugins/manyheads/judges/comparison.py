@@ -1,0 +1,367 @@
+"""Ideas compared two by two or five at a time, by clarity, novelty, feasibility and generalizability (SciPIP, App. A.1, Tables 18, 19)."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from manyheads.asking.replies import CRITERIA, Comparison, comparison_of, label
+from manyheads.base.errors import ConfigError, ReplyError
+from manyheads.config import RunConfig, Slot
+from manyheads.core import together
+from manyheads.core.events import Judged
+from manyheads.core.texts import Given
+from manyheads.judges.result import Bout, ComparisonResult, Contestant, JudgedIdea, Order, Standing
+from manyheads.judges.shared import (
+    JUDGE,
+    KINDS,
+    IdeasInputs,
+    JudgeConfig,
+    Step,
+    Table,
+    bench_of,
+    entries_of,
+    figure,
+    figure_words,
+    ideas_of,
+    invalid,
+    need_one,
+    view,
+)
+from manyheads.measures.ranking import orders_of
+from manyheads.measures.statistics import group_means
+from manyheads.report.page import View
+from manyheads.report.record import Record, count
+from manyheads.systems.ranking.judging import Bench, need_all
+from manyheads.team.run import Run
+from manyheads.team.system import Judge, Number, System
+
+STAGE = "comparison"
+STAGES = {STAGE: "Comparison"}
+OURS, RIVALS = "the ideas", "the rivals"
+
+
+class IdeaComparisonConfig(JudgeConfig):
+    """How ideas are compared (SciPIP, App. A.1)."""
+
+    ways: int = Field(default=2, ge=2, le=8)
+    """Ideas per comparison: 2 or 5 in the paper."""
+    orders: int | None = Field(default=None, ge=1)
+    """Number of orders in which the judge sees the same ideas. Default: `ways`, so that each idea is in each place once."""
+    bouts: int | None = Field(default=None, ge=1)
+    """Number of comparisons, drawn with the run's seed. Default: all pairs of different contenders if `ways` is 2, else one per
+    idea."""
+
+
+RIVAL = Slot(None, file=True, metavar="RUN|FILE|TEXT", hint=f"--set 'inputs.rivals=[…]', each {KINDS}")
+
+
+class ComparisonInputs(IdeasInputs):
+    """Ideas, and optional rivals. Without rivals, the ideas of each run are compared with those of the other runs."""
+
+    in_full = frozenset({"ideas", "rivals"})
+
+    rivals: Annotated[tuple[Given, ...], RIVAL] = ()
+    """Folders of runs, text files, or texts."""
+
+    @model_validator(mode="after")
+    def _no_idea_against_itself(self) -> "ComparisonInputs":
+        if set(self.ideas) & set(self.rivals):
+            raise ValueError("rivals: one of them is also among the ideas")
+        return self
+
+
+ComparisonRun = Run[ComparisonResult, IdeaComparisonConfig, "list[Contestant]"]
+
+
+def read(config: RunConfig) -> list[Contestant]:
+    """The ideas, then the rivals. Raises `SubjectError` if one cannot be read."""
+    inputs: ComparisonInputs = config.inputs
+    ours, rivals = entries_of(inputs.ideas), entries_of(inputs.rivals)
+    alone = Counter(each.source for each in ours)
+    names = [
+        OURS if rivals else (each.source if each.source and alone[each.source] else f"text {number}")
+        for number, each in enumerate(ours, 1)
+    ]
+    names += [RIVALS] * len(rivals)
+    return [
+        Contestant(**idea, contender=name)
+        for idea, name in zip(ideas_of((*ours, *rivals)), names, strict=True)
+    ]
+
+
+def drawn(
+    ideas: Sequence[Contestant], config: IdeaComparisonConfig, rng: random.Random
+) -> list[tuple[int, ...]]:
+    """The ideas' numbers of each comparison; ideas of a contender take part about equally often.
+
+    Raises:
+        ConfigError: fewer ideas than `ways`, or all of one contender.
+    """
+    contenders = list(dict.fromkeys(each.contender for each in ideas))
+    if len(ideas) < config.ways or len(contenders) < 2:
+        raise ConfigError(
+            f"idea-comparison: {count(len(ideas), 'idea')} of {count(len(contenders), 'contender')}: nothing to compare "
+            f"{config.ways} at a time",
+            hint="name ideas of several runs, or --set 'inputs.rivals=[…]'",
+        )
+    if config.ways == 2:
+        pairs = [
+            (one.number, other.number)
+            for one, other in combinations(ideas, 2)
+            if one.contender != other.contender
+        ]
+        most = config.bouts or len(pairs)
+        return sorted(rng.sample(pairs, most)) if most < len(pairs) else pairs
+    used, found = Counter[int](), list[tuple[int, ...]]()
+    for _ in range(config.bouts or len(ideas)):
+        order, bout = rng.sample(contenders, len(contenders)), list[int]()
+        while len(bout) < config.ways:
+            for contender in order:
+                left = [
+                    each.number for each in ideas if each.contender == contender and each.number not in bout
+                ]
+                if left and len(bout) < config.ways:
+                    bout.append(min(left, key=lambda number: (used[number], rng.random())))
+        used.update(bout)
+        found.append(tuple(sorted(bout)))
+    return found
+
+
+async def compare(
+    bench: Bench,
+    stage: str,
+    ideas: Sequence[JudgedIdea],
+    bouts: Sequence[tuple[int, ...]],
+    orders: int | None,
+) -> tuple[list[Bout], list[ReplyError]]:
+    """Each comparison in its orders, drawn as in `ranking`; failed orders are kept.
+
+    Raises:
+        ModelError, BudgetError: the model failed, the budget is spent, or no order has a valid comparison.
+    """
+    run, texts = bench.run, {each.number: each.whole for each in ideas}
+    places = [orders_of(len(bout), orders or len(bout), run.rng) for bout in bouts]
+    shown = [
+        [bout[place] for place in order] for bout, some in zip(bouts, places, strict=True) for order in some
+    ]
+    failures: list[ReplyError] = []
+
+    async def one(number: int, numbers: list[int]) -> Order | Exception:
+        size = len(numbers)
+
+        def check(reply: Comparison) -> str | None:
+            named = sorted(each.idea for each in reply.places)
+            return (
+                None
+                if named == list(range(1, size + 1))
+                else invalid(run, "places", numbers=named, count=size)
+            )
+
+        kind = comparison_of(run.reply_type(JUDGE, "compare", Comparison), size)
+        variables = {"proposals": [texts[each] for each in numbers]}
+        reply = await bench.ask(stage, f"Judge{number}", "compare", variables, check, kind)
+        if isinstance(reply, ReplyError):
+            failures.append(reply)
+            return Order(shown=numbers, failed=reply.message)
+        if isinstance(reply, Exception):
+            return reply
+        ranks = {
+            name: {str(numbers[each.idea - 1]): getattr(each, name) for each in reply.places}
+            for name in CRITERIA
+        }
+        return Order(
+            shown=numbers, ranks={name: _mid(some) for name, some in ranks.items()}, thought=reply.thought
+        )
+
+    answers: list[Any] = await together(*(one(n, numbers) for n, numbers in enumerate(shown, 1)))
+    made: list[Order] = need_all(answers)
+    need_one(failures, len(made), f"none of the {len(made)} orders has a valid comparison")
+    left = iter(made)
+    return [
+        Bout(ideas=list(bout), orders=[next(left) for _ in some])
+        for bout, some in zip(bouts, places, strict=True)
+    ], failures
+
+
+def _mid(ranks: dict[str, int]) -> dict[str, float]:
+    """Ranks from 1 on without gaps; tied ideas get the mean of their ranks."""
+    values = sorted(ranks.values())
+    return {idea: values.index(rank) + (values.count(rank) + 1) / 2 for idea, rank in ranks.items()}
+
+
+def won(order: Order, criterion: str, idea: int, others: Sequence[int]) -> float:
+    """The share of others that an idea ranks above in an order, a tie counting half."""
+    ranks = order.ranks[criterion]
+    own = ranks[str(idea)]
+    return fmean(1.0 if own < (rank := ranks[str(each)]) else 0.5 if own == rank else 0.0 for each in others)
+
+
+def first(order: Order, criterion: str, idea: int) -> float:
+    """1 where an idea alone ranks first, a share of it where several do, else 0."""
+    ranks = list(order.ranks[criterion].values())
+    best = min(ranks)
+    return 1 / ranks.count(best) if order.ranks[criterion][str(idea)] == best else 0.0
+
+
+async def comparison(run: ComparisonRun) -> None:
+    """Compare ideas blind in balanced orders, and count the wins of each contender.
+
+    Raises:
+        ConfigError: there are too few ideas to compare.
+        ModelError, BudgetError: the model failed, the budget is spent, or no order has a valid comparison. Answers so far are kept.
+    """
+    result, config, seed = run.result, run.settings, run.config.seed
+    run.begin(STAGE, STAGES)
+    result.ideas = run.material
+    bouts = drawn(run.material, config, run.rng)
+    bench = bench_of(run, config.area)
+    result.bouts, failures = await compare(bench, STAGE, run.material, bouts, config.orders)
+    result.failed, result.inference_cost = len(failures), bench.asked
+    total = sum(len(bout.orders) for bout in result.bouts)
+    if failures:
+        run.warn(
+            STAGE,
+            f"{len(failures)} of {total} orders have no comparison and are left out, so not every idea was shown in each "
+            f"place equally often; manyheads resume --again repeats them: {failures[0].message}",
+        )
+    if (config.orders or config.ways) % config.ways:
+        run.warn(STAGE, f"in {config.orders} orders, {config.ways} ideas are not in each place equally often")
+    contenders = {each.number: each.contender for each in result.ideas}
+    result.standings = sorted(
+        (standing(name, result.bouts, contenders, seed) for name in dict.fromkeys(contenders.values())),
+        key=lambda each: -(each.wins["overall"].mean if each.wins else -1),
+    )
+    ours = next((each for each in result.standings if each.contender == OURS), None)
+    result.wins = ours.wins if ours and RIVALS in contenders.values() else None
+    orders = [order for bout in result.bouts for order in bout.whole]
+    pairs = [
+        order.ranks["overall"][str(one)] == order.ranks["overall"][str(other)]
+        for order in orders
+        for one, other in combinations(order.shown, 2)
+    ]
+    result.ties = fmean(pairs) if pairs else None
+    result.first_place = fmean(won(each, "overall", each.shown[0], each.shown[1:]) for each in orders)
+    for each in result.standings:
+        outcome = f"wins {figure_words(each.wins.get('overall'))} overall"
+        run.emit(Judged(stage=STAGE, turn=1, subject=each.contender, outcome=outcome))
+
+
+def standing(name: str, bouts: Sequence[Bout], contenders: dict[int, str], seed: int) -> Standing:
+    """A contender's figures: the mean over orders of each comparison, then over comparisons of each idea."""
+    own = [number for number, whose in contenders.items() if whose == name]
+    rows = [
+        (idea, bout, others)
+        for bout in bouts
+        for idea in bout.ideas
+        if idea in own
+        and bout.whole
+        and (others := [each for each in bout.ideas if contenders[each] != name])
+    ]
+    found = Standing(contender=name, ideas=len(own), bouts=len(rows))
+    for criterion in CRITERIA:
+        parts = {
+            "wins": [fmean(won(o, criterion, i, others) for o in bout.whole) for i, bout, others in rows],
+            "first": [fmean(first(o, criterion, i) for o in bout.whole) for i, bout, _ in rows],
+            "rank": [fmean(o.ranks[criterion][str(i)] for o in bout.whole) for i, bout, _ in rows],
+        }
+        for part, values in parts.items():
+            means = group_means(dict(enumerate(values)), lambda row: rows[row][0])
+            if mean := figure(means, seed, None if part == "rank" else (0, 1)):
+                getattr(found, part)[criterion] = mean
+    return found
+
+
+def names_of(result: ComparisonResult) -> dict[str, str]:
+    """Contenders' names for readers: the name of the run's folder, if it is unique."""
+    whole = [each.contender for each in result.standings]
+    short = Counter(Path(each).name for each in whole)
+    return {each: name if short[name := Path(each).name] == 1 else each for each in whole}
+
+
+def essence(result: ComparisonResult) -> Iterator[tuple[str, str]]:
+    """The overall figures of each contender, and failures."""
+    names = names_of(result)
+    for each in result.standings:
+        yield (
+            names[each.contender],
+            f"wins {figure_words(each.wins.get('overall'))} overall, {count(each.ideas, 'idea')}",
+        )
+    total = sum(len(bout.orders) for bout in result.bouts)
+    yield (
+        "Comparisons",
+        f"{total - (result.failed or 0)} of {total} orders, {len(result.bouts)} sets of ideas",
+    )
+    if result.first_place is not None:
+        yield (
+            "Position bias",
+            f"the idea shown first wins {result.first_place:.2f}; {result.ties or 0:.0%} of pairs tie",
+        )
+
+
+def report(record: Record) -> View:
+    """The report of a run."""
+    result: ComparisonResult = record.result.result
+    lead = (
+        "The share of other contenders’ ideas that a contender’s ideas rank above, a tie counting half, with the 95% interval "
+        "over its ideas. There is no interval for a single idea, or where all values are equal."
+    )
+    contenders, twos = names_of(result), all(len(bout.ideas) == 2 for bout in result.bouts)
+    heads = ["Contender", *map(label, CRITERIA)]
+    tables = [
+        Table(title=title, lead=text, head=heads, rows=[
+            [contenders[each.contender], *(figure_words(getattr(each, part).get(name)) for name in CRITERIA)] for each in result.standings
+        ])
+        for title, part, text in (
+            ("Wins", "wins", lead),
+            ("First ranks", "first", "How often its ideas rank first in a comparison."),
+            ("Mean ranks", "rank", "1 is best; ideas that share a rank get the mean of the ranks they share."),
+        )
+        if result.standings and not (twos and part == "first")  # for two, the share of wins
+    ]  # fmt: skip
+    names = {each.number: each.name for each in result.ideas}
+    steps = [
+        Step(
+            title=" – ".join(names[number] for number in order.shown),
+            note="overall "
+            + ", ".join(f"{names[n]}: {order.ranks['overall'][str(n)]:g}" for n in order.shown)
+            if order.ranks
+            else "",
+            failed=bool(order.failed),
+            texts=[("In the order shown", order.thought or order.failed or "")],
+        )
+        for bout in result.bouts
+        for order in bout.orders
+    ]
+    return view(record, "Ideas compared", essence(result), tables, steps)
+
+
+def path(parts: Sequence[str]) -> tuple[str, ...]:
+    """The path of a measure in the result: a criterion is the share of wins."""
+    return ("wins", parts[0], "mean") if parts[0] in CRITERIA else tuple(parts)
+
+
+IDEA_COMPARISON = System(
+    name="idea-comparison",
+    title="Comparison of ideas",
+    about="A judge who compares ideas, blind and in balanced orders, by four criteria and overall.",
+    config=IdeaComparisonConfig,
+    inputs=ComparisonInputs,
+    result=ComparisonResult,
+    run=comparison,
+    needs=lambda config: {(JUDGE, "compare"): Comparison},
+    essence=essence,
+    table=lambda result: result.standings,
+    report=report,
+    read=read,
+    judge=Judge("ideas", "idea-comparison.overall", path),
+    numbers={
+        **{f"idea-comparison.{name}": Number(f"wins, {name}", (0, 1)) for name in CRITERIA},
+        "idea-comparison.failed": Number("orders without a comparison"),
+    },
+)

@@ -1,0 +1,138 @@
+"""Novelty assessment (VirSci 2025, §3.2, Eq. 3; 2024, Fig. 13): blind votes, majority, ties by rule."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from manyheads.asking.replies import IdeaNotes, Vote, vote_among
+from manyheads.core import together
+from manyheads.core.events import Judged, Voted
+from manyheads.core.results import ScoredIdea, VoteNote
+from manyheads.core.results import Vote as Ballot
+from manyheads.systems.virsci.config import stages
+from manyheads.systems.virsci.result import VirSciRun
+from manyheads.team.invitation import ask_with_advice
+from manyheads.team.run import Cited, Question, need_one
+from manyheads.team.team import Team, another_turns
+
+STAGE = VOTE = "novelty"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An idea as shown to judges: its text, without its author's ratings, and the numbers of its closest papers of B_past."""
+
+    text: str
+    papers: Sequence[int]
+
+
+def candidates_of(
+    texts: Sequence[str], closest: Sequence[Sequence[Cited]]
+) -> tuple[list[Candidate], list[Cited]]:
+    """Ideas for judges, and their papers, each once, in an order that tells nothing about the ideas: by title."""
+    distinct = {hit.evidence: hit for hits in closest for hit in hits}
+    papers = sorted(distinct.values(), key=lambda hit: (hit.paper.title, hit.evidence))
+    numbers = {hit.evidence: number for number, hit in enumerate(papers, 1)}
+    candidates = [
+        Candidate(text, [numbers[hit.evidence] for hit in hits])
+        for text, hits in zip(texts, closest, strict=True)
+    ]
+    return candidates, papers
+
+
+async def most_novel(
+    run: VirSciRun, team: Team, ideas: Sequence[ScoredIdea], *, before: int = 0
+) -> tuple[ScoredIdea, list[Ballot], str | None]:
+    """The idea with the most votes (R_idea), all valid ballots, and the rule that broke a tie, if one did.
+
+    `ideas` are in order of confidence; among ideas with equal votes the one of highest confidence wins.
+    Turn numbers continue from `before`. Votes are blind: with fixed turns all are cast at once. Each voter sees the ideas
+    in a different order, against position bias.
+
+    Raises:
+        ModelError: no ballot is valid.
+    """
+    run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
+    titles, turns = [idea.title for idea in ideas], run.settings.turns
+    recall = " / ".join(titles)
+    run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
+    whole, k = run.settings.ideas.whole, run.settings.novelty.references
+    closest = await run.references(STAGE, before + 1, [idea.query(whole) for idea in ideas], k)
+    candidates, papers = candidates_of([run.wording(idea) for idea in ideas], closest)
+    orders, ballots = orders_of(run.rng, len(team.members), len(ideas)), list[Ballot]()
+
+    async def vote(seat: int, turn: int) -> Ballot | None:
+        """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue. None without a valid reply."""
+        member, order = team.members[seat], orders[seat]
+        shown = [candidates[place] for place in order]
+        variables, names = {"ideas": shown, "references": papers}, [titles[place] for place in order]
+        task = (STAGE, turn, member.speaker, "scientist", "vote")
+        question = Question(*task, variables, recall=recall, names=names, spare=True)
+        kind = vote_among(run.reply_type("scientist", "vote", Vote), len(candidates))
+        context = run.roles.prompts.render("partials/candidates.md.j2", variables)
+        reply = await run.spare(STAGE, ask_with_advice(run, team, question, kind, context=context))
+        if reply is None:
+            return None
+        ballot, why = ballot_of(reply.value, member.name, turn, ideas, order), reply.value.thought
+        run.emit(Voted(stage=STAGE, turn=turn, voter=member.name, choice=ballot.choice, reasoning=why))
+        return ballot
+
+    async def cast(held: Sequence[int]) -> None:
+        """The ballots of these turns; a model at temperature 0 would only repeat its first one."""
+        copied = {
+            seat
+            for seat, member in enumerate(team.members)
+            if run.config.models[member.speaker.model].temperature == 0 and len(held) > 1
+        }
+        seats = range(len(orders))
+        asked = [(seat, turn) for turn in held for seat in seats if turn == held[0] or seat not in copied]
+        votes = dict(zip(asked, await together(*(vote(*each) for each in asked)), strict=True))
+        for seat, turn in product(copied, held[1:]):
+            first = votes[seat, held[0]]
+            votes[seat, turn] = first and first.model_copy(update={"turn": turn, "copy_of": held[0]})
+        ballots.extend(ballot for turn in held for seat in seats if (ballot := votes[seat, turn]))
+        need_one(ballots, "novelty: the votes")
+        if copied:
+            names = ", ".join(team.members[seat].name for seat in sorted(copied))
+            reasoning = f"at temperature 0 all turns would be the same: asked once, counted {len(held)} times"
+            run.emit(Judged(stage=STAGE, turn=held[-1], subject="votes", outcome=names, reasoning=reasoning))
+
+    def standing() -> str:
+        counts = Counter(ballot.choice for ballot in ballots)
+        return "\n".join(f"{counts[n]}/{len(ballots)}: {idea.title}" for n, idea in enumerate(ideas, 1))
+
+    if turns.adaptive:
+        async for turn in another_turns(run, team, STAGE, standing, before=before):
+            await cast([turn])
+    else:
+        await cast(range(before + 1, before + turns.of(STAGE) + 1))
+    counts = Counter(ballot.choice for ballot in ballots)
+    most = max(counts.values())
+    tied = sorted(choice for choice, votes in counts.items() if votes == most)
+    winner, tie = ideas[tied[0] - 1], None
+    if len(tied) > 1:
+        numbers = ", ".join(map(str, tied))
+        tie = f"ideas {numbers} had {most} votes each; the one of highest confidence was taken"
+        run.emit(Judged(stage=STAGE, subject="tie", outcome=winner.title, reasoning=tie))
+    return winner, ballots, tie
+
+
+def orders_of(rng: random.Random, voters: int, ideas: int) -> list[list[int]]:
+    """An order of the ideas, counted from 0, for each voter: a random order, rotated by one place per voter."""
+    first = rng.sample(range(ideas), ideas)
+    return [first[turned:] + first[:turned] for voter in range(voters) for turned in [voter % ideas]]
+
+
+def ballot_of(
+    vote: Vote, voter: str, turn: int, ideas: Sequence[ScoredIdea], order: Sequence[int] | None = None
+) -> Ballot:
+    """A vote as stored in the result; `order` is the order in which the ideas were shown, if it differs from the list's."""
+    shown = order or range(len(ideas))
+    chosen, notes = shown[vote.choice - 1], vote.notes if isinstance(vote, IdeaNotes) else ()
+    return Ballot(
+        voter=voter, turn=turn, choice=chosen + 1, reasoning=vote.thought, idea=ideas[chosen].title,
+        notes=[VoteNote(idea=ideas[shown[each.idea - 1]].title, note=each.note) for each in notes],
+        shown=[place + 1 for place in shown], round=ideas[chosen].round,
+    )  # fmt: skip

@@ -1,0 +1,78 @@
+"""The typed replies: what a model is shown of them, and what they refuse."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from pydantic import ValidationError
+
+from manyheads.asking.replies import REPLIES, Idea, ReplyModel, Revision, Seeks, Vote, seeking
+from manyheads.models.abilities import MOST_ITEMS, form_arguments
+
+FIELDS = {
+    "thought": "t",
+    "title": "t",
+    "idea": "i",
+    "experiment": "e",
+    "clarity": 5,
+    "feasibility": 5,
+    "novelty": 5,
+}
+
+
+@pytest.mark.parametrize("field", ["clarity", "feasibility", "novelty"])
+def test_the_schema_shows_the_scale(field: str):
+    shown = Idea.model_json_schema()["properties"][field]
+    assert (shown["minimum"], shown["maximum"]) == (1, 10)
+
+
+def test_the_schema_shows_the_scale_of_all_eight_criteria():
+    ratings = Revision.model_json_schema()["$defs"]["Ratings"]["properties"]
+    assert {(shown["minimum"], shown["maximum"]) for shown in ratings.values()} == {(1, 10)}
+    assert len(ratings) == 8
+
+
+def test_a_vote_counts_from_one():
+    assert Vote.model_json_schema()["properties"]["choice"]["minimum"] == 1
+
+
+@pytest.mark.parametrize("value", [0, 11, 7.5, True, None, "high"])
+def test_a_score_off_the_scale_is_refused(value: Any):
+    with pytest.raises(ValidationError):
+        Idea.model_validate({**FIELDS, "novelty": value})
+
+
+def test_a_score_written_as_text_is_read():
+    assert Idea.model_validate({**FIELDS, "novelty": "8"}).novelty == 8
+
+
+def parts_of(schema: Any) -> Iterator[dict[str, Any]]:
+    """A schema and all within it."""
+    if isinstance(schema, dict):
+        yield cast(dict[str, Any], schema)
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from parts_of(part)
+
+
+@pytest.mark.parametrize("kind", REPLIES.values(), ids=list(REPLIES))
+def test_the_lists_of_a_schema_end_and_its_texts_do_not(kind: type[ReplyModel]) -> None:
+    """`maxLength` ends llama.cpp's Python server."""
+    for sent in (
+        form_arguments("openai", kind)["schema"]["response_format"]["json_schema"]["schema"],
+        form_arguments("openai", kind)["object"]["response_format"]["schema"],
+        form_arguments("ollama", kind)["schema"]["format"],
+    ):
+        lists = [part for part in parts_of(sent) if part.get("type") == "array"]
+        assert all(part["maxItems"] <= MOST_ITEMS for part in lists)
+        assert not any(isinstance(part.get("maxLength"), int) for part in parts_of(sent))
+
+
+@pytest.mark.parametrize("kind", REPLIES.values(), ids=list(REPLIES))
+def test_a_reply_that_may_seek_advice_keeps_its_name_and_fields(kind: type[ReplyModel]):
+    both = seeking(kind)
+    assert issubclass(both, kind)
+    assert issubclass(both, Seeks)
+    shown = both.model_json_schema()
+    assert shown["title"] == kind.model_json_schema()["title"]
+    assert set(shown["properties"]) == {*kind.model_json_schema()["properties"], "invite", "question"}
+    assert seeking(kind) is both

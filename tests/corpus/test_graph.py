@@ -1,0 +1,148 @@
+"""The graph of a corpus: the same however it comes in, and right in its counts."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from manyheads.base.errors import CorpusError
+from manyheads.corpus.extraction import Extraction
+from manyheads.corpus.graph import Citations, Graph, Text
+
+IDS = [f"p{number}" for number in range(7)]
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    with Graph(tmp_path / "graph.sqlite") as graph:
+        yield graph
+
+
+def record(paper: str, *entities: str, recipe: str = "one") -> Extraction:
+    return Extraction(paper=paper, entities=entities, background=f"why {paper}", recipe=recipe)
+
+
+def test_a_paper_keeps_its_text_and_its_record(graph: Graph) -> None:
+    graph.add_papers([("a", 2014), ("b", None)])
+    graph.add_texts({"a": Text("We begin.", "We do."), "no such": Text("", "")})
+    graph.add_extractions([record("b", "Graph Search", "graph-search", "!", "Deep Nets")])
+    assert graph.texts(["b", "a"]) == {"a": Text("We begin.", "We do.")}
+    assert graph.extraction(["a", "b"]) == {
+        "b": record("b", "Graph Search", "graph-search", "!", "Deep Nets")
+    }
+    assert graph.missing() == ["a"]
+    assert graph.missing("another") == ["a", "b"]
+    assert graph.entity_counts(["deep nets", "none"]) == {"deep nets": 1}
+    assert graph.counts() == (2, 1, 0, 0, 1, 2)
+    assert graph.holding("GRAPH SEARCH") == ["b"]
+
+
+def test_a_new_record_takes_the_place_of_the_old_one(graph: Graph) -> None:
+    graph.add_papers([("a", 2014), ("b", 2014)])
+    graph.add_extractions([record("a", "robot arms", "grasp planning"), record("b", "robot arms")])
+    graph.add_extractions([record("a", "grasp planning", "touch sensing", recipe="two")])
+    assert graph.entity_counts(["Robot Arms", "Grasp planning", "touch sensing"]) == {
+        "Robot Arms": 1,
+        "Grasp planning": 1,
+        "touch sensing": 1,
+    }
+    graph.add_extractions([record("b"), record("a", recipe="two")])
+    assert graph.entity_counts(["robot arms"]) == {}
+    assert graph.counts().entities == 0
+    assert graph.recipes() == {"one": 1, "two": 1}
+
+
+def test_a_record_of_no_paper_is_refused_with_all_beside_it(graph: Graph) -> None:
+    graph.add_papers([("a", 2014)])
+    with pytest.raises(CorpusError, match="'x'"):
+        graph.add_extractions([record("a", "robot arms"), record("x")])
+    assert graph.missing() == ["a"]
+
+
+def counting(graph: Graph) -> set[tuple[str, str]]:
+    """The citations that count for co-citation, by id."""
+    ids = dict(graph.paper_ids())
+    return {(ids[citing], ids[cited]) for citing, cited in graph.citation_rows()}
+
+
+def test_cycles_self_citations_and_dangling_ids(graph: Graph) -> None:
+    graph.add_papers([("a", 1), ("b", 1), ("c", 1)])
+    graph.add_citations(
+        {
+            "a": Citations(("a", "b", "c", "gone")),
+            "b": Citations(("a", "c"), core=("c", "b")),
+            "c": Citations(()),
+            "no such": Citations(("a", "b")),
+        }
+    )
+    assert graph.citations([*IDS, "a", "b", "c"]) == {
+        "a": Citations(("b", "c")),
+        "b": Citations(("a", "c"), ("c",)),
+        "c": Citations(()),
+    }
+    assert counting(graph) >= {("a", "b"), ("a", "c"), ("b", "c")}
+    assert ("b", "a") not in counting(graph), "which b cites neither in its introduction nor in its method"
+    assert graph.counts()[2:4] == (3, 4)
+    graph.add_citations({"a": Citations(("b",))})
+    assert graph.citations(["a"]) == {"a": Citations(("b", "c"))}
+
+
+papers = some.lists(some.sampled_from(IDS), unique=True, max_size=4)
+graphs = some.dictionaries(some.sampled_from(IDS), some.tuples(papers, papers), max_size=7)
+entities = some.lists(some.sampled_from(["robot arms", "Robot Arms", "deep nets", "graphs of"]), max_size=3)
+records = some.lists(some.tuples(some.sampled_from(IDS), entities, some.sampled_from("xy")), max_size=12)
+
+
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(graphs, records, some.permutations(IDS), some.integers(1, 5))
+def test_in_portions_is_as_at_once(
+    tmp_path_factory: pytest.TempPathFactory,
+    cites: dict[str, tuple[list[str], list[str]]],
+    made: list[tuple[str, list[str], str]],
+    order: list[str],
+    portion: int,
+) -> None:
+    citations = {paper: Citations(tuple(every), tuple(core)) for paper, (every, core) in cites.items()}
+    extractions = [record(paper, *names, recipe=recipe) for paper, names, recipe in made]
+    folder = tmp_path_factory.mktemp("graph")
+    with Graph(folder / "once") as once, Graph(folder / "portions") as portions:
+        once.add_papers((paper, 2000) for paper in IDS)
+        once.add_citations(citations)
+        once.add_extractions(extractions)
+        for start in range(0, len(order), portion):  # a paper's own citations come with it
+            now = order[start : start + portion]
+            portions.add_papers((paper, 2000) for paper in now)
+            portions.add_citations({paper: citations[paper] for paper in now if paper in citations})
+        for start in range(0, len(extractions), portion):
+            portions.add_extractions(extractions[start : start + portion])
+        assert portions.counts() == once.counts()
+        assert portions.recipes() == once.recipes()
+        assert portions.citations(IDS) == once.citations(IDS)
+        assert portions.extraction(IDS) == once.extraction(IDS)
+        last = {one.paper: one for one in extractions}
+        held = Counter(key for one in last.values() for key in {name.casefold() for name in one.entities})
+        assert once.entity_counts(held) == portions.entity_counts(held) == held
+        counted = {
+            (paper, other)
+            for paper, (every, core) in cites.items()
+            for other in {*core} - {paper} or {*every} - {paper}
+        }
+        assert counting(once) == counting(portions) == counted
+
+
+def test_a_graph_lasts(tmp_path: Path) -> None:
+    with Graph(tmp_path / "graph.sqlite") as graph:
+        graph.add_papers([("a", 2014)])
+        graph.add_extractions([record("a", "robot arms")])
+    with Graph(tmp_path / "graph.sqlite") as graph:
+        assert [one.paper for one in graph.extractions()] == ["a"]
+
+
+def test_a_file_that_is_no_graph(tmp_path: Path) -> None:
+    (tmp_path / "graph.sqlite").write_bytes(b"no database at all" * 100)
+    with pytest.raises(CorpusError, match=r"graph\.sqlite"):
+        Graph(tmp_path / "graph.sqlite")

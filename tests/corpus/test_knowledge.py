@@ -1,0 +1,206 @@
+"""The knowledge bank as its users see it: papers in, papers out, by meaning, year and field."""
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from manyheads.base.errors import CorpusError, EmbeddingError
+from manyheads.base.papers import Paper, Scientist
+from manyheads.corpus.knowledge import Collection, Item, KnowledgeBank, paper_text
+from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.store import MEMORY, Filter
+from support.embedding import PrecomputedEmbedder
+from support.qdrant import QdrantServer
+
+TOPICS = ["robust retrieval for robots", "parsing of rare languages", "proofs about prime numbers"]
+
+
+def paper(number: int) -> Paper:
+    topic = TOPICS[number % 3]
+    return Paper(
+        id=f"p{number}",
+        title=f"On {topic}",
+        abstract=f"We study {topic}, part {number + 100}.",
+        year=2000 + number,
+        citations=number,
+        authors=(f"Scientist{number}", "Scientist0"),
+        venue="ICRA" if number % 2 else None,
+        keywords=("robots",),
+    )
+
+
+PAPERS = [paper(number) for number in range(12)]
+
+
+@pytest.fixture
+def bank() -> KnowledgeBank:
+    bank = KnowledgeBank.create(MEMORY, LexicalEmbedder())
+    bank.add(PAPERS[:8], period="past")
+    bank.add(PAPERS[8:], period="contemporary")
+    return bank
+
+
+async def test_papers_are_found_by_meaning(bank: KnowledgeBank) -> None:
+    robots, proofs = await bank.search(["a robust robot", "prime number"], k=3)
+    assert {hit.paper.title for hit in robots} == {"On robust retrieval for robots"}
+    assert {hit.paper.title for hit in proofs} == {"On proofs about prime numbers"}
+    assert [hit.score for hit in robots] == sorted((hit.score for hit in robots), reverse=True)
+    assert all(hit.paper in PAPERS and -1 <= hit.score <= 1 for hit in robots + proofs)
+
+
+@pytest.mark.parametrize(
+    ("years", "expected"),
+    [((2003, 2006), {3, 4, 5}), ((None, 2002), {0, 1}), ((2010, None), {10, 11}), ((2006, 2003), set())],
+)
+async def test_years_are_half_open(
+    years: tuple[int | None, int | None], expected: set[int], bank: KnowledgeBank
+) -> None:
+    [hits] = await bank.search(["study"], k=50, years=years)
+    assert (
+        {(hit.paper.year or 0) - 2000 for hit in hits}
+        == expected
+        == {(p.year or 0) - 2000 for p in bank.papers(years=years)}
+    )
+    assert bank.count(years=years) == len(expected)
+
+
+async def test_fields_and_ids_narrow_a_search(bank: KnowledgeBank) -> None:
+    [hits] = await bank.search(
+        ["study"], k=50, where={"period": "contemporary", "venue": "ICRA"}, exclude={"p9"}
+    )
+    assert [hit.paper.id for hit in hits] == ["p11"]
+    [hits] = await bank.search(["study"], k=50, where={"authors": "Scientist3"})
+    assert [hit.paper.id for hit in hits] == ["p3"]
+    assert (bank.count(where={"period": "past"}), bank.count()) == (8, 12)
+
+
+async def test_nothing_asked_nothing_found(bank: KnowledgeBank) -> None:
+    assert await bank.search([], k=5) == []
+
+
+def test_papers_come_back_by_id(bank: KnowledgeBank) -> None:
+    assert bank.get(["p5", "nobody", "p1"]) == {"p5": PAPERS[5], "p1": PAPERS[1]}
+
+
+def test_the_abstract_is_embedded_or_else_the_title() -> None:
+    assert paper_text(PAPERS[0]) == PAPERS[0].abstract
+    assert paper_text(PAPERS[0].model_copy(update={"abstract": " \n"})) == PAPERS[0].title
+
+
+async def test_it_is_kept_in_a_folder(tmp_path: Path) -> None:
+    embedder, steps = LexicalEmbedder(), list[int]()
+    with KnowledgeBank.create(tmp_path, embedder) as bank:
+        assert bank.add((paper(number) for number in range(600)), progress=steps.append) == 600
+    assert steps == [256, 256, 88]
+    meta = json.loads((tmp_path / "papers" / "meta.json").read_text())
+    assert meta == {"model": "lexical-hash-384", "dim": 384, "count": 600}
+    with KnowledgeBank.open(tmp_path, embedder, read_only=True) as bank:
+        [[hit]] = await bank.search([PAPERS[4].abstract], k=1)
+        assert (hit.paper, hit.score) == (PAPERS[4], pytest.approx(1, abs=1e-5))
+        assert sorted(bank.papers(), key=lambda one: one.year or 0) == [
+            paper(number) for number in range(600)
+        ]
+
+
+async def test_it_is_kept_on_a_server() -> None:
+    with QdrantServer() as server:
+        with KnowledgeBank.create(server.url, LexicalEmbedder(), name="mine") as bank:
+            bank.add(PAPERS)
+        with KnowledgeBank.open(server.url, LexicalEmbedder(), name="mine") as bank:
+            [[hit]] = await bank.search([PAPERS[4].abstract], k=1, years=(2004, 2005))
+            assert hit.paper == PAPERS[4]
+
+
+def test_another_embedding_model_is_refused(tmp_path: Path) -> None:
+    KnowledgeBank.create(tmp_path, LexicalEmbedder(384)).close()
+    for other in (LexicalEmbedder(256), PrecomputedEmbedder("another/model", 384)):
+        with pytest.raises(
+            EmbeddingError, match=rf"built with lexical-hash-384 \(384 .*{other.name}"
+        ) as caught:
+            KnowledgeBank.open(tmp_path, other)
+        assert "--set embedding=lexical-hash-384" in str(caught.value)
+    KnowledgeBank.open(tmp_path, LexicalEmbedder(384)).close()  # the refusals left it free
+
+
+def test_memory_cannot_be_opened() -> None:
+    with pytest.raises(CorpusError, match="in memory"):
+        KnowledgeBank.open(MEMORY, LexicalEmbedder())
+
+
+def test_precomputed_vectors_need_no_model() -> None:
+    embedder = PrecomputedEmbedder("some/model", 8)
+    vectors = np.eye(12, 8, dtype=np.float32) + 1
+    with KnowledgeBank.create(MEMORY, embedder) as bank:
+        bank.add(PAPERS, vectors)
+        [[hit]] = bank.store.query(vectors[3:4], k=1)
+        assert hit.id == PAPERS[3].id
+        with pytest.raises(EmbeddingError, match="12 vectors were given for 11 texts"):
+            bank.add(PAPERS[1:], vectors)
+        with pytest.raises(EmbeddingError, match="do not fit"):
+            bank.add(PAPERS, vectors[:4])
+
+
+async def test_another_kind_of_thing_can_be_kept_beside_it(tmp_path: Path) -> None:
+    people = [Scientist(name=f"Scientist{n}", interests=(topic,), papers=n) for n, topic in enumerate(TOPICS)]
+    with Collection.create(tmp_path, LexicalEmbedder(), name="authors") as authors:
+        authors.put(Item(one.name, one.interests[0], one.model_dump(mode="json")) for one in people)
+        [found] = await authors.find(["rare language"], k=2, where=Filter(ranges={"papers": (1, None)}))
+        assert Scientist.model_validate(found[0].payload) == people[1]
+        assert {record.id for record in authors.store.scroll()} == {one.name for one in people}
+        assert list(authors.store.get(["Scientist2"])) == ["Scientist2"]
+
+
+class SlowEmbedder(LexicalEmbedder):
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        time.sleep(0.2)
+        return super().embed(texts)
+
+
+async def test_a_search_leaves_the_event_loop_free() -> None:
+    bank, ticks = KnowledgeBank.create(MEMORY, SlowEmbedder()), 0
+    searching = asyncio.create_task(bank.search(["anything"]))
+    while not searching.done():
+        await asyncio.sleep(0.01)
+        ticks += 1
+    assert ticks > 5
+    assert await searching == [[]]
+
+
+PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+ANY_PAPER = st.builds(
+    Paper,
+    id=PLAIN,
+    title=PLAIN,
+    abstract=PLAIN,
+    year=st.integers(1900, 2100),
+    citations=st.integers(0, 10**6),
+    authors=st.lists(PLAIN, max_size=3).map(tuple),
+    venue=st.none() | PLAIN,
+    keywords=st.lists(PLAIN, max_size=3).map(tuple),
+    affiliations=st.lists(PLAIN, max_size=2).map(tuple),
+)
+
+
+def test_any_paper_comes_back_as_it_was(tmp_path: Path) -> None:
+    held: set[str] = set()
+    with KnowledgeBank.create(tmp_path / "bank", LexicalEmbedder(16)) as bank:  # a bank each takes a second
+
+        @settings(max_examples=15)
+        @given(papers=st.lists(ANY_PAPER, max_size=5, unique_by=lambda one: one.id))
+        def comes_back(papers: list[Paper]) -> None:
+            bank.add(papers)
+            held.update(one.id for one in papers)
+            assert bank.get([one.id for one in papers]) == {one.id: one for one in papers}
+            found = bank.store.query(np.eye(1, 16, dtype=np.float32), k=len(held) + 1)
+            assert sorted(hit.id for hit in found[0]) == sorted(held)
+
+        comes_back()
+    assert held

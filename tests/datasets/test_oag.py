@@ -1,0 +1,211 @@
+"""Open Academic Graph: publications in many files, authors by id."""
+
+import gzip
+import json
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manyheads.base.errors import CorpusError
+from manyheads.corpus.records import RawPaper, Rejects
+from manyheads.datasets.aminer import Oag
+
+
+def row(number: int = 1, **changes: Any) -> dict[str, Any]:
+    """One publication as the dataset writes it; a change to `...` leaves a field out."""
+    record: dict[str, Any] = {
+        "id": f"5390{number:04}",
+        "title": f"Trial {number}",
+        "doi": "",
+        "keywords": ["Membranes", "osmosis "],
+        "abstract": f"We tried membrane {number}.",
+        "authors": [
+            {"id": "a1", "name": "Ilka  Ternes", "org": "Basin Institute", "org_id": ""},
+            {"id": "", "name": "Pavel Hron", "org": ""},
+        ],
+        "year": 2015,
+        "n_citation": 230,
+        "venue": "Water Letters",
+        "venue_id": "v1",
+        "references": ["539000"],
+    }
+    return {key: value for key, value in (record | changes).items() if value is not ...}
+
+
+def content(*rows: dict[str, Any] | str) -> bytes:
+    lines = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in rows]
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def read(path: Path) -> tuple[list[RawPaper], Rejects]:
+    rejects = Rejects()
+    return [one for _, one in Oag(path).papers(rejects)], rejects
+
+
+def only(path: Path, record: dict[str, Any]) -> RawPaper:
+    path.write_bytes(content(record))
+    [found], _ = read(path)
+    return found
+
+
+def test_a_publication_is_read_with_all_its_fields(tmp_path: Path) -> None:
+    found = only(tmp_path / "pub.json", row())
+    assert (found.id, found.title, found.year, found.citations) == ("53900001", "Trial 1", 2015, 230)
+    assert (found.venue, found.keywords) == ("Water Letters", ("Membranes", "osmosis"))
+    assert found.byline == ("Ilka Ternes", "Pavel Hron")
+    assert found.keys == ("a1", "Pavel Hron")
+    assert found.affiliations_of("a1") == ("Basin Institute",)
+    assert found.affiliations_of("Pavel Hron") == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "attribute", "expected"),
+    [
+        ({"id": 77}, "id", "77"),
+        ({"venue": {"raw": "Tides", "id": "v"}}, "venue", "Tides"),
+        ({"venue": ""}, "venue", None),
+        ({"n_citation": ...}, "citations", None),
+        ({"n_citation": 0}, "citations", 0),
+        ({"n_citation": -1}, "citations", None),
+        ({"abstract": ...}, "abstract", ""),
+        ({"keywords": None}, "keywords", ()),
+        ({"authors": [{"name": "", "id": ""}, {"name": "", "id": "a9"}]}, "keys", ("a9",)),
+        ({"authors": []}, "keys", ()),
+    ],
+)
+def test_what_a_version_lacks_or_writes_otherwise(
+    tmp_path: Path, changes: dict[str, Any], attribute: str, expected: object
+) -> None:
+    assert getattr(only(tmp_path / "pub.json", row(**changes)), attribute) == expected
+
+
+@pytest.mark.parametrize(
+    ("bad", "field"),
+    [
+        ("{", "json"),
+        ("[]", "json"),
+        (row(id=""), "id"),
+        (row(title=""), "title"),
+        (row(year=0), "year"),
+        (row(year=...), "year"),
+        (row(year="soon"), "year"),
+        (row(authors=...), "authors"),
+    ],
+)
+def test_a_broken_line_is_named_by_file_line_and_field(
+    tmp_path: Path, bad: dict[str, Any] | str, field: str
+) -> None:
+    (tmp_path / "v3.1_oag_publication_1.json").write_bytes(content(row(1), row(2)))
+    (tmp_path / "v3.1_oag_publication_2.json").write_bytes(content(row(3), bad))
+    found, rejects = read(tmp_path)
+    assert [one.title for one in found] == ["Trial 1", "Trial 2", "Trial 3"]
+    assert str(rejects.first[0]).startswith(f"v3.1_oag_publication_2.json, line 2, {field}: ")
+
+
+def test_many_files_packed_or_not_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    (tmp_path / "v3.1_oag_publication_10.json").write_bytes(content(row(10)))
+    (tmp_path / "v3.1_oag_publication_2.json.gz").write_bytes(gzip.compress(content(row(2))))
+    with zipfile.ZipFile(tmp_path / "v3.1_oag_publication_1.zip", "w") as archive:
+        archive.writestr("one.json", content(row(1)))
+        archive.writestr("two.json", content("{", row(11)))
+    (tmp_path / "v3.1_oag_author.json").write_bytes(content({"id": "a1", "name": "Ilka Ternes"}))
+    (tmp_path / "v3.1_oag_venue.zip").write_bytes(b"not looked at")
+    found, rejects = read(tmp_path)
+    assert [one.title for one in found] == ["Trial 1", "Trial 11", "Trial 2", "Trial 10"]
+    assert str(rejects.first[0]).startswith("v3.1_oag_publication_1.zip/two.json, line 1, json: ")
+
+
+def test_the_dataset_knows_authors_by_id(tmp_path: Path) -> None:
+    (tmp_path / "pub.json").write_bytes(content(row()))
+    assert Oag(tmp_path).authors({"a1"}) == {}
+    older = {
+        "id": "a2",
+        "name": "R. Sund",
+        "orgs": ["Fjord College"],
+        "n_pubs": 61,
+        "tags": [{"t": "ice", "w": 3}],
+    }
+    lines = content({"id": "a1", "name": "Ilka Ternes", "org": "Basin Institute"}, "{", older, {"id": "a3"})
+    (tmp_path / "v3.1_oag_author.json").write_bytes(lines)
+    known = Oag(tmp_path).authors({"a1", "a2"})
+    assert set(known) == {"a1", "a2"}
+    assert (known["a1"].name, known["a1"].affiliations) == ("Ilka Ternes", ("Basin Institute",))
+    assert (known["a1"].interests, known["a1"].papers, known["a1"].coauthors) == (None, None, None)
+    assert (known["a2"].affiliations, known["a2"].interests, known["a2"].papers) == (
+        ("Fjord College",),
+        ("ice",),
+        61,
+    )
+
+
+def packed(path: Path) -> bytes:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("pub.json", content(*map(row, range(999))))
+    return path.read_bytes()
+
+
+Damage = Callable[[bytes], bytes]
+LATIN1 = row(title="Café")
+WRONG: list[tuple[str, Damage, str]] = [
+    ("pub.zip", lambda data: data[:-40], "cannot be read: "),
+    ("pub.zip", lambda data: data[:200] + b"\xff" * 50 + data[250:], "cannot be read: .*decompressing"),
+    ("pub.json", lambda data: data[:0], "contains no line"),
+    ("pub.json", lambda data: b"id;title\n" * 3 + data[:0], "3 of 3 lines are not papers: line 1, json"),
+    (
+        "pub.json",
+        lambda data: data[:0] + json.dumps(LATIN1, ensure_ascii=False).encode("latin1"),
+        "not UTF-8",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "damage", "message"), WRONG)
+def test_a_wrong_file_gets_one_clear_message(tmp_path: Path, name: str, damage: Damage, message: str) -> None:
+    (tmp_path / name).write_bytes(damage(packed(tmp_path / "whole.zip")))
+    with pytest.raises(CorpusError, match=message) as told:
+        read(tmp_path / name)
+    assert name in str(told.value)
+    assert told.value.hint
+
+
+def test_a_folder_without_publications_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no file of Open Academic Graph"):
+        read(tmp_path)
+    (tmp_path / "v3.1_oag_author.json").write_bytes(content({"id": "a1"}))
+    with pytest.raises(CorpusError, match="no publications"):
+        read(tmp_path)
+    with pytest.raises(CorpusError, match="no such file"):
+        read(tmp_path / "none")
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*row(), "name", "raw"]), inner),
+    max_leaves=8,
+)  # fmt: skip
+LINES = st.one_of(
+    st.binary(max_size=40).map(lambda data: data.replace(b"\n", b" ")),
+    ANY.map(lambda value: json.dumps(value).encode()),
+    st.dictionaries(st.sampled_from(list(row())), ANY).map(lambda some: json.dumps(row() | some).encode()),
+)
+
+
+@given(lines=st.lists(LINES, max_size=8))
+def test_every_line_is_a_paper_or_a_reject(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "pub.json"
+    path.write_bytes(b"\n".join([b"{}", *lines]))
+    (path.parent / "author.json").write_bytes(path.read_bytes())
+    rejects, good = Rejects(), 0
+    with suppress(CorpusError):  # of mostly broken lines, after all have been read
+        for _ in Oag(path).papers(rejects):
+            good += 1
+    assert good + rejects.total == 1 + sum(1 for line in lines if line.strip())
+    Oag(path.parent).authors({"a1"})

@@ -1,0 +1,365 @@
+"""CSV, TSV and parquet: which column holds what, and what cells mean."""
+
+import csv
+import datetime as dt
+import io
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.base.errors import CorpusError, install_command
+from manyheads.corpus.records import RawPaper, Reader, Rejects
+from manyheads.datasets.common import terms, whole, year_of
+from manyheads.datasets.formats import Opening, open_corpus
+from manyheads.datasets.table import (
+    CHUNK,
+    LONGEST_ROW,
+    Delimited,
+    JsonTable,
+    Parquet,
+    column_option,
+)
+
+HEADER = ("id", "title", "abstract", "authors", "year", "citations")
+ROW = ("p1", "Pears", "About pears.", "Jo Berg; Al Cole", "2015", "3")
+
+
+def read(reader: Reader) -> tuple[list[RawPaper], Rejects]:
+    rejects = Rejects()
+    return [one for _, one in reader.papers(rejects)], rejects
+
+
+def written(path: Path, *rows: Sequence[str], delimiter: str = ",", encoding: str = "utf-8") -> Path:
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter).writerows(rows)
+    path.write_bytes(text.getvalue().encode(encoding))
+    return path
+
+
+def only(path: Path) -> RawPaper:
+    [found], rejects = read(Delimited(path))
+    assert not rejects.total
+    return found
+
+
+OWN = {"title": "Pears", "abstract": "About pears.", "author": ["Jo Berg", "Al Cole"], "pub_date": 2015}
+NAMED = {"year": "pub_date", "citations": "gs_citation"}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_list_of_json_is_a_table(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps([OWN, OWN | {"gs_citation": 3}], indent=indent), encoding="utf-8")
+    [one, other], rejects = read(JsonTable(path, NAMED))
+    assert (one.id, one.byline, one.year, one.citations) == ("own-1", ("Jo Berg", "Al Cole"), 2015, None)
+    assert (other.id, other.citations, rejects.total) == ("own-2", 3, 0)
+
+
+def test_lines_of_json_with_columns_are_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n\n".join([json.dumps(OWN)] * 2), encoding="utf-8")
+    reader = open_corpus(path, Opening(columns={"year": "pub_date"}))
+    assert [(one.title, one.year) for one in read(reader)[0]] == [("Pears", 2015)] * 2
+
+
+def test_objects_that_are_no_papers_are_told_by_their_number(tmp_path: Path) -> None:
+    path = tmp_path / "own.json"
+    good = [json.dumps(OWN)] * 200
+    path.write_bytes(
+        f"[{', '.join([*good, '7', json.dumps(OWN | {'title': 'x'}), '{broken'])}".encode().replace(
+            b'"x"', b'"\xff"'
+        )
+    )
+    found, rejects = read(JsonTable(path, {"year": "pub_date"}))
+    assert len(found) == 200
+    assert [(one.number, one.field) for one in rejects.first] == [
+        (201, "json"),
+        (202, "encoding"),
+        (203, "json"),
+    ]
+
+
+def test_a_list_is_read_in_parts(tmp_path: Path) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps([OWN | {"abstract": "pears " * (CHUNK // 10)}] * 5), encoding="utf-8")
+    assert len(read(JsonTable(path, {"year": "pub_date"}))[0]) == 5
+    path.write_text('[{"title": "' + "x" * (LONGEST_ROW + 2 * CHUNK), encoding="utf-8")
+    with pytest.raises(CorpusError, match="8 MB"):
+        read(JsonTable(path))
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+def test_the_delimiter_is_found(tmp_path: Path, delimiter: str) -> None:
+    found = only(written(tmp_path / "a.csv", HEADER, ROW, delimiter=delimiter))
+    assert (found.id, found.byline, found.year, found.citations) == ("p1", ("Jo Berg", "Al Cole"), 2015, 3)
+
+
+def test_headers_as_databases_write_them(tmp_path: Path) -> None:
+    header = (
+        "Document Title",
+        "Author Keywords",
+        "Cited by",
+        "Authors",
+        "Abstract",
+        "Publication Year",
+        "Source title",
+        "DOI",
+    )
+    row = (
+        "Pears",
+        "fruit; soft  fingers",
+        "",
+        "Berg, J.; Cole, Al",
+        "About pears,\nand more.",
+        "2015.0",
+        "Fruit",
+        "10.1/x",
+    )
+    found = only(written(tmp_path / "a.csv", header, row, encoding="utf-8-sig"))
+    assert (found.id, found.title, found.venue, found.citations) == ("10.1/x", "Pears", "Fruit", None)
+    assert found.abstract == "About pears, and more."
+    assert found.keywords == ("fruit", "soft fingers")
+    assert found.byline == ("J. Berg", "Al Cole")
+
+
+def test_columns_may_be_named(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "a.csv",
+        ("T", "abstract", "authors", "when", "year"),
+        ("Pears", "A.", "Jo Berg", "2015-03-01", "x"),
+    )
+    with pytest.raises(CorpusError) as told:
+        read(Delimited(path))
+    assert "no column found for title" in told.value.message
+    assert "T, abstract, authors" in str(told.value.tried)
+    assert "--columns title=COLUMN" in str(told.value.hint)
+    [found], _ = read(Delimited(path, column_option("title=T, year=when")))
+    assert (found.id, found.title, found.year) == ("a-1", "Pears", 2015)
+    with pytest.raises(CorpusError, match="no column 'W'"):
+        read(Delimited(path, {"title": "W"}))
+
+
+@pytest.mark.parametrize("option", ["title", "titel=T", "title=", "=T"])
+def test_a_mapping_that_is_none(option: str) -> None:
+    with pytest.raises(CorpusError) as told:
+        column_option(option)
+    assert "title=Title,year=Year" in str(told.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("cell", "byline"),
+    [
+        ("Jo Berg", ("Jo Berg",)),
+        ("Jo Berg, Al Cole", ("Jo Berg", "Al Cole")),
+        ("Berg, Jo", ("Jo Berg",)),
+        ("Berg, J., Cole, A.", ("J. Berg", "A. Cole")),
+        ("Jo Berg and Cole, Al", ("Jo Berg", "Al Cole")),
+        ("Jo Berg | Al Cole", ("Jo Berg", "Al Cole")),
+        ('["Jo Berg", "Al Cole"]', ("Jo Berg", "Al Cole")),
+        ("['Jo Berg', 'Al Cole']", ("Jo Berg", "Al Cole")),
+        ('[["Berg", "Jo", ""], ["Cole", "Al", "Jr"]]', ("Jo Berg", "Al Cole Jr")),
+        ('[{"name": "Jo Berg", "id": 7}]', ("Jo Berg",)),
+        ("Plato", ("Plato",)),
+        ("Jo Berg, Al Cole and Cy Dee", ("Jo Berg", "Al Cole", "Cy Dee")),
+        ("Jo Berg, Al Cole, Cy Dee, and Bo Li", ("Jo Berg", "Al Cole", "Cy Dee", "Bo Li")),
+        ("Berg, J., Cole, A., and Dee, C.", ("J. Berg", "A. Cole", "C. Dee")),
+        ("van Berg, Jo Ann and de Cole, Al Bo", ("Jo Ann van Berg", "Al Bo de Cole")),
+        ("['Jo Berg' 'Al Cole'\n \"Cy O'Dee\"]", ("Jo Berg", "Al Cole", "Cy O'Dee")),
+        ("{'name': ['Jo Berg'], 'id': ['7']}", ("Jo Berg",)),
+        ("{The Pear Team}", ("{The Pear Team}",)),
+    ],
+)
+def test_names_in_one_cell(tmp_path: Path, cell: str, byline: tuple[str, ...]) -> None:
+    found = only(written(tmp_path / "a.csv", HEADER, (*ROW[:3], cell, *ROW[4:])))
+    assert found.byline == byline
+    assert found.keys == (("7",) if "'7'" in cell or " 7" in cell else byline)
+
+
+def test_rows_that_are_no_papers_are_rejected_by_field(tmp_path: Path) -> None:
+    rows = [
+        (*ROW[:3], "Berg, Jo, Cole", *ROW[4:]),
+        (*ROW[:4], "soon", "3"),
+        (*ROW[:5], "many"),
+        (*ROW[:5], "3.5"),
+        ROW[:4],
+        (*ROW[:3], "", *ROW[4:]),
+        (*ROW[:4], "1066", "3"),
+        (*ROW[:3], "['Jo Berg', 'Al", *ROW[4:]),
+    ]
+    good = [(f"g{number}", *ROW[1:]) for number in range(9)]
+    found, rejects = read(Delimited(written(tmp_path / "a.csv", HEADER, *good, *rows)))
+    assert len(found) == 9
+    told = [(reject.number, reject.unit, reject.field) for reject in rejects.first]
+    fields = ("authors", "year", "citations", "citations", "row", "authors", "year", "authors")
+    assert told == [(10 + nth, "row", field) for nth, field in enumerate(fields)]
+    assert "4 cells, the header 6" in rejects.first[4].reason
+    assert rejects.first[5].reason == "empty"
+
+
+def test_wrong_encodings_are_told(tmp_path: Path) -> None:
+    latin = written(tmp_path / "latin.csv", HEADER, ("p1", "Früchte", *ROW[2:]), encoding="latin-1")
+    with pytest.raises(CorpusError, match="1 of 1 rows are not UTF-8"):
+        read(Delimited(latin))
+    wide = written(tmp_path / "wide.csv", HEADER, ROW, encoding="utf-16")
+    with pytest.raises(CorpusError, match="UTF-16"):
+        read(Delimited(wide))
+
+
+def test_an_open_quote_does_not_eat_the_file_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    good = ",".join(HEADER) + "\n" + (",".join(ROW) + "\n") * 3
+    path.write_text(good + 'p2,"Pears\n' + "x\n" * 10)
+    found, rejects = read(Delimited(path))
+    assert len(found) == 3
+    assert [reject.field for reject in rejects.first] == ["row"]
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", ",".join(HEADER) + "\n"])
+def test_an_empty_table_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    with pytest.raises(CorpusError, match="contains no row"):
+        read(Delimited(path))
+
+
+RECORD: dict[str, Any] = {
+    "paper_id": 17, "title": "Pears", "abstract": "About\npears.", "authors": ["Jo Berg", "Al Cole"],
+    "published": dt.datetime(2015, 3, 1), "citationCount": 4.0, "tags": ["fruit", None],
+}  # fmt: skip
+
+
+def parquet(path: Path, *records: dict[str, Any]) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(list(records)), path)
+    return path
+
+
+def test_shards_of_parquet_are_read_in_order(tmp_path: Path) -> None:
+    parquet(tmp_path / "train-1.parquet", {**RECORD, "paper_id": 18})
+    parquet(
+        tmp_path / "train-0.parquet",
+        RECORD,
+        {**RECORD, "paper_id": 19, "authors": []},
+        {**RECORD, "title": None},
+    )
+    found, rejects = read(Parquet(tmp_path))
+    assert [one.id for one in found] == ["17", "19", "18"]
+    assert found[0].model_dump(include={"abstract", "byline", "year", "citations", "keywords"}) == {
+        "abstract": "About pears.", "byline": ("Jo Berg", "Al Cole"), "year": 2015, "citations": 4, "keywords": ("fruit",),
+    }  # fmt: skip
+    assert [str(reject).partition(":")[0] for reject in rejects.first] == ["train-0.parquet, row 3, title"]
+
+
+def test_authors_as_structures_keep_their_ids(tmp_path: Path) -> None:
+    authors = [{"name": "Jo Berg", "id": "a1"}, {"name": "Jo Berg", "id": None}]
+    [found], _ = read(Parquet(parquet(tmp_path / "a.parquet", {**RECORD, "authors": authors})))
+    assert found.keys == ("a1", "Jo Berg")
+
+
+def test_authors_as_an_object_of_lists_are_people(tmp_path: Path) -> None:
+    each: list[dict[str, list[str]]] = [
+        {"name": ["Jo Berg", "Al Cole"], "id": ["a1", "a2"]},
+        {"name": [], "id": []},
+    ]
+    rows = [{**RECORD, "authors": authors} for authors in each]
+    [found, nobody], _ = read(Parquet(parquet(tmp_path / "a.parquet", *rows)))
+    assert (found.byline, found.keys) == (("Jo Berg", "Al Cole"), ("a1", "a2"))
+    assert nobody.byline == ()
+
+
+@pytest.mark.parametrize(
+    ("cell", "own"),
+    [
+        ("Pear Hall, Northtown", [("Pear Hall, Northtown",)] * 2),
+        ("Pear Hall, Northtown; Fig House", [("Pear Hall, Northtown",), ("Fig House",)]),
+        ('[null, "Fig House"]', [(), ("Fig House",)]),
+        (" ", [(), ()]),
+    ],
+)
+def test_affiliations_are_those_of_their_authors(
+    tmp_path: Path, cell: str, own: list[tuple[str, ...]]
+) -> None:
+    found = only(written(tmp_path / "a.csv", (*HEADER, "affiliations"), (*ROW, cell)))
+    assert [found.affiliations_of(author) for author in found.authors] == own
+
+
+def test_a_number_that_all_rows_have_goes_before_one_that_some_lack(tmp_path: Path) -> None:
+    found = only(written(tmp_path / "a.csv", ("DOI", *HEADER[1:], "EID"), ("", *ROW[1:], "2-s2.0-7")))
+    assert found.id == "2-s2.0-7"
+
+
+def test_what_is_no_parquet_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1" + b"\0" * 40)
+    with pytest.raises(CorpusError, match="not parquet"):
+        read(Parquet(path))
+
+
+def test_without_pyarrow_the_command_that_installs_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = parquet(tmp_path / "a.parquet", RECORD)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(CorpusError) as told:
+        read(Parquet(path))
+    assert told.value.hint == install_command("parquet")
+
+
+@pytest.mark.parametrize(
+    ("read_by", "value", "expected"),
+    [
+        (whole, "1,204", 1204), (whole, 3.0, 3), (whole, " ", None), (whole, float("nan"), None), (whole, None, None),
+        (year_of, "March 3, 2015", 2015), (year_of, "2015-03", 2015), (year_of, 2015.0, 2015), (year_of, "", None),
+        (year_of, dt.date(2015, 1, 1), 2015), (terms, "a, b", ["a", "b"]), (terms, "a, b; c", ["a, b", "c"]),
+    ],
+)  # fmt: skip
+def test_cells(read_by: Callable[[Any], object], value: object, expected: object) -> None:
+    assert read_by(value) == expected
+
+
+@pytest.mark.parametrize("value", [2.5, "x", True, float("inf"), [3], "20155"])
+def test_what_is_no_count(value: object) -> None:
+    with pytest.raises(ValueError, match="number"):
+        whole(value if value != "20155" else "2015 5")
+
+
+def test_text_of_parquet_that_is_not_utf8_is_a_rejected_row(tmp_path: Path) -> None:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    columns = {name: [cell, cell] for name, cell in zip(HEADER[2:4], ROW[2:4], strict=True)}
+    titles = arrow.array([b"Pears", b"\xff\xfe"], arrow.binary()).view(arrow.string())
+    path = tmp_path / "p.parquet"
+    parquet.write_table(
+        arrow.table({**columns, "id": ["a", "b"], "year": [2015, 2015], "title": titles}), path
+    )  # pyright: ignore[reportUnknownMemberType]
+    rejects = Rejects()
+    with pytest.raises(CorpusError, match="not UTF-8"):
+        list(Parquet(path).papers(rejects))
+    assert rejects.by_field == {"encoding": 1}
+
+
+@pytest.mark.parametrize("row", ["a" * (LONGEST_ROW + 1), '"\n",' * (LONGEST_ROW // 4 + 1)])
+def test_a_row_of_a_table_ends_at_a_bound(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("id,title,abstract,authors,year\n" + row)
+    with pytest.raises(CorpusError, match="8 MB"):
+        read(Delimited(path))
+
+
+def test_a_text_that_repeats_in_parquet_ends_at_a_bound(tmp_path: Path) -> None:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    alike = arrow.DictionaryArray.from_arrays(arrow.array([0] * 500, arrow.int32()), ["A B" * 50_000])
+    columns = {**dict.fromkeys(HEADER[:4], alike), "year": [2015] * 500}
+    path = tmp_path / "p.parquet"
+    parquet.write_table(arrow.table(columns), path, store_schema=False)  # pyright: ignore[reportUnknownMemberType]
+    with pytest.raises(CorpusError, match="64 MB"):
+        read(Parquet(path))

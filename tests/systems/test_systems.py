@@ -16,7 +16,7 @@ from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.report.page import View
 from manyheads.systems import BUILT_IN, system_of, systems
 from manyheads.systems.loading import load, validate
-from manyheads.systems.virsci import VIRSCI
+from manyheads.systems.virsci.system import VIRSCI
 from manyheads.team.system import Needs, System
 
 NAME = "|".join(
@@ -161,7 +161,7 @@ def test_former_names_are_read() -> None:
 
 def test_a_system_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [EntryPoint("gone", "no.such:THING", "manyheads.systems"),
-               EntryPoint("wrong", "manyheads.systems.virsci:VIRSCI", "manyheads.systems"),
+               EntryPoint("wrong", "manyheads.systems.virsci.system:VIRSCI", "manyheads.systems"),
                EntryPoint("twin", "one:THING", "manyheads.systems"),
                EntryPoint("twin", "two:THING", "manyheads.systems")]  # fmt: skip
 

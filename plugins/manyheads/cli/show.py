@@ -26,7 +26,7 @@ def show(
     out: Output = None,
 ) -> None:
     """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
-    from manyheads.systems.formats import written
+    from manyheads.systems.results import written
 
     write_or_print(written(run, form), out, as_json=form == "json")
     if out:

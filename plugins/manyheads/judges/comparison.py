@@ -16,12 +16,17 @@ from manyheads.config import RunConfig, Slot
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.texts import Given
-from manyheads.judges.result import Bout, ComparisonResult, Contestant, JudgedIdea, Order, Standing
 from manyheads.judges.shared import (
     JUDGE,
     KINDS,
+    Bout,
+    ComparisonResult,
+    Contestant,
     IdeasInputs,
     JudgeConfig,
+    JudgedIdea,
+    Order,
+    Standing,
     Step,
     Table,
     bench_of,

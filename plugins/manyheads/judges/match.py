@@ -19,11 +19,14 @@ from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.extracted import BACKGROUND, IDEAS
 from manyheads.judges.comparison import compare, first
-from manyheads.judges.result import MatchedIdea, MatchResult, Reference, ScoreStanding
 from manyheads.judges.shared import (
     JUDGE,
     IdeasInputs,
     JudgeConfig,
+    MatchedIdea,
+    MatchResult,
+    Reference,
+    ScoreStanding,
     Step,
     Table,
     bench_of,

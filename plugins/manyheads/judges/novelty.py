@@ -10,11 +10,13 @@ from manyheads.base.papers import Hit, Paper
 from manyheads.config import RunConfig
 from manyheads.core import together
 from manyheads.core.events import Judged, Retrieved
-from manyheads.judges.result import NoveltyResult, Round, SoughtIdea
 from manyheads.judges.shared import (
     JUDGE,
     IdeasInputs,
     JudgeConfig,
+    NoveltyResult,
+    Round,
+    SoughtIdea,
     Step,
     Table,
     bench_of,

@@ -218,8 +218,6 @@ def _json(body: bytes) -> Any:
         raise GarbledError("its answer is not UTF-8 text") from error
     if not text.strip():
         raise GarbledError("its answer is empty")
-    if _DIGITS.search(re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):
-        raise GarbledError("its answer contains a number with hundreds of digits")
     try:
         # NaN and Infinity, which JSON does not have: unknown
         return json.loads(text, parse_constant=lambda word: None)

@@ -89,7 +89,7 @@ def add(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Papers of the cases, named after them; text files are shown as background.",
+            help="Papers that raters may read: those that runs name, or files named after the cases; text files are shown as background.",
         ),
     ] = None,
     hide: Annotated[

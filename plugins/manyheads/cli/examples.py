@@ -56,7 +56,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "arena new": ("manyheads arena new my-arena --form review",),
     "arena add": (
-        "manyheads arena add my-arena runs/*",
+        "manyheads arena add my-arena runs/* --papers papers",
         "manyheads arena add my-arena human/*.md --maker human --papers papers",
     ),
     "arena invite": ("manyheads arena invite my-arena Ada Grace --url https://arena.example.org",),

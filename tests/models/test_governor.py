@@ -14,7 +14,7 @@ import httpx
 import pytest
 from openai import AsyncOpenAI
 
-from manyheads.asking.replies import Remark, Vote, vote_among
+from manyheads.asking.replies import Remark
 from manyheads.base.errors import ConfigError, ModelError
 from manyheads.base.http import retry_after
 from manyheads.config import ModelConfig
@@ -24,6 +24,7 @@ from manyheads.models.answers import plain
 from manyheads.models.faults import TooLongError
 from manyheads.models.governor import Governor
 from manyheads.models.requests import key_of, key_variable
+from manyheads.systems.virsci.replies import Vote, vote_among
 from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM
 

@@ -11,10 +11,10 @@ import pytest
 from PIL import Image
 from reportlab.platypus import Paragraph
 
-from manyheads.asking.replies import Colours
 from manyheads.base.errors import BudgetError, ChangedError, ModelError
 from manyheads.documents import Document, Figure, Section, read_document
 from manyheads.systems.mamorx.paper import Manuscript
+from manyheads.systems.mamorx.replies import Colours
 from manyheads.systems.mamorx.system import MAMORX
 from support.faults import Fault
 from support.figures import PIXELS, alone, manuscript

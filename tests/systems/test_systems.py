@@ -42,7 +42,6 @@ ALLOWED = {
     "team/team.py": "the system that needs no authors",
     "datasets/targets.py": "targets are written for rankings",
     "measures/rankings.py": "how people's rankings are counted",
-    "asking/replies/proposals.py": "the field of a reply",
     "web/vote.py": "a kind of arena",
 }
 """Files outside `systems/` and `judges/` that name systems, and why."""

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from manyheads.asking.replies import FaultFound
 from manyheads.base.errors import ConfigError, ReplyError, SubjectError
 from manyheads.base.files import expanded
 from manyheads.base.papers import fold
@@ -33,6 +32,7 @@ from manyheads.judges.planted_error.result import (
     read_key,
     words,
 )
+from manyheads.judges.replies import FaultFound
 from manyheads.judges.shared import JUDGE, JudgeConfig, bench_of, invalid, need_one
 from manyheads.measures.statistics import mean_of
 from manyheads.report.record import count

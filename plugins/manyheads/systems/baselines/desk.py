@@ -8,24 +8,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from manyheads.asking.replies import (
-    Abstract,
-    Analysis,
-    Critique,
-    Idea,
-    Reading,
-    Reflection,
-    ReplyModel,
-    Vote,
-    vote_among,
-)
+from manyheads.asking.replies import Abstract, ReplyModel
 from manyheads.base.errors import BudgetError
 from manyheads.core import Reply, Speaker, Tool, Usage
 from manyheads.core.events import Judged, Voted
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
 from manyheads.models.faults import ToolsRefusedError
 from manyheads.systems.baselines.config import BaselineRun, Course, Like
+from manyheads.systems.baselines.replies import Analysis, Critique, Reading, Reflection
 from manyheads.systems.virsci.ideas import most_confident, scored
+from manyheads.systems.virsci.replies import Idea, Vote, vote_among
 from manyheads.systems.virsci.vote import ballot_of, candidates_of
 from manyheads.team.run import Cited, Question, Remark
 from manyheads.team.tools import literature_tools

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from manyheads.asking.replies import ConferenceReview, IdeaRating, ReplyModel, Text, label
+from manyheads.asking.replies import ReplyModel, Text, label
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ModelError
 from manyheads.base.files import expanded
@@ -21,6 +21,7 @@ from manyheads.core.texts import Subject
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean, rating_mean
 from manyheads.report.record import count
+from manyheads.systems.conference_review.replies import ConferenceReview, IdeaRating
 from manyheads.team.run import Question, Run
 
 

@@ -8,17 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from manyheads.asking.replies import (
-    Assessment,
-    ExpertAnswer,
-    Inquiries,
-    Inquiry,
-    Plan,
-    ReplyModel,
-    Weighed,
-    WrittenReview,
-    limited,
-)
+from manyheads.asking.replies import ReplyModel, limited
 from manyheads.base.errors import BudgetError, BugError, ModelError
 from manyheads.base.folders import door
 from manyheads.core import Tool, together
@@ -39,6 +29,15 @@ from manyheads.systems.mamorx.desk import (
 )
 from manyheads.systems.mamorx.forms import form_of
 from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.replies import (
+    Assessment,
+    ExpertAnswer,
+    Inquiries,
+    Inquiry,
+    Plan,
+    Weighed,
+    WrittenReview,
+)
 from manyheads.systems.mamorx.result import Entry, Exchange, Novelty, PaperReview, Step
 from manyheads.systems.mamorx.review import markdown, review_from
 from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verify

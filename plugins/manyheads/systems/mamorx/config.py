@@ -5,7 +5,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from manyheads.asking.replies import (
+from manyheads.asking.replies import ReplyModel, Text
+from manyheads.asking.roles import Roles
+from manyheads.base.files import expanded
+from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
+from manyheads.systems.mamorx.replies import (
     Assessment,
     CaptionCritique,
     Colours,
@@ -15,14 +19,9 @@ from manyheads.asking.replies import (
     FigureDescription,
     Inquiries,
     Plan,
-    ReplyModel,
     SectionChoice,
-    Text,
     WrittenReview,
 )
-from manyheads.asking.roles import Roles
-from manyheads.base.files import expanded
-from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.team.tools import LOOK_UPS
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from manyheads.asking.replies import ReplyModel, SectionChoice
+from manyheads.asking.replies import ReplyModel
 from manyheads.core import Message, Reply, Speaker, Tool
 from manyheads.core.results import Person
 from manyheads.core.texts import count
@@ -16,6 +16,7 @@ from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.forms import ReviewForm, form_of
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.reading import figure_note, fitting, reading_tools
+from manyheads.systems.mamorx.replies import SectionChoice
 from manyheads.team.run import Question
 
 R = TypeVar("R", bound=ReplyModel)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from manyheads.asking.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
+from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import BugError, DocumentError, ModelError
 from manyheads.base.files import replace_bytes
 from manyheads.base.folders import door, writing
@@ -21,6 +21,7 @@ from manyheads.models.faults import DownError
 from manyheads.systems.mamorx.desk import FIGURES
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.reading import note_of
+from manyheads.systems.mamorx.replies import CaptionCritique, Colours, FigureCritique, FigureDescription
 from manyheads.systems.mamorx.result import FigureNote
 from manyheads.team.run import Question
 

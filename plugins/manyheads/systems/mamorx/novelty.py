@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from manyheads.asking.forms import word_count
-from manyheads.asking.replies import NoveltyDecision, NoveltySummary, Relevance, ReplyModel, SearchPhrase
+from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import (
     BudgetError,
     BugError,
@@ -36,6 +36,7 @@ from manyheads.literature.source import Part
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig
 from manyheads.systems.mamorx.desk import NOVELTY
+from manyheads.systems.mamorx.replies import NoveltyDecision, NoveltySummary, Relevance, SearchPhrase
 from manyheads.systems.mamorx.result import MamorxResult, Novelty, Related
 from manyheads.team.run import Question, Run
 

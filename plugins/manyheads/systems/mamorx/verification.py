@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-from manyheads.asking.replies import Correction, correction_of
 from manyheads.base.errors import ModelError
 from manyheads.base.papers import fold
 from manyheads.core.events import Judged
@@ -11,6 +10,7 @@ from manyheads.core.texts import count
 from manyheads.documents import Document, Passage, find_quote
 from manyheads.systems.mamorx.desk import VERIFICATION, Desk
 from manyheads.systems.mamorx.paper import MamorxRun, section_name
+from manyheads.systems.mamorx.replies import Correction, correction_of
 from manyheads.systems.mamorx.result import Claim, PaperReview, Source
 from manyheads.systems.mamorx.review import markdown, source_of
 

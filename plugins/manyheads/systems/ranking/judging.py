@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from manyheads.asking.forms import as_ranked
-from manyheads.asking.replies import Condensed, Proposal, Ranking, ReplyModel, label, ranking_of
+from manyheads.asking.replies import ReplyModel, label
 from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.core import together
 from manyheads.core.events import Judged
@@ -15,7 +15,9 @@ from manyheads.core.results import Quality, RankedOrder
 from manyheads.measures.ranking import orders_of, relative_quality
 from manyheads.systems.ideas import Entry, condensing_fault
 from manyheads.systems.ranking.config import JUDGE, quality_of
+from manyheads.systems.ranking.replies import Ranking, ranking_of
 from manyheads.systems.ranking.result import TARGET, RankingResult, RankingRun
+from manyheads.systems.rebuttal.replies import Condensed, Proposal
 from manyheads.team.run import Question, Run
 
 NAMED = 4

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from manyheads.asking import replies
 from manyheads.asking.forms import proposal_text
-from manyheads.asking.replies import Answer, FirstIdea, Proposal, Text, TraitVerdict, label
+from manyheads.asking.replies import Text, label
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
 from manyheads.core.texts import Subject
 from manyheads.report.diff import Piece, changed_words, shortened, word_diff
@@ -15,7 +14,9 @@ from manyheads.report.page import Page, View
 from manyheads.report.record import Record, count
 from manyheads.systems import results
 from manyheads.systems.ideas import Background as Material
+from manyheads.systems.rebuttal import replies
 from manyheads.systems.rebuttal.config import RebuttalConfig
+from manyheads.systems.rebuttal.replies import Answer, FirstIdea, Proposal, TraitVerdict
 from manyheads.team.run import Run
 
 

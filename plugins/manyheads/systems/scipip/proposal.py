@@ -4,8 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from manyheads.asking import replies
-from manyheads.asking.replies import (
+from manyheads.asking import replies as shared
+from manyheads.config import PERSON
+from manyheads.core import together
+from manyheads.core.events import Judged
+from manyheads.core.results import Abstract, Draft
+from manyheads.systems.scipip import replies
+from manyheads.systems.scipip.config import IDEATOR, JUDGE, RESEARCHER
+from manyheads.systems.scipip.replies import (
     Brainstorm,
     InspiredIdea,
     InspiredIdeas,
@@ -14,11 +20,6 @@ from manyheads.asking.replies import (
     Refinement,
     ideas_of,
 )
-from manyheads.config import PERSON
-from manyheads.core import together
-from manyheads.core.events import Judged
-from manyheads.core.results import Abstract, Draft
-from manyheads.systems.scipip.config import IDEATOR, JUDGE, RESEARCHER
 from manyheads.systems.scipip.result import (
     Candidate,
     FinalIdea,
@@ -351,7 +352,7 @@ async def write(desk: Desk) -> None:
     run, result = desk.run, desk.run.result
     while True:
         abstract = await desk.ask(
-            WRITING, RESEARCHER, "abstract", replies.Abstract, idea=run.wording(result.idea)
+            WRITING, RESEARCHER, "abstract", shared.Abstract, idea=run.wording(result.idea)
         )
         result.drafts.append(Draft.of(abstract, desk.people[RESEARCHER].name, 1))
         person = await steer(run, WRITING, 1, run.wording(abstract), edit=abstract)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from manyheads.asking.forms import word_count
-from manyheads.asking.replies import Entities, ReplyModel, Synonyms
+from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError
 from manyheads.core import Speaker, together
 from manyheads.core.events import Retrieved
@@ -16,6 +16,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.extraction import Extraction
 from manyheads.corpus.retrieval import Inspiration
 from manyheads.systems.scipip.config import IDEATOR, INDEXER, JUDGE, RESEARCHER, needs
+from manyheads.systems.scipip.replies import Entities, Synonyms
 from manyheads.systems.scipip.result import Candidate, Cluster, EntitySet, ScipipRun
 from manyheads.team.run import Question
 

@@ -1,46 +1,8 @@
-"""Replies based on papers: extracted content, and ideas (SciPIP)."""
-
-from typing import Annotated, Any
+"""Replies from a research background to a few ideas (SciPIP, §3.3, App. A.1)."""
 
 from pydantic import Field
 
 from manyheads.asking.replies.base import Choice, R, ReplyModel, Score, Text, limited
-
-# Content extracted from a paper (SciPIP, §3.1, Tables 7–9).
-
-
-def _asked_for(least: int, most: int) -> Any:
-    """Requested number of items; a text with fewer gives fewer, none is made up."""
-    return Field(json_schema_extra={"minItems": least, "maxItems": most})
-
-
-class Extract(ReplyModel):
-    """A paper's entities, summary, background and main ideas (Tables 7 and 8)."""
-
-    entities: Annotated[list[Text], _asked_for(1, 5)]
-    summary: Text
-    background: Annotated[list[Text], _asked_for(1, 2)]
-    main_ideas: Annotated[list[Text], _asked_for(0, 3)]
-
-
-class DetailedIdea(ReplyModel):
-    """One contribution of a paper in detail."""
-
-    idea: Text
-    details: Text
-
-
-class DetailedIdeas(ReplyModel):
-    """A paper's contributions in detail, from its method section (Table 9)."""
-
-    detailed_ideas: Annotated[list[DetailedIdea], _asked_for(2, 4)]
-
-
-class FullExtract(DetailedIdeas, Extract):
-    """Both, if a paper's text fits in one prompt."""
-
-
-# SciPIP (§3.3, App. A.1): from a research background to a few ideas.
 
 
 class Entities(ReplyModel):
@@ -128,3 +90,9 @@ class Refinement(ReplyModel):
 def ideas_of(kind: type[R], part: type[ReplyModel], least: int, most: int) -> type[R]:
     """A reply with a number of ideas, which its schema shows."""
     return limited(kind, "ideas", list[part], min_length=least, max_length=most)
+
+
+REPLIES = (
+    Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
+)  # fmt: skip
+"""What tasks may be answered with; the others are parts of these."""

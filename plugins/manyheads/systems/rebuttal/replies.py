@@ -1,14 +1,12 @@
-"""Replies about a proposal: review, rebuttal, verdict, ranking (Review and Rebuttal)."""
+"""Replies about a proposal: idea, review, rebuttal, verdict (Review and Rebuttal, Figs. 5–11)."""
 
 import re
 from typing import Literal
 
 from pydantic import Field
 
-from manyheads.asking.replies.base import Choice, ReplyModel, Text, limited, numbered
-from manyheads.asking.replies.team import Doubts
-
-# Review and Rebuttal (Figs. 5–11).
+from manyheads.asking.replies import Doubts
+from manyheads.asking.replies.base import ReplyModel, Text, limited
 
 
 class FirstIdea(ReplyModel):
@@ -86,10 +84,10 @@ class Verdict(ReplyModel):
         return self.difference == "significant" and self.better == version
 
 
-# The judge of the relative quality ranking (Figs. 12 and 13).
-
 ABSENT = "NONE"
 """Value of a field that the text does not mention."""
+
+
 AROUND = " \t\n.,;:!*_`\"'()[]<>-–—"
 """Characters that a model may put around it."""
 
@@ -108,34 +106,7 @@ class Condensed(Proposal):
         return [name for name, text in fields if re.match(rf"{ABSENT}\b", text)]
 
 
-class Ranked(ReplyModel):
-    """One rank of a ranking."""
-
-    rationale: Text
-    idea: Choice
-
-
-class Note(ReplyModel):
-    """A judge's note on one idea, before ranking."""
-
-    idea: Choice
-    note: Text
-
-
-class Ranking(ReplyModel):
-    """A note on each idea, then all ideas in order, best first (Fig. 12)."""
-
-    notes: list[Note] = Field(min_length=1)
-    ranking: list[Ranked] = Field(min_length=1)
-
-    def order(self) -> tuple[int, ...]:
-        """The ideas' numbers as listed, from 1, best first."""
-        return tuple(each.idea for each in self.ranking)
-
-
-def ranking_of(kind: type[Ranking], count: int) -> type[Ranking]:
-    """A ranking of a number of ideas: its schema shows the number of notes and ranks, and the range of numbers."""
-    for name, part in (("notes", Note), ("ranking", Ranked)):
-        one = numbered(part, "idea", count)
-        kind = limited(kind, name, list[one], min_length=count, max_length=count)
-    return kind
+REPLIES = (
+    Proposal, Review, Verdict, FirstIdea, RevisedProposal, Rethought, Condensed,
+)  # fmt: skip
+"""What tasks may be answered with; the others are parts of these."""

@@ -30,6 +30,8 @@ class Limits:
     """Maximum images, lines and other drawings per page."""
     pixels: int = 2_000_000
     """Maximum pixels of one rendered page or crop."""
+    side: float = 20_000.0
+    """Maximum points of a page's width and height."""
     seconds: float = 60.0
     """Seconds after which no further page is read."""
 

@@ -38,8 +38,6 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         DocumentError: it is broken, encrypted, empty, or has no text.
     """
     pages, total, faults, about = read_pages(path, limits)
-    if not total:
-        raise DocumentError(f"{path} has no pages", hint="export the paper to a PDF again")
     if not pages:
         raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
     read = [word.text for page in pages for word in page.words]

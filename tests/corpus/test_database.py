@@ -374,7 +374,10 @@ async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path)
         assert "2 recipes" in two
         assert "prompt-2" in two
         assert "co-citation is off" in off
-        assert {one.paper.id for one in found.papers} == {f"p{number}" for number in range(10)}
+        recorded = {f"p{number}" for number in range(10)}
+        assert {one.paper.id for one in found.papers if "semantic" in one.how} == recorded
+        others = {one.paper.id: one.how for one in found.papers if one.paper.id not in recorded}
+        assert others == dict.fromkeys({*GRASPING, *RETRIEVING} - recorded, ("entity",))
         about = database.about()
         assert about.vectors == {"texts": 9, "abstract": 1}
         assert database.graph.entity_counts(["soft hands", "slip detection"]) == {
@@ -453,19 +456,20 @@ async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built(tmp_path).close()
+    similar = RetrievalConfig(how=("semantic",))
     with Ecosystem.open(tmp_path / "corpus") as one, Ecosystem.open(tmp_path / "corpus") as other:
         reader, writer = LiteratureDatabase.of(one), LiteratureDatabase.of(other)
         writer.put(records()[:5])
-        assert (await reader.retrieve(GRASP)).papers
+        assert (await reader.retrieve(GRASP, similar)).papers
         # who has read, and is about something else, lets go
         assert await asyncio.wait_for(asyncio.to_thread(writer.put, records()[5:10]), 5) == 5
-        assert len((await reader.retrieve(GRASP)).papers) == 10
+        assert len((await reader.retrieve(GRASP, similar)).papers) == 10
         # who reads without a pause lets go too, and sees what came in
         putting = asyncio.create_task(asyncio.to_thread(writer.put, records()[10:12]))
         while not putting.done():
-            assert len((await reader.retrieve(GRASP)).papers) in (10, 12)
+            assert len((await reader.retrieve(GRASP, similar)).papers) in (10, 12)
         assert await putting == 2
-        assert len((await reader.retrieve(GRASP)).papers) == 12
+        assert len((await reader.retrieve(GRASP, similar)).papers) == 12
         reader.close()
         monkeypatch.setattr("manyheads.corpus.extracted.PATIENCE", 0.1)
         with (

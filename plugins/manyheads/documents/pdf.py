@@ -7,7 +7,7 @@ from pathlib import Path
 from manyheads.base.errors import DocumentError
 from manyheads.core.texts import count
 from manyheads.documents.bibliography import entries, reference
-from manyheads.documents.dates import numbers_told, year_told
+from manyheads.documents.dates import day_made, numbers_told, year_told
 from manyheads.documents.document import Box, Document, Figure, Hidden, Limits, Note, letter_count
 from manyheads.documents.draft import Draft
 from manyheads.documents.figures import floats
@@ -79,6 +79,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         abstract_starts=tuple((page, max(0, start - label)) for page, start in part.starts) if part else (),
         authors=authors,
         year=year_told(first),
+        made=day_made(about.get("CreationDate", "")),
         numbers=numbers_told(first),
         divisions=[one for one in parts if not one.references and one is not part],
         references=[

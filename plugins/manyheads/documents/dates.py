@@ -1,6 +1,8 @@
-"""A paper's year and identifiers, from its first page."""
+"""A paper's year and identifiers, from its first page, and the day on which its file was made."""
 
+import datetime as dt
 import re
+from contextlib import suppress
 
 _TOLD = re.compile(
     r"(?:published as|accepted (?:at|to|as|for|by)|under review|proceedings of|\bproc\.|copyright|©|received|available online"
@@ -26,3 +28,10 @@ def numbers_told(text: str) -> tuple[str, ...]:
     stamps = {match[1] for match in _STAMP.finditer(text)}
     dois = {match[0].rstrip(".)]").casefold() for match in _DOI.finditer(text)}
     return (*(stamps if len(stamps) == 1 else ()), *(dois if len(dois) == 1 else ()))
+
+
+def day_made(text: str) -> dt.date | None:
+    """The day of a date in a PDF's metadata, such as `D:20240131120000+01'00'`; None for anything else."""
+    with suppress(ValueError):
+        return dt.date.fromisoformat(text.removeprefix("D:")[:8])
+    return None

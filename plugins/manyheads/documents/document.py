@@ -1,5 +1,6 @@
 """The full text of a paper: sections, references, figures and tables, with page numbers."""
 
+import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ class Limits:
     """Maximum images, lines and other drawings per page."""
     pixels: int = 2_000_000
     """Maximum pixels of one rendered page or crop."""
+    side: float = 20_000.0
+    """Maximum points of a page's width and height."""
     seconds: float = 60.0
     """Seconds after which no further page is read."""
 
@@ -175,6 +178,8 @@ class Document(_Part):
     authors: tuple[str, ...] = ()
     year: int | None = None
     """From the first page or the header; None if unknown."""
+    made: dt.date | None = None
+    """When the file was made, from a PDF's metadata: the paper is not later, and may be older."""
     numbers: tuple[str, ...] = ()
     """Its own DOI and arXiv number, from the first page or the header."""
     sections: tuple[Section, ...] = ()

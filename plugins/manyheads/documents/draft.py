@@ -1,5 +1,6 @@
 """Builds a `Document` from the parts that a format provides."""
 
+import datetime as dt
 from dataclasses import dataclass, field
 
 from manyheads.documents.bibliography import Citations
@@ -32,6 +33,7 @@ class Draft:
     """As in a section."""
     authors: tuple[str, ...] = ()
     year: int | None = None
+    made: dt.date | None = None
     numbers: tuple[str, ...] = ()
     divisions: list[Division] = field(default_factory=list[Division])
     references: list[Reference] = field(default_factory=list[Reference])

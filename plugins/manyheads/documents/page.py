@@ -64,7 +64,7 @@ def hide_text(raw: Any, most: int) -> bool:
     """Exclude all text from further renderings of a page; False if it has more than `most` objects."""
     import pypdfium2.raw as c
 
-    for number, (drawing, kind) in enumerate(objects(raw, most + 1)):
+    for number, (drawing, kind, *_) in enumerate(objects(raw, most + 1)):
         if number == most:
             return False
         if kind == c.FPDF_PAGEOBJ_TEXT:

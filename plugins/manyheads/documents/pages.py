@@ -4,13 +4,14 @@ import ctypes
 import math
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from manyheads.documents.document import Limits
 from manyheads.documents.letters import Place, letters_of
 from manyheads.documents.page import Drawing, Page, hide_text, sort_words
-from manyheads.documents.pdfium import clips, opened, spare
+from manyheads.documents.pdfium import address, clips, objects, opened, spare
 
 
 def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], dict[str, str]]:
@@ -20,7 +21,7 @@ def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], 
     pages: list[Page] = []
     faults: list[str] = []
     deadline = time.monotonic() + limits.seconds
-    with opened(path) as document:
+    with opened(path, faults) as document:
         count = len(document)
         about = {name: " ".join(str(text).split()) for name, text in document.get_metadata_dict().items()}
         if count > limits.pages:
@@ -32,19 +33,17 @@ def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], 
                 )
                 break
             try:
-                raw = document[index]
-            except pdfium.PdfiumError:
-                faults.append(f"page {index + 1} cannot be read: it is broken")
-                continue
-            try:
-                page = _page(raw, index + 1, limits)
+                with closing(document[index]) as raw:
+                    side = max(raw.get_size())
+                    if side > limits.side:
+                        faults.append(f"page {index + 1} was not read: it is {side:,.0f} points wide or high")
+                        continue
+                    page = _page(raw, index + 1, limits)
             except pdfium.PdfiumError:
                 faults.append(f"page {index + 1} cannot be read: it is broken")
             else:
                 pages.append(page)
                 faults += page.faults
-            finally:
-                raw.close()
     return pages, count, faults, about
 
 
@@ -89,7 +88,6 @@ def _page(raw: Any, number: int, limits: Limits) -> Page:
 
 def _drawings(raw: Any, place: Place, limits: Limits) -> tuple[list[Drawing], bool]:
     """Visible images, forms and paths of a page, and whether there are too many."""
-    import pypdfium2 as pdfium
     import pypdfium2.raw as c
 
     kinds: dict[int, Any] = {
@@ -100,30 +98,20 @@ def _drawings(raw: Any, place: Place, limits: Limits) -> tuple[list[Drawing], bo
     }
     values = [ctypes.c_float() for _ in range(4)]
     drawings: list[Drawing] = []
-    seen = 0
-
-    def walk(owner: Any, count: int, item: Any, matrix: pdfium.PdfMatrix, depth: int) -> None:
-        nonlocal seen
-        for index in range(count):
-            seen += 1
-            if seen > limits.objects:
-                return
-            drawing = item(owner, index)
-            kind = kinds.get(c.FPDFPageObj_GetType(drawing))
-            if not kind or not c.FPDFPageObj_GetBounds(drawing, *values):
-                continue
-            x0, y0, x1, y1 = place.box(*matrix.on_rect(*(value.value for value in values)))
-            if x1 <= 0 or y1 <= 0 or x0 >= place.width or y0 >= place.height:
-                continue
-            if kind == "form" and depth < 3 and (x1 - x0) * (y1 - y0) > place.width * place.height / 2:
-                # The whole page may be one form; what is in it has the form's coordinates.
-                own = c.FS_MATRIX()
-                c.FPDFPageObj_GetMatrix(drawing, own)
-                inner = pdfium.PdfMatrix.from_raw(own).multiply(matrix)
-                walk(drawing, c.FPDFFormObj_CountObjects(drawing), c.FPDFFormObj_GetObject, inner, depth + 1)
-            else:
-                box = max(0.0, x0), max(0.0, y0), min(place.width, x1), min(place.height, y1)
-                drawings.append(Drawing(kind, box))
-
-    walk(raw.raw, c.FPDFPage_CountObjects(raw.raw), c.FPDFPage_GetObject, pdfium.PdfMatrix(), 0)
-    return drawings, seen > limits.objects
+    pages = {0}
+    """The page itself, and forms that are most of it: what is drawn in others belongs to them."""
+    for number, (drawing, code, around, matrix) in enumerate(objects(raw, limits.objects + 1)):
+        if number == limits.objects:
+            return drawings, True
+        kind = kinds.get(code)
+        if around not in pages or not kind or not c.FPDFPageObj_GetBounds(drawing, *values):
+            continue
+        x0, y0, x1, y1 = place.box(*matrix.on_rect(*(value.value for value in values)))
+        if x1 <= 0 or y1 <= 0 or x0 >= place.width or y0 >= place.height:
+            continue
+        if kind == "form" and (x1 - x0) * (y1 - y0) > place.width * place.height / 2:
+            pages.add(address(drawing))
+        else:
+            box = max(0.0, x0), max(0.0, y0), min(place.width, x1), min(place.height, y1)
+            drawings.append(Drawing(kind, box))
+    return drawings, False

@@ -7,7 +7,7 @@ from pathlib import Path
 from manyheads.base.errors import DocumentError
 from manyheads.core.texts import count
 from manyheads.documents.bibliography import entries, reference
-from manyheads.documents.dates import numbers_told, year_told
+from manyheads.documents.dates import day_made, numbers_told, year_told
 from manyheads.documents.document import Box, Document, Figure, Hidden, Limits, Note, letter_count
 from manyheads.documents.draft import Draft
 from manyheads.documents.figures import floats
@@ -38,8 +38,6 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         DocumentError: it is broken, encrypted, empty, or has no text.
     """
     pages, total, faults, about = read_pages(path, limits)
-    if not total:
-        raise DocumentError(f"{path} has no pages", hint="export the paper to a PDF again")
     if not pages:
         raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
     read = [word.text for page in pages for word in page.words]
@@ -81,6 +79,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
         abstract_starts=tuple((page, max(0, start - label)) for page, start in part.starts) if part else (),
         authors=authors,
         year=year_told(first),
+        made=day_made(about.get("CreationDate", "")),
         numbers=numbers_told(first),
         divisions=[one for one in parts if not one.references and one is not part],
         references=[

@@ -12,8 +12,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from manyheads.base import files
 from manyheads.base.errors import DocumentError, need_extra
+from manyheads.core.texts import count
 from manyheads.documents.document import Box
+from manyheads.documents.streams import Objects
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -29,33 +32,52 @@ SHARP = 4.0
 
 
 @contextmanager
-def opened(path: Path) -> Generator[Any]:
+def opened(path: Path, faults: list[str] | None = None) -> Generator[Any]:
     """PDFium's document; the caller holds the lock.
 
+    Of a file that is cut off, it has the pages that are whole, which is added to the faults.
+
     Raises:
-        DocumentError: the file is broken, encrypted, or not a PDF.
+        DocumentError: the file is broken, encrypted, too large for PDFium, or not a PDF.
         ConfigError: PDFs need an optional extra, which is missing.
     """
     need_extra("papers", str(path))
     import pypdfium2 as pdfium
 
+    try:
+        with files.opened(path) as file:
+            data = file.read()
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror or 'no such file'}") from error
+    parts = Objects(path, data)
     with LOCK:
         try:
-            document = pdfium.PdfDocument(path)
-        except OSError as error:
-            raise DocumentError(f"{path} cannot be read: {error.strerror or 'no such file'}") from error
+            try:
+                document = pdfium.PdfDocument(data)
+                if not len(document):
+                    raise pdfium.PdfiumError("it has no pages")
+            except pdfium.PdfiumError as error:
+                if "password" in str(error).casefold():
+                    raise DocumentError(
+                        f"{path} is encrypted",
+                        tried="opening it without a password",
+                        hint="save a copy without a password, and use that",
+                    ) from error
+                if not parts.pages:
+                    raise
+                document = pdfium.PdfDocument(parts.mended())
+                parts.cut = True
         except pdfium.PdfiumError as error:
-            if "password" in str(error).casefold():
-                raise DocumentError(
-                    f"{path} is encrypted",
-                    tried="opening it without a password",
-                    hint="save a copy without a password, and use that",
-                ) from error
             raise DocumentError(
                 f"{path} is broken: no page of it can be read",
                 tried=f"PDFium: {error}",
                 hint="if a viewer can open it, print it to a new PDF, and use that",
             ) from error
+        if parts.cut and faults is not None:
+            faults.append(
+                f"the file is cut off or broken: {count(len(parts.pages), 'whole page')} of it could be found; where a font is lost, "
+                "signs such as ligatures and decimal points may be missing or wrong"
+            )
         try:
             yield document
         finally:
@@ -76,54 +98,53 @@ def page_of(document: Any, path: Path, page: int) -> Any:
         ) from error
 
 
-def objects(page: Any, most: int) -> Iterator[tuple[Any, int]]:
-    """Drawings of a page and of its forms, with their kinds; at most `most`."""
+def objects(page: Any, most: int) -> Iterator[tuple[Any, int, int, Any]]:
+    """Drawings of a page and of its forms, at most `most`: each with its kind, the address of the form around it (0 on the page
+    itself), and the matrix from there to the page."""
+    import pypdfium2 as pdfium
     import pypdfium2.raw as c
 
-    waiting = [(page.raw, c.FPDFPage_CountObjects(page.raw), c.FPDFPage_GetObject)]
+    waiting = [(page.raw, 0, pdfium.PdfMatrix(), c.FPDFPage_CountObjects(page.raw), c.FPDFPage_GetObject)]
     while waiting:
-        owner, count, item = waiting.pop()
+        owner, around, matrix, count, item = waiting.pop()
         for index in range(min(count, most)):
             drawing = item(owner, index)
             kind = c.FPDFPageObj_GetType(drawing)
-            yield drawing, kind
+            yield drawing, kind, around, matrix
             if kind == c.FPDF_PAGEOBJ_FORM:
-                waiting.append((drawing, c.FPDFFormObj_CountObjects(drawing), c.FPDFFormObj_GetObject))
+                form = c.FS_MATRIX()
+                c.FPDFPageObj_GetMatrix(drawing, form)
+                inner = pdfium.PdfMatrix.from_raw(form).multiply(matrix)
+                held = c.FPDFFormObj_CountObjects(drawing)
+                waiting.append((drawing, address(drawing), inner, held, c.FPDFFormObj_GetObject))
         most -= min(count, most)
 
 
 def clips(page: Any, most: int) -> dict[int, Box]:
     """The visible part of each text clipped within a form, as for cropped pictures, by the text's address: left, bottom, right,
     top, in the page's own coordinates. Checks at most `most` objects."""
-    import pypdfium2 as pdfium
     import pypdfium2.raw as c
 
     seen: dict[int, Box] = {}
     everything: Box = (-math.inf, -math.inf, math.inf, math.inf)
-    waiting = [
-        (page.raw, c.FPDFPage_CountObjects(page.raw), c.FPDFPage_GetObject, pdfium.PdfMatrix(), everything)
-    ]
-    while waiting:
-        owner, count, item, matrix, outer = waiting.pop()
-        for index in range(min(count, most)):
-            drawing = item(owner, index)
-            kind = c.FPDFPageObj_GetType(drawing)
-            if kind not in (c.FPDF_PAGEOBJ_FORM, c.FPDF_PAGEOBJ_TEXT):
-                continue
-            box = outer
-            if own := _clip(drawing):
-                left, bottom, right, top = matrix.on_rect(*own)
-                box = max(box[0], left), max(box[1], bottom), min(box[2], right), min(box[3], top)
-            if kind == c.FPDF_PAGEOBJ_FORM:
-                form = c.FS_MATRIX()
-                c.FPDFPageObj_GetMatrix(drawing, form)
-                inner = pdfium.PdfMatrix.from_raw(form).multiply(matrix)
-                held = c.FPDFFormObj_CountObjects(drawing)
-                waiting.append((drawing, held, c.FPDFFormObj_GetObject, inner, box))
-            elif box != everything and len(waiting) + len(seen) < most:
-                seen[ctypes.cast(drawing, ctypes.c_void_p).value or 0] = box
-        most -= min(count, most)
+    frames = {0: everything}
+    for drawing, kind, around, matrix in objects(page, most):
+        if kind not in (c.FPDF_PAGEOBJ_FORM, c.FPDF_PAGEOBJ_TEXT):
+            continue
+        box = frames[around]
+        if own := _clip(drawing):
+            left, bottom, right, top = matrix.on_rect(*own)
+            box = max(box[0], left), max(box[1], bottom), min(box[2], right), min(box[3], top)
+        if kind == c.FPDF_PAGEOBJ_FORM:
+            frames[address(drawing)] = box
+        elif box != everything and len(frames) + len(seen) < most:
+            seen[address(drawing)] = box
     return seen
+
+
+def address(drawing: Any) -> int:
+    """Of a drawing, as a key: the same drawing has many pointers."""
+    return ctypes.cast(drawing, ctypes.c_void_p).value or 0
 
 
 def _clip(drawing: Any) -> Box | None:
@@ -152,7 +173,7 @@ def spare(page: Any) -> list[tuple[int, int]]:
 
     left_out: list[tuple[int, int]] = []
     wide, high = ctypes.c_uint(), ctypes.c_uint()
-    for drawing, kind in objects(page, 20_000):
+    for drawing, kind, *_ in objects(page, 20_000):
         sized = kind == c.FPDF_PAGEOBJ_IMAGE and c.FPDFImageObj_GetImagePixelSize(drawing, wide, high)
         if sized and wide.value * high.value > HUGE:
             c.FPDFPageObj_SetIsActive(drawing, False)

@@ -235,7 +235,7 @@ async def _scimon_like(shelf: Shelf, case: Case, options: RetrievalConfig) -> li
     def rank() -> list[str]:
         own = database.entities_in(case.text)
         near = database.entities_near(own, options, case.scope)
-        graph = [one for some in database.with_entities(near, case.scope).values() for one in some]
+        graph = [one for some in near.values() for one in some]
         cited = [one for hit in semantic for one in _beside(shelf, hit)]
         lists = (shelf.near(case.vector, shelf.mask_of(some, case.open)) for some in (graph, cited))
         return _joined([semantic, *lists], options)
@@ -265,7 +265,7 @@ async def _research_agent_like(shelf: Shelf, case: Case, options: RetrievalConfi
             *(e for each in records.values() for e in each.entities),
         }
         near = database.entities_near(sorted(entities), options, case.scope)
-        held = Counter(one for some in database.with_entities(near, case.scope).values() for one in some)
+        held = Counter(one for some in near.values() for one in some)
         stored = sorted(held, key=lambda one: (-held[one], one))
         return _joined([related, stored, semantic], options)
 

@@ -13,7 +13,7 @@ from manyheads.base.errors import BudgetError, BugError, ModelError
 from manyheads.base.folders import door
 from manyheads.core import Tool, together
 from manyheads.models.faults import ToolsRefusedError
-from manyheads.systems.mamorx import figures, novelty, references
+from manyheads.systems.mamorx import figures, novelty, references, texts
 from manyheads.systems.mamorx.baselines import alone, prompted
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, role_of
 from manyheads.systems.mamorx.desk import (
@@ -91,6 +91,7 @@ async def committee(run: MamorxRun) -> None:
         novelty.cite(run)
         references.cite(run)
         run.result.turns = {stage: run.result.turns[stage] for stage in stages if stage in run.result.turns}
+    await texts.read(run)
     await plan(desk)
     try:
         await Exchanges(desk).hold()

@@ -77,6 +77,8 @@ class MamorxConfig(Section):
     novelty: NoveltySearchConfig = NoveltySearchConfig()
     figures: FiguresConfig = FiguresConfig()
     references: ReferencesConfig = ReferencesConfig()
+    texts: int = Field(default=3, ge=0)
+    """Maximum open full texts (PDF) of related and cited works to download, the nearest to the paper first; 0 for none."""
 
 
 PAPER = Slot("last", file=True, metavar="FILE|RUN", required=True, hint="--paper FILE, such as paper.pdf")

@@ -60,8 +60,8 @@ async def look_up_quotes(run: MamorxRun, review: PaperReview) -> None:
     related = run.result.novelty.related if run.result.novelty else []
     works = [
         *(one.text for one in run.material.references.values()),
-        *(one.abstract for one in run.result.references),
-        *(f"{one.title}\n{one.abstract}" for one in related),
+        *(f"{one.abstract}\n{one.passage}" for one in run.result.references),
+        *(f"{one.title}\n{one.abstract}\n{one.passage}" for one in related),
     ]
 
     def look(quote: Source) -> None:
@@ -87,15 +87,12 @@ def find(run: MamorxRun, source: Source) -> None:
                 work = next((each for each in run.result.references if each.name == name), None)
                 source.name, there, text = name, True, paper.references[name].text
                 if work:
-                    source.evidence, text = work.evidence, f"{text}\n{work.abstract}"
+                    source.evidence, text = work.evidence, f"{text}\n{work.abstract}\n{work.passage}"
         case "paper":
             related = run.result.novelty.related if run.result.novelty else []
             if found := next((each for each in related if each.name == source.name), None):
-                source.evidence, there, text = (
-                    found.evidence or None,
-                    True,
-                    f"{found.title}\n{found.abstract}",
-                )
+                source.evidence, there = found.evidence or None, True
+                text = f"{found.title}\n{found.abstract}\n{found.passage}"
         case "passage":
             pass
     source.page = page

@@ -11,7 +11,7 @@ from manyheads.asking import json_text as objects
 from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
 from manyheads.cli import arena, corpus, evaluate, forms, inspect, measure, project, review, run, serve, show
 from manyheads.cli.examples import EXAMPLES
-from manyheads.cli.options import with_groups
+from manyheads.cli.options import with_models
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
 
@@ -111,7 +111,7 @@ for path, part in {
         words = f"{path}{each.name or each.callback.__name__}"
         each.cls = SystemCommand if each.cls is SystemCommand else Command
         each.epilog = "\n".join(EXAMPLES.get(words, ())) or None
-        each.callback = with_groups(each.callback)
+        each.callback = with_models(each.callback)
     for group in part.registered_groups:
         group.cls = Group
 

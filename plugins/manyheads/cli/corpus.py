@@ -3,7 +3,6 @@
 import asyncio
 import shlex
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +16,7 @@ from manyheads.cli.options import (
     Changes,
     Corpus,
     Embedding,
+    Options,
     Services,
     Sets,
     building,
@@ -169,8 +169,7 @@ app.command("targets")(targets)
 app.command("extract")(extract)
 
 
-@dataclass(frozen=True)
-class Filters:
+class Filters(Options):
     """Filters of papers and authors."""
 
     bound: Annotated[
@@ -288,7 +287,7 @@ def build(
 
     if (vectors is None) != (ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
-    options = BuildOptions.of(**asdict(filters), seed=seed)
+    options = BuildOptions.of(**filters.model_dump(), seed=seed)
     config = changes.config([])
     target = out or CORPORA / folder_of(name, sources[0])
     opening = Opening(

@@ -5,18 +5,22 @@ import math
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from copy import copy
+from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
+from pydantic import BaseModel, ConfigDict, ValidationError
+from typer.models import ParameterInfo
 
-from manyheads.base.errors import ConfigError, ExitCode, UserError
+from manyheads.base.errors import ConfigError, ExitCode, UserError, describe
 from manyheads.cli import completion
 from manyheads.cli.printing import safe_console, say
+from manyheads.config import documented
 
 if TYPE_CHECKING:
     from manyheads.config import LiteratureConfig, RunConfig
@@ -25,24 +29,83 @@ if TYPE_CHECKING:
     from manyheads.literature.library import Library
 
 
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each dataclass parameter of a command by its fields, one option each, after its own options."""
-    parameters = signature(command, eval_str=True).parameters
-    groups: dict[str, Any] = {
-        name: each.annotation for name, each in parameters.items() if is_dataclass(each.annotation)
-    }
+# Options from models.
+
+
+@dataclass(frozen=True)
+class Given:
+    """Makes options of a model's fields without their defaults; see `with_models`."""
+
+    model: type[BaseModel]
+    without: tuple[str, ...] = ()
+
+
+def with_models(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter of a command whose type is a pydantic model by an option for each field of the model.
+
+        class Sampling(BaseModel):
+            count: int = Field(default=10, ge=1)
+            '''Number of papers.'''
+            source: Annotated[list[str] | None, typer.Option(autocompletion=completion.configs)] = None
+            '''Service to ask. Repeatable.'''
+
+        def sample(out: Output, sampling: Sampling) -> None: ...
+
+    The text below a field is its help, `ge` and `le` are its bounds, `bool` is a flag. `typer.Option` or `typer.Argument` add
+    what a model does not know: other names, a placeholder, completion.
+
+    A parameter `Annotated[dict[str, Any], Given(Model)]` gets only the values that were given, as for models whose defaults
+    depend on others, and does not validate them together.
+    """
+    own, groups = list[Parameter](), dict[str, tuple[type[BaseModel] | None, list[Parameter]]]()
+    for name, each in signature(command, eval_str=True).parameters.items():
+        given = next((part for part in get_args(each.annotation)[1:] if isinstance(part, Given)), None)
+        if given:
+            fields = [field for field in given.model.model_fields if field not in given.without]
+            groups[name] = None, [_option(given.model, field, given=True) for field in fields]
+        elif isinstance(model := each.annotation, type) and issubclass(model, BaseModel):
+            groups[name] = model, [_option(model, field) for field in model.model_fields]
+        else:
+            own.append(each.replace(kind=Parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def call(**values: Any) -> None:
-        for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        for name, (model, options) in groups.items():
+            given = {each.name: values.pop(each.name) for each in options}
+            given = {field: value for field, value in given.items() if value is not None}
+            try:
+                values[name] = model(**given) if model else given
+            except ValidationError as error:
+                raise typer.BadParameter(describe(error)) from error
         command(**values)
 
-    own = [each for name, each in parameters.items() if name not in groups]
-    options = chain(own, *(signature(group).parameters.values() for group in groups.values()))
-    shape = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in options])
-    setattr(call, "__signature__", shape)  # noqa: B010
+    shape = [*own, *chain.from_iterable(options for _, options in groups.values())]
+    setattr(call, "__signature__", Signature(shape))  # noqa: B010
     return call
+
+
+def _option(model: type[BaseModel], name: str, *, given: bool = False) -> Parameter:
+    """A field as a parameter that Typer makes an option of."""
+    field = model.model_fields[name]
+    infos = [each for each in field.metadata if isinstance(each, ParameterInfo)]
+    info: ParameterInfo = copy(infos[0]) if infos else typer.Option()
+    info.help = info.help or " ".join(documented(model)[name].split())
+    for each in field.metadata:
+        info.min, info.max = getattr(each, "ge", info.min), getattr(each, "le", info.max)
+        info.metavar = info.metavar or getattr(each, "metavar", None)
+    kind: Any = field.annotation
+    if {int, float} & {kind, *get_args(kind)}:
+        info.metavar = info.metavar or "NUMBER"
+    if kind is bool and info.default is ...:  # in `Annotated`, the first name of `typer.Option`
+        info.default = f"--{name.replace('_', '-')}"  # and no --no-NAME
+    if get_origin(kind) is tuple:
+        kind = list[get_args(kind)[0]]
+    default = None if given else field.get_default(call_default_factory=True)
+    if field.is_required() and not given:
+        default = Parameter.empty
+    elif default in (None, ()):
+        info.show_default, default, kind = False, None, kind | None
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])
 
 
 Configs = Annotated[
@@ -134,31 +197,21 @@ Output = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@dataclass(frozen=True)
-class Changes:
+class Options(BaseModel):
+    """Options of a command; see `with_models`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Changes(Options):
     """Options of all commands that take a config."""
 
-    host: Annotated[
-        str | None,
-        typer.Option(
-            "--host",
-            metavar="HOST",
-            help="Agent framework: autogen, agentscope, agent_framework. [default: the config's, else the first installed]",
-            show_default=False,
-            autocompletion=completion.hosts,
-        ),
-    ] = None
+    host: Annotated[str | None, typer.Option(metavar="HOST", autocompletion=completion.hosts)] = None
+    """Agent framework: autogen, agentscope, agent_framework. [default: the config's, else the first installed]"""
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="PROVIDER/NAME",
-            help="Language model, such as openai/gpt-4o-mini or ollama/llama3.1. [default: the config's, else offline]",
-            show_default=False,
-            autocompletion=completion.models,
-        ),
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/NAME", autocompletion=completion.models)
     ] = None
+    """Language model, such as openai/gpt-4o-mini or ollama/llama3.1. [default: the config's, else offline]"""
     sets: Sets = None
     path: Paths = None
 

@@ -88,17 +88,17 @@ def review(
             hint="name the texts as arguments of manyheads review",
         )
     if estimate:
-        print_estimate([review_of(config, each) for each in named], as_json=show.json)
+        print_estimate([review_of(config, each) for each in named], as_json=show.as_json)
     elif len(named) == 1:
         config = with_budget(review_of(config, named[0]), budget)
-        confirm([config], yes=yes, as_json=show.json)
+        confirm([config], yes=yes, as_json=show.as_json)
         go(Session(config, new_folder(config, out)), show)
     else:
-        confirm([review_of(config, each) for each in named], yes=yes, as_json=show.json)
+        confirm([review_of(config, each) for each in named], yes=yes, as_json=show.as_json)
         with resumable(), _outcomes(len(named), show) as listener:
             work = review_all(config, named, out, at_once=jobs, budget=limits, listener=listener)
             done = asyncio.run(work)
-        if not show.json:
+        if not show.as_json:
             _show([job for job, failure in done if failure is None])
         if show.open and (page := write_index(out)):
             browse(page)
@@ -133,14 +133,14 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
                     show_json(news.event)
                 elif news.failure:
                     say(f"manyheads: {news.job.label}: {news.failure.reason}", err=True)
-                elif news.state != "began" and not shows.json:
+                elif news.state != "began" and not shows.as_json:
                     say(closing(news.job.folder))
 
-    with jobs_bars("texts", texts, hidden=shows.json or shows.quiet) as bars:
+    with jobs_bars("texts", texts, hidden=shows.as_json or shows.quiet) as bars:
 
         def listener(news: "JobNews") -> None:
             kept = notes.setdefault(news.job.key, [])
-            if news.event and not shows.json:
+            if news.event and not shows.as_json:
                 show_warning(news.event)
             else:
                 kept.append(news)
@@ -285,6 +285,6 @@ def judge(
     config = with_budget(changes.config(["ranking"], flags, seed), budget)
     _need_system(config, "ranking", "ranking")
     if estimate:
-        print_estimate([config], as_json=show.json)
+        print_estimate([config], as_json=show.as_json)
     else:
         begin(config, out, show, yes=yes)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
-from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ from manyheads.base.errors import ExitCode
 from manyheads.cli import completion
 from manyheads.cli.control import Control, errors_as_lines
 from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Changes, Configs, Estimated, Limits, Seed, settings, with_folders
+from manyheads.cli.options import Changes, Configs, Estimated, Limits, Options, Seed, settings, with_folders
 from manyheads.cli.printing import say
 from manyheads.cli.show import browse
 
@@ -39,35 +38,31 @@ RunFolder = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Show:
+class Show(Options):
     """What a run prints while it works, in place of the live view."""
 
-    json: Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and the result.")] = False
-    open: Annotated[bool, typer.Option("--open", help="Open the report in the browser at the end.")] = False
+    events: Annotated[bool, typer.Option("--json")] = False
+    """Print every event as a line of JSON."""
+    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False
+    """Print only warnings and the result."""
+    open: bool = False
+    """Open the report in the browser at the end."""
 
     @property
     def as_json(self) -> bool:
         """Whether stdout has lines of JSON only."""
-        return self.json
+        return self.events
 
 
-@dataclass(frozen=True)
 class ShowOrControl(Show):
     """What a single run prints, or who controls it."""
 
-    control: Annotated[
-        bool,
-        typer.Option(
-            "--control",
-            help="Let another program steer: events on stdout, commands on stdin, as lines of JSON.",
-        ),
-    ] = False
+    control: bool = False
+    """Let another program steer: events on stdout, commands on stdin, as lines of JSON."""
 
     @property
     def as_json(self) -> bool:
-        return self.json or self.control
+        return self.events or self.control
 
 
 def run(
@@ -136,7 +131,7 @@ def _resume(folder: Path, changes: Changes, show: ShowOrControl, accept_changes:
     from manyheads.systems.loading import reopen
     from manyheads.systems.results import load
 
-    changed = again or accept_changes or any(astuple(changes))
+    changed = again or accept_changes or any(changes.model_dump().values())
     with suppress(SubjectError):
         if not changed and getattr(load(folder, unfinished=False).result, "failed", 0):
             if show.as_json:

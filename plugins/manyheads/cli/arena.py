@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from manyheads.cli import completion
-from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Changes, Estimated, Json, Limits, Options
+from manyheads.cli.cost import confirm, print_estimate
+from manyheads.cli.options import Changes, Estimated, Json, Limits, Options, Yes
 from manyheads.cli.printing import safe_console, say, say_json
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
     Estimating = Callable[[Sequence[RunConfig]], Coroutine[Any, Any, Estimate]]
 
-Yes = Annotated[
-    bool,
-    typer.Option(
-        "--yes",
-        "-y",
-        help="Start without asking for confirmation (asked if the estimate exceeds confirm.money).",
-    ),
-]
 QUICK = 2.0
 """Maximum seconds of the dry run before a run."""
 
@@ -44,19 +36,10 @@ def print_estimate(
     """
     from rich.table import Table
 
-    from manyheads.core import Usage
-    from manyheads.core.results import currency_of, price_note
     from manyheads.engine.estimate import LONGER, estimate
 
     spent = asyncio.run((by or estimate)(configs)).spent
-    models = {
-        f"{alias} {model.provider}/{model.name}": model
-        for each in configs
-        for alias, model in each.models.items()
-    }
-    prices = {name: model.price for name, model in models.items() if model.price}
-    currency = currency_of(prices)
-    note = price_note(prices, {name: f"{model.provider}/{model.name}" for name, model in models.items()})
+    currency, note = _prices(configs)
     if as_json:
         shown = {"calls", "input_tokens", "output_tokens", "cost"}
         stages = [{"stage": stage, **usage.model_dump(include=shown)} for stage, usage in spent.items()]
@@ -64,26 +47,22 @@ def print_estimate(
         say_json(json.dumps({**data, "longer": LONGER, "currency": currency, "prices": note}))
         return
     priced = spent.total.cost is not None
-
-    def row(name: str, usage: Usage) -> list[str]:
-        figures = [f"{each:,}" for each in (usage.calls, usage.input_tokens, usage.output_tokens)]
-        return [name, *figures, *([f"{usage.cost or 0:.4f}"] * priced)]
-
     runs = f" of {len(configs)} runs" if len(configs) != 1 else ""
     table = Table(title=f"Estimate{runs} (no model was asked)", title_justify="left")
-    cost = f"cost ({currency})" if currency else "cost"
-    for heading in ("stage", "calls", "tokens in", "tokens out", *([cost] * priced)):
+    cost = [f"cost ({currency})" if currency else "cost"] * priced
+    for heading in ("stage", "calls", "tokens in", "tokens out", *cost):
         table.add_column(heading, justify="left" if heading == "stage" else "right", overflow="fold")
-    for stage, usage in spent.items():
-        table.add_row(*row(stage, usage))
-    table.add_section()
-    table.add_row(*row("total", spent.total))
+    for name, usage in [*spent.items(), ("total", spent.total)]:
+        if name == "total":
+            table.add_section()
+        figures = (f"{each:,}" for each in (usage.calls, usage.input_tokens, usage.output_tokens))
+        table.add_row(name, *figures, *([f"{usage.cost or 0:.4f}"] * priced))
     safe_console().print(table, markup=False)
     say(
         f"Based on a dry run of the offline model, with replies {LONGER} times as long (or as long as the form asks for) and "
         "the maximum number of papers per search.\nReasoning models and repeated requests cost more."
     )
-    if any(model.calls_tools for model in models.values()):
+    if any(model.calls_tools for each in configs for model in each.models.values()):
         say("The model calls tools: each round of tool calls in a turn takes one more request.")
     for each in without:
         say(f"Not included: {each}.")
@@ -93,12 +72,21 @@ def print_estimate(
         say("For a cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens")
 
 
+def _prices(configs: "Sequence[RunConfig]") -> tuple[str | None, str]:
+    """The currency of runs' models, and where their prices come from."""
+    from manyheads.core.results import currency_of, price_note
+
+    models = {
+        f"{alias} {model.provider}/{model.name}": model
+        for each in configs
+        for alias, model in each.models.items()
+    }
+    prices = {name: model.price for name, model in models.items() if model.price}
+    return currency_of(prices), price_note(prices, {name: name.split(" ", 1)[1] for name in models})
+
+
 def confirm(
-    configs: "Sequence[RunConfig]",
-    *,
-    yes: bool,
-    as_json: bool = False,
-    by: "Estimating | None" = None,
+    configs: "Sequence[RunConfig]", *, yes: bool, as_json: bool = False, by: "Estimating | None" = None
 ) -> None:
     """Ask for confirmation if runs are estimated to cost more than `confirm.money`.
 
@@ -114,7 +102,6 @@ def confirm(
         return
     from manyheads.base.errors import UserError
     from manyheads.core import money
-    from manyheads.core.results import currency_of, price_note
     from manyheads.engine.estimate import estimate
 
     try:
@@ -126,12 +113,11 @@ def confirm(
     cost, calls = (total.cost or 0) * share, round(total.calls * share)
     if cost <= limit:
         return
-    prices = {alias: model.price for each in configs for alias, model in each.models.items() if model.price}
-    currency = currency_of(prices)
+    currency, note = _prices(configs)
     how = "about" if known.runs else "at least"
     runs = f"These {len(configs)} runs are" if len(configs) > 1 else "This run is"
     say(
-        f"{runs} estimated to cost {how} {money(cost, currency)} in {calls:,} calls ({price_note(prices, {})}).\n"
+        f"{runs} estimated to cost {how} {money(cost, currency)} in {calls:,} calls ({note}).\n"
         f"That is more than confirm.money, {money(limit, currency)}. Nothing was asked yet."
     )
     try:

@@ -155,6 +155,14 @@ Estimated = Annotated[
         help="Print the expected calls, tokens and cost of each stage, and stop. No model is asked.",
     ),
 ]
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        "-y",
+        help="Start without asking for confirmation (asked if the estimate exceeds confirm.money).",
+    ),
+]
 Corpus = Annotated[
     str,
     typer.Argument(

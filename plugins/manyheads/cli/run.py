@@ -11,31 +11,38 @@ import typer
 from manyheads.base.errors import ExitCode
 from manyheads.cli import completion
 from manyheads.cli.control import Control, errors_as_lines
-from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Changes, Configs, Estimated, Limits, Options, Seed, settings, with_folders
+from manyheads.cli.cost import confirm, print_estimate
+from manyheads.cli.options import (
+    Changes,
+    Configs,
+    Estimated,
+    Limits,
+    Options,
+    Seed,
+    Yes,
+    settings,
+    with_folders,
+)
 from manyheads.cli.printing import say
 from manyheads.cli.show import browse
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
 
-Steer = Annotated[
-    str | None,
-    typer.Option(
-        "--steer",
-        metavar="STAGE,…",
-        help="Let a person steer after these stages, such as topic,idea, or all.",
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", "-o", metavar="FOLDER", help="New run folder. [default: runs/TIME-NAME]", show_default=False
-    ),
-]
 RunFolder = Annotated[
     Path, typer.Argument(metavar="RUN", help="The run folder.", autocompletion=completion.runs)
 ]
+
+
+class Start(Options):
+    """How a run starts."""
+
+    seed: Seed = None
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
+    """New run folder. [default: runs/TIME-NAME]"""
+    budget: Limits = None
+    estimate: Estimated = False
+    yes: Yes = False
 
 
 class Show(Options):
@@ -65,28 +72,28 @@ class ShowOrControl(Show):
         return self.events or self.control
 
 
-def run(
-    configs: Configs,
-    changes: Changes,
-    show: ShowOrControl,
-    seed: Seed = None,
-    out: Out = None,
-    budget: Limits = None,
-    estimate: Estimated = False,
-    yes: Yes = False,
-    steer: Steer = None,
-) -> None:
+class Steering(Options):
+    steer: Annotated[str | None, typer.Option(metavar="STAGE,…")] = None
+    """Let a person steer after these stages, such as topic,idea, or all."""
+
+
+class Resuming(Options):
+    """How a run is resumed."""
+
+    accept_changes: bool = False
+    """Resume although prompts or config have changed: ask again from the first changed turn on."""
+    again: bool = False
+    """Retry the parts of a finished run that failed, such as orders of a ranking."""
+
+
+def run(configs: Configs, changes: Changes, show: ShowOrControl, start: Start, steering: Steering) -> None:
     """Run a system, such as virsci, and write its report.
 
     `manyheads run NAME --help` shows the system's own options. `manyheads resume` continues an interrupted run from its
     folder.
     """
     with errors_as_lines(show.control):
-        config = with_budget(changes.config(configs, settings({"steer": steer}), seed), budget)
-        if estimate:
-            print_estimate([config], as_json=show.as_json)
-        else:
-            begin(config, out, show, yes=yes)
+        begin(changes.config(configs, settings({"steer": steering.steer}), start.seed), start, show)
 
 
 def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConfig":
@@ -99,57 +106,44 @@ def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConf
     return config.model_copy(update={"budget": limits})
 
 
-def resume(
-    folder: RunFolder,
-    changes: Changes,
-    show: ShowOrControl,
-    accept_changes: Annotated[
-        bool,
-        typer.Option(
-            "--accept-changes",
-            help="Resume although prompts or config have changed: ask again from the first changed turn on.",
-        ),
-    ] = False,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--again", help="Retry the parts of a finished run that failed, such as orders of a ranking."
-        ),
-    ] = False,
-) -> None:
+def resume(folder: RunFolder, changes: Changes, show: ShowOrControl, how: Resuming) -> None:
     """Resume a run that was stopped. Finished turns are not asked again."""
     with errors_as_lines(show.control):
-        _resume(folder, changes, show, accept_changes, again)
+        _resume(folder, changes, show, how)
 
 
-def _resume(folder: Path, changes: Changes, show: ShowOrControl, accept_changes: bool, again: bool) -> None:
+def _resume(folder: Path, changes: Changes, show: Show, how: Resuming) -> None:
     from manyheads.base.errors import SubjectError
     from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
     from manyheads.core.results import result_data
     from manyheads.engine.session import Session
     from manyheads.systems.loading import reopen
-    from manyheads.systems.results import load
+    from manyheads.systems.results import closing_lines, load
 
-    changed = again or accept_changes or any(changes.model_dump().values())
+    changed = changes != Changes() or how != Resuming()
     with suppress(SubjectError):
         if not changed and getattr(load(folder, unfinished=False).result, "failed", 0):
             if show.as_json:
                 show_json(Result(data=result_data(folder)))
             else:
-                say(closing(folder))
+                say(closing_lines(folder))
             say("finished, but some parts failed; to retry them: manyheads resume RUN --again", err=True)
             return
     config = with_folders(reopen(folder, changes.settings()), changes.path)
-    go(Session(config, folder, accept_changes), show)
+    go(Session(config, folder, how.accept_changes), show)
 
 
-def begin(config: "RunConfig", out: Path | None, show: Show, *, yes: bool) -> None:
-    """Run a config in a new folder, after `confirm`."""
+def begin(config: "RunConfig", start: Start, show: Show) -> None:
+    """Estimate a run, or run it in a new folder, after `confirm`."""
     from manyheads.engine.session import Session, fresh, new_folder
 
-    confirm([config], yes=yes, as_json=show.as_json)
-    folder = fresh(out) if out else new_folder(config, Path("runs"))
+    config = with_budget(config, start.budget)
+    if start.estimate:
+        print_estimate([config], as_json=show.as_json)
+        return
+    confirm([config], yes=start.yes, as_json=show.as_json)
+    folder = fresh(start.out) if start.out else new_folder(config, Path("runs"))
     go(Session(config, folder), show)
 
 
@@ -173,6 +167,7 @@ async def _drive(session: Any, show: Show) -> None:
     from manyheads.cli.person import Terminal, is_terminal
     from manyheads.cli.progress import run_progress
     from manyheads.hosts import host_factory
+    from manyheads.systems.results import closing_lines, update_reports
 
     factory = host_factory(session.config.host)
     folder = None if session.way_back else session.folder
@@ -191,25 +186,11 @@ async def _drive(session: Any, show: Show) -> None:
     except BudgetError:
         with suppress(SubjectError):
             if not show.as_json:  # show what was paid for
-                say(closing(session.folder))
+                say(closing_lines(session.folder))
         raise
-    _linked(session.folder)
+    update_reports(session.folder)  # of the runs that this one reviews or judges
     if not show.as_json:
-        say(closing(session.folder))
-
-
-def _linked(folder: Path) -> None:
-    """Add links to this run to the reports of the runs that it reviews or judges."""
-    from manyheads.systems.results import update_reports
-
-    update_reports(folder)
-
-
-def closing(folder: Path) -> str:
-    """The closing lines of a run."""
-    from manyheads.systems.results import closing_lines
-
-    return closing_lines(folder)
+        say(closing_lines(session.folder))
 
 
 def report(folder: RunFolder) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import Field
 
 from manyheads.base.errors import ConfigError
+from manyheads.cli.options import Options
 from manyheads.cli.printing import say
 
 PORT, TRIES = 8765, 50
@@ -15,32 +17,22 @@ PORT, TRIES = 8765, 50
 LOCAL = "127.0.0.1"
 
 
-def serve(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FOLDER",
-            help="The folder of runs and arenas. [default: runs, and arenas beside it]",
-            show_default=False,
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=65535,
-            help="Port of the server. [default: 8765, or the next free one]",
-            show_default=False,
-        ),
-    ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; others than 127.0.0.1 open it to the network.")
-    ] = LOCAL,
-    at_once: Annotated[
-        int, typer.Option(min=1, help="Maximum number of runs at once; others wait in a queue.")
-    ] = 2,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")] = False,
-) -> None:
+class Serving(Options):
+    """How runs are served."""
+
+    folder: Annotated[Path | None, typer.Argument(metavar="FOLDER")] = None
+    """The folder of runs and arenas. [default: runs, and arenas beside it]"""
+    port: int | None = Field(default=None, ge=1, le=65535)
+    """Port of the server. [default: 8765, or the next free one]"""
+    host: str = LOCAL
+    """Address to listen on; others than 127.0.0.1 open it to the network."""
+    at_once: int = Field(default=2, ge=1)
+    """Maximum number of runs at once; others wait in a queue."""
+    no_open: bool = False
+    """Do not open the browser."""
+
+
+def serve(options: Serving) -> None:
     """Show runs in the browser: start, watch, steer and compare them.
 
     The printed address works once, for one browser.
@@ -55,12 +47,12 @@ def serve(
     from manyheads.web.connections import Connection, most_connections
     from manyheads.web.security import Access
 
-    project = folder or Path()
-    folder = _runs_of(folder)
-    listener = _listener(host, port)
+    host = options.host
+    folder = _runs_of(options.folder)
+    listener = _listener(host, options.port)
     names = {host, socket.gethostname()} if host != LOCAL else set[str]()
     access = Access(names)
-    app = create_app(folder, access, at_once, project)
+    app = create_app(folder, access, options.at_once, options.folder or Path())
     shown = LOCAL if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listener.getsockname()[1]}"
     if host != LOCAL:
@@ -73,7 +65,7 @@ def serve(
     say(
         f"Runs of     {folder}\nOpen        {entrance}\n            (works once; the page can make more)\nCtrl-C ends the server."
     )
-    if not no_open:
+    if not options.no_open:
         typer.launch(entrance)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
@@ -124,27 +116,20 @@ def _listener(host: str, port: int | None) -> socket.socket:
     for number in [port] if port else range(PORT, PORT + TRIES):
         try:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
-        except OSError as error:
+            both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+            return socket.create_server((host, number), family=family, backlog=128, dualstack_ipv6=both)
+        except socket.gaierror as error:
             raise ConfigError(
                 f"--host {host}: {error.strerror}", hint="use 127.0.0.1, or an address of this machine"
             ) from error
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, number))
-            listener.listen(128)
         except PermissionError as error:
-            listener.close()
             raise ConfigError(
                 f"port {number} needs more rights", hint="choose a --port above 1023"
             ) from error
         except OSError as error:
-            listener.close()
             if error.errno == errno.EADDRNOTAVAIL:
                 raise ConfigError(
                     f"--host {host}: not an address of this machine", hint="use 127.0.0.1"
                 ) from error
-        else:
-            return listener
     tried = f"port {port} is" if port else f"ports {PORT} to {PORT + TRIES - 1} are"
     raise ConfigError(f"{tried} in use", hint="choose another --port, or stop the other server")

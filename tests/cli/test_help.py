@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 
 import manyheads
 from manyheads.base.errors import EXIT_CODES, BudgetError, ConfigError, ExitCode, LiteratureError, ModelError
-from manyheads.cli import app
+from manyheads.cli import EXAMPLES, app
 from manyheads.cli.corpus import FORMAT_NAMES
 from manyheads.cli.evaluate import PLANTED
-from manyheads.cli.examples import EXAMPLES
 from manyheads.cli.options import Changes, Given, Options, with_models
 from manyheads.config import documented
 from manyheads.config.hosts import BUILT_IN

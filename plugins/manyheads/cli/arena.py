@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from manyheads.cli import completion
-from manyheads.cli.cost import confirm, print_estimate
 from manyheads.cli.options import Changes, Estimated, Json, Limits, Options, Yes
 from manyheads.cli.printing import safe_console, say, say_json
+from manyheads.cli.run import confirm, print_estimate
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -19,14 +19,12 @@ from manyheads.cli.options import (
     Options,
     Services,
     Sets,
-    building,
     configured,
-    library,
     resumable,
     settings,
-    show_silent,
 )
 from manyheads.cli.printing import safe_console, say
+from manyheads.cli.progress import building, library, show_silent
 from manyheads.corpus.meta import INDEX_FROM
 
 if TYPE_CHECKING:

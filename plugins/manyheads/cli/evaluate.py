@@ -10,10 +10,10 @@ from pydantic import Field
 from manyheads.base.errors import ConfigError, ExitCode, did_you_mean
 from manyheads.base.escaping import plain
 from manyheads.cli import completion
-from manyheads.cli.cost import confirm, print_estimate
 from manyheads.cli.options import Changes, Estimated, Limits, Options, Yes, configured, resumable
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
+from manyheads.cli.run import confirm, print_estimate
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,16 +1,16 @@
-"""`manyheads check`, `roles`, `prompts export`, `export`, `search`."""
+"""What there is: `manyheads check`, `roles`, `prompts export`, `export`, `search`, and a run's result: `show`, `open`."""
 
 import asyncio
 from contextlib import ExitStack
 from functools import partial
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from pydantic import Field
 
-from manyheads.base.errors import ConfigError, ExitCode
+from manyheads.base.errors import ConfigError, ExitCode, SubjectError
 from manyheads.cli import completion
 from manyheads.cli.options import (
     Changes,
@@ -21,11 +21,10 @@ from manyheads.cli.options import (
     Services,
     Sets,
     configured,
-    library,
     settings,
-    show_silent,
 )
-from manyheads.cli.printing import safe_console, say, say_json, write_or_print
+from manyheads.cli.printing import browse, safe_console, say, say_json, write_or_print
+from manyheads.cli.progress import library, show_silent
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -326,3 +325,64 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
         say(f"{len(found.papers)} of {found.total} papers found: {ways}", err=True)
         if found.entities:
             say(f"entities: {', '.join(map(plain, found.entities))}", err=True)
+
+
+def show(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The run folder.", autocompletion=completion.runs)
+    ],
+    form: Annotated[
+        Literal["md", "tex", "bib", "json", "csv"],
+        typer.Option(
+            "--format",
+            help="md, tex: a document with title, abstract, idea and references, or the review. bib: the references. csv: all "
+            "ideas with their scores. json: the whole result.",
+        ),
+    ] = "md",
+    out: Output = None,
+) -> None:
+    """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
+    from manyheads.systems.formats import written
+
+    write_or_print(written(run, form), out, as_json=form == "json")
+    if out:
+        say(out)
+
+
+def open_report(
+    run: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="RUN",
+            help="A run folder, or a folder of runs. [default: runs]",
+            show_default=False,
+            autocompletion=completion.runs,
+        ),
+    ] = None,
+) -> None:
+    """Open a run's report in the browser, or the list of all runs."""
+    from manyheads.base.folders import CONFIG
+    from manyheads.report.index import RUNS
+    from manyheads.systems.results import write_report
+
+    folder = run or Path(RUNS)
+    if run and not run.is_dir():
+        raise SubjectError(f"{run}: no such folder", hint="manyheads list runs")
+    if (folder / CONFIG).is_file():
+        page = folder / "report.html"
+        page = page if page.is_file() else write_report(folder)
+        say(page)
+        browse(page)
+        return
+    from manyheads.report.index import INDEX, entries, write_index
+
+    try:
+        if not folder.is_dir() or not entries(folder):
+            raise SubjectError(f"{folder}: no runs in it", hint="name a run folder; manyheads list runs")
+        page = write_index(folder)
+    except OSError as error:
+        raise SubjectError(f"{folder}: {error.strerror}", hint="name the folder of a run") from error
+    if page is None:
+        raise SubjectError(f"{folder / INDEX}: not a page of manyheads", hint="rename it")
+    say(page)
+    browse(page)

@@ -1,9 +1,7 @@
 """Options that several commands share, and how they become settings."""
 
 import json
-import math
-import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -17,16 +15,13 @@ import typer
 from pydantic import BaseModel, ConfigDict, ValidationError
 from typer.models import ParameterInfo
 
-from manyheads.base.errors import ConfigError, ExitCode, UserError, describe
+from manyheads.base.errors import ConfigError, ExitCode, describe
 from manyheads.cli import completion
-from manyheads.cli.printing import safe_console, say
+from manyheads.cli.printing import say
 from manyheads.config import documented
 
 if TYPE_CHECKING:
-    from manyheads.config import LiteratureConfig, RunConfig
-    from manyheads.core.events import Searched
-    from manyheads.corpus.building import Progress
-    from manyheads.literature.library import Library
+    from manyheads.config import RunConfig
 
 
 # Options from models.
@@ -302,72 +297,3 @@ def resumable(*, kept: bool = True) -> Generator[None]:
         )
         say(f"manyheads: stopped; {what}", err=True)
         raise typer.Exit(ExitCode.STOPPED) from None
-
-
-LINE_EVERY = 60
-"""Seconds between progress lines without a terminal."""
-
-
-@contextmanager
-def building() -> "Generator[Progress]":
-    """Show a progress bar for each step on standard error; without a terminal, a line a minute.
-
-    Hints name the config key of the embedding model; here it is an option.
-    """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = safe_console(stderr=True)
-    columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    tasks: dict[str, Any] = {}
-    started: dict[str, tuple[float, int]] = {}
-    last = time.monotonic()
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
-
-        def progress(step: str, done: int, total: int | None) -> None:
-            if step not in tasks:
-                tasks[step] = bars.add_task(step, total=total)
-            bars.update(tasks[step], completed=done, total=total)
-            nonlocal last
-            now = time.monotonic()
-            began, before = started.setdefault(step, (now, done))
-            if not console.is_terminal and now - last >= LINE_EVERY:
-                last = now
-                left = (now - began) / max(done - before, 1) * ((total or done) - done)
-                rest = f" of {total:,}, about {math.ceil(left / 60)} min left" if total else ""
-                say(f"{step}: {done:,}{rest}", err=True)
-
-        try:
-            yield progress
-        except UserError as error:
-            error.hint = error.hint and error.hint.replace("--set embedding=", "--embedding ")
-            raise
-
-
-# The search ledger on standard error.
-
-
-def library(config: "LiteratureConfig", **bank: Any) -> "Library":
-    """A library that prints its look-ups and caches the answers."""
-    from manyheads.base.files import cache_folder
-    from manyheads.literature.cache import CACHE
-    from manyheads.literature.library import Library
-
-    return Library(config, note=show_look_up, cache=cache_folder() / CACHE, **bank)
-
-
-def show_look_up(entry: "Searched") -> None:
-    """Print one look-up, made safe for the terminal."""
-    from manyheads.base.escaping import plain
-
-    asked = f" as {entry.asked!r}" if entry.asked != entry.query else ""
-    disk = " (from disk)" if entry.cached else ""
-    reason = f": {entry.reason}" if entry.reason else ""
-    bounds = f", {entry.window}" if entry.window else ""
-    came = f"{entry.outcome}, {entry.hits} in {entry.seconds:.1f} s{disk}{reason}"
-    say(plain(f"{entry.source}{asked}{bounds}: {came}"), err=True)
-
-
-def show_silent(sources: Collection[str]) -> None:
-    """Print the sources that could not be searched, if any."""
-    if sources:
-        say(f"not searched: {', '.join(sources)}; there may be more papers", err=True)

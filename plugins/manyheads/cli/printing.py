@@ -88,3 +88,15 @@ def warn_of_skipped(reasons: Iterable[str]) -> None:
     """Warn of files and folders that are left out, a line each."""
     for reason in reasons:
         say(f"warning: left out: {plain(reason)}", err=True)
+
+
+def browse(page: Path) -> None:
+    """Open a page in the browser; without one, print its path."""
+    import webbrowser
+
+    try:
+        shown = webbrowser.open(page.absolute().as_uri())
+    except webbrowser.Error:
+        shown = False
+    if not shown:
+        say(f"No browser was found. Open {page} in one.", err=True)

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from manyheads.base.errors import ConfigError, ExitCode
 from manyheads.cli import completion
-from manyheads.cli.cost import confirm, print_estimate
 from manyheads.cli.options import (
     Changes,
     Estimated,
@@ -23,9 +22,8 @@ from manyheads.cli.options import (
     settings,
     without_index,
 )
-from manyheads.cli.printing import safe_console, say, warn_of_skipped
-from manyheads.cli.run import Show, Start, begin, go, with_budget
-from manyheads.cli.show import browse
+from manyheads.cli.printing import browse, safe_console, say, warn_of_skipped
+from manyheads.cli.run import Show, Start, begin, confirm, go, print_estimate, with_budget
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -160,7 +160,7 @@ class Sampling(Options):
     most: int | None = Field(default=None, le=9)
     """Maximum number."""
     names: Annotated[tuple[str, ...], typer.Option("--name", "-n", metavar="NAME")] = ()
-    """A name. Repeatable."""
+    """A name."""
     quick: bool = False
     """Be quick."""
 

@@ -41,13 +41,13 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
         class Sampling(BaseModel):
             count: int = Field(default=10, ge=1)
             '''Number of papers.'''
-            source: Annotated[list[str] | None, typer.Option(autocompletion=completion.configs)] = None
-            '''Service to ask. Repeatable.'''
+            source: Annotated[tuple[str, ...], typer.Option(autocompletion=completion.configs)] = ()
+            '''Service to ask.'''
 
         def sample(out: Output, sampling: Sampling) -> None: ...
 
-    The text below a field is its help, `ge` and `le` are its bounds, `bool` is a flag. `typer.Option` or `typer.Argument` add
-    what a model does not know: other names, a placeholder, completion.
+    The text below a field is its help, `ge` and `le` are its bounds, a `bool` is a flag, a tuple is repeatable. `typer.Option`
+    or `typer.Argument` add what a model does not know: other names, a placeholder, completion.
 
     A parameter `Annotated[dict[str, Any], Given(Model)]` gets only the values that were given, as for models whose defaults
     depend on others, and does not validate them together.
@@ -67,7 +67,7 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
     def call(**values: Any) -> None:
         for name, (model, options) in groups.items():
             given = {each.name: values.pop(each.name) for each in options}
-            given = {field: value for field, value in given.items() if value is not None}
+            given = {field: value for field, value in given.items() if value not in (None, [])}
             try:
                 values[name] = model(**given) if model else given
             except ValidationError as error:
@@ -94,7 +94,7 @@ def _option(model: type[BaseModel], name: str, *, given: bool = False) -> Parame
     if kind is bool and info.default is ...:  # in `Annotated`, the first name of `typer.Option`
         info.default = f"--{name.replace('_', '-')}"  # and no --no-NAME
     if get_origin(kind) is tuple:
-        kind = list[get_args(kind)[0]]
+        kind, info.help = list[get_args(kind)[0]], f"{info.help} Repeatable."
     default = None if given else field.get_default(call_default_factory=True)
     if field.is_required() and not given:
         default = Parameter.empty
@@ -103,12 +103,25 @@ def _option(model: type[BaseModel], name: str, *, given: bool = False) -> Parame
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])
 
 
+# Options that several commands share.
+
 Configs = Annotated[
     list[str],
     typer.Argument(
         metavar="NAME|FILE…",
-        help="A system or shipped config by name, or a config file of your own; several are merged in this order.",
         autocompletion=completion.configs,
+        help="A system or shipped config by name, or a config file of your own; several are merged in this order.",
+    ),
+]
+RunFolder = Annotated[
+    Path, typer.Argument(metavar="RUN", autocompletion=completion.runs, help="The run folder.")
+]
+Corpus = Annotated[
+    str,
+    typer.Argument(
+        metavar="CORPUS",
+        autocompletion=completion.corpora,
+        help="A shipped corpus or one in corpora/ by name, or a corpus folder.",
     ),
 ]
 Paths = Annotated[
@@ -131,16 +144,19 @@ def _typed(sets: list[str] | None) -> list[str] | None:
 Sets = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", "-s", metavar="KEY=VALUE", help="Set a key of the config, such as team.size=8. Repeatable.",
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
         callback=_typed,
+        help="Set a key of the config, such as team.size=8. Repeatable.",
     ),
-]  # fmt: skip
+]
 Limits = Annotated[
     list[str] | None,
     typer.Option(
         metavar="LIMIT=NUMBER",
-        help="Stop at this many calls, tokens or minutes, or this much money. Repeatable.",
         autocompletion=completion.limits,
+        help="Stop at this many calls, tokens or minutes, or this much money. Repeatable.",
     ),
 ]
 Estimated = Annotated[
@@ -158,22 +174,15 @@ Yes = Annotated[
         help="Start without asking for confirmation (asked if the estimate exceeds confirm.money).",
     ),
 ]
-Corpus = Annotated[
-    str,
-    typer.Argument(
-        metavar="CORPUS",
-        help="A shipped corpus or one in corpora/ by name, or a corpus folder.",
-        autocompletion=completion.corpora,
-    ),
-]
 Embedding = Annotated[
     str,
     typer.Option(
-        metavar="MODEL", autocompletion=completion.one_of("auto", "minilm-int8", "lexical"),
-        help="Embedding model: auto, minilm-int8 (2 times faster), lexical (word "
-        "counts, no model), a fastembed model, or a model folder.",
+        metavar="MODEL",
+        autocompletion=completion.one_of("auto", "minilm-int8", "lexical"),
+        help="Embedding model: auto, minilm-int8 (2 times faster), lexical (word counts, no model), a fastembed model, or a model "
+        "folder.",
     ),
-]  # fmt: skip
+]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="NUMBER", help="Random seed.")]
 BootstrapSeed = Annotated[
     int, typer.Option("--seed", metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
@@ -190,11 +199,7 @@ Services = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="File to write. [default: standard output]",
-        show_default=False,
+        "--out", "-o", metavar="FILE", show_default=False, help="File to write. [default: standard output]"
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -241,15 +246,11 @@ class Changes(Options):
 
 def without_index(named: list[Any]) -> list[Any]:
     """Leave out the index page of runs, which `runs/*` matches too."""
-    left = list[Any]()
-    for each in named:
-        if str(each).endswith("index.html"):
-            from manyheads.report.index import INDEX, is_ours
+    from manyheads.report.index import INDEX, is_ours
 
-            if len(named) > 1 and (path := Path(each)).name == INDEX and is_ours(path.parent):
-                continue
-        left.append(each)
-    return left
+    paths = [Path(str(each)) for each in named]
+    ours = [path.name == INDEX and len(named) > 1 and is_ours(path.parent) for path in paths]
+    return [each for each, left_out in zip(named, ours, strict=True) if not left_out]
 
 
 def settings(values: Mapping[str, object], section: str = "") -> list[str]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyheads.base.errors import ExitCode
-from manyheads.cli import completion
 from manyheads.cli.options import (
     Changes,
     Configs,
     Estimated,
     Limits,
     Options,
+    RunFolder,
     Seed,
     Yes,
     settings,
@@ -144,11 +144,6 @@ def confirm(
         say()
     say("manyheads: not started", err=True)
     raise typer.Exit(130)
-
-
-RunFolder = Annotated[
-    Path, typer.Argument(metavar="RUN", help="The run folder.", autocompletion=completion.runs)
-]
 
 
 class Start(Options):

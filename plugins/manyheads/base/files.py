@@ -11,7 +11,8 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -104,6 +105,22 @@ def inside(folder: Path, name: str) -> Path | None:
         return path if path.is_relative_to(home) and path.is_file() else None
     except (OSError, ValueError, RuntimeError, TypeError):  # no possible name, a loop of links
         return None
+
+
+@cache
+def allowed_files() -> int:
+    """How many files this process may have open; raises its limit as far as the system lets it."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 1024
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 10_240 if most == resource.RLIM_INFINITY else min(most, 65_536)  # macOS has no more
+    if now != resource.RLIM_INFINITY and now < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+            return wanted
+    return wanted if now == resource.RLIM_INFINITY else now
 
 
 # Paths from users.

@@ -18,7 +18,7 @@ from typing import BinaryIO, Literal
 
 import portalocker
 
-from manyheads.base.errors import CacheError
+from manyheads.base.errors import CacheError, ConfigError, UserError
 
 log = logging.getLogger("manyheads")
 
@@ -281,6 +281,17 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except RecursionError:
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(folder)) from None
+
+
+@contextmanager
+def writable(
+    path: Path, error_type: type[UserError] = ConfigError, hint: str = "choose another --out"
+) -> Generator[None]:
+    """Turns an error of a file or folder that cannot be written into a user's error."""
+    try:
+        yield
+    except OSError as error:
+        raise error_type(f"{path}: cannot be written: {error.strerror or error}", hint=hint) from error
 
 
 def cache_folder() -> Path:

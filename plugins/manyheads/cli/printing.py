@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from manyheads.base.errors import ConfigError, closest
+from manyheads.base.errors import closest
 from manyheads.base.escaping import plain, printable, printable_json, scrubbed, shortened
+from manyheads.base.files import writable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,12 +43,8 @@ def write_or_print(text: str, out: Path | None, *, as_json: bool = False) -> Non
     if out is None:
         (say_json if as_json else say)(text.rstrip("\n"))
         return
-    try:
+    with writable(out):
         out.write_text(text, encoding="utf-8", errors="replace", newline="")
-    except OSError as error:
-        raise ConfigError(
-            f"{out}: cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
 
 
 def fail(error: object) -> None:

@@ -16,7 +16,7 @@ import typer
 from pydantic import Field
 
 from manyheads.base.errors import ConfigError, CorpusError, NotAllowedError
-from manyheads.base.files import make_folder
+from manyheads.base.files import make_folder, writable
 from manyheads.cli.options import Options, Paths
 from manyheads.cli.printing import say
 
@@ -54,7 +54,7 @@ def init(
         if name.partition("/")[0] in EDITED:
             files[f"prompts/{name}"] = source
     written, kept = 0, list[str]()
-    try:
+    with writable(folder, hint="name another folder"):
         for name, source in files.items():
             target = folder / name
             make_folder(target.parent)
@@ -64,10 +64,6 @@ def init(
                 written += 1
             except FileExistsError:
                 kept.append(name)
-    except OSError as error:
-        raise ConfigError(
-            f"{error.filename or folder}: cannot be written: {error.strerror}", hint="name another folder"
-        ) from error
     say(f"{folder}: {written} files written")
     if kept:
         say(f"{len(kept)} existing files were kept: {', '.join(kept[:8])}")
@@ -333,13 +329,11 @@ def _need_writable(folder: Path) -> None:
     if not folder.is_dir():
         what = "not a folder" if folder.exists() else "no such folder"
         raise ConfigError(f"{folder}: {what}", hint="name a folder of runs, or make it: mkdir FOLDER")
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise ConfigError(
-            f"{folder}: cannot be written: {error.strerror}", hint="make the folder writable, or name another"
-        ) from error
+    with (
+        writable(folder, hint="make the folder writable, or name another"),
+        tempfile.TemporaryFile(dir=folder),
+    ):
+        pass
 
 
 def _listener(host: str, port: int | None) -> socket.socket:

@@ -23,7 +23,7 @@ from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import METER, StructuredHost, asked_at
 from manyheads.models.abilities import forms_for, openai_settings, remember
-from manyheads.models.answers import make_sound, plain
+from manyheads.models.answers import HEARD, SoundTransport, plain
 from manyheads.models.faults import TooLongError, ToolsRefusedError
 from manyheads.models.fitting import fitted, size_of
 from manyheads.models.governor import CLOCK, Clock, Governor
@@ -32,6 +32,7 @@ from manyheads.models.requests import (
     ROOM,
     charge_of,
     failed_usage,
+    key_of,
     key_variable,
     ollama_settings,
     options,
@@ -98,44 +99,28 @@ def tool_call(name: str, arguments: object, result: str, *, failed: bool) -> Too
     return ToolCall(name=name, arguments=given, result=result, failed=failed)
 
 
-# What the frameworks' clients drop: which model answered, and whether it stopped at its length limit.
+def sdk_settings(config: ModelConfig) -> tuple[dict[str, Any], SoundTransport]:
+    """The arguments of a provider's SDK besides address and key, and the transport in them, which is to be closed.
 
-RESPONSES: ContextVar[list[Any]] = ContextVar("responses")
-"""The SDK's responses to the current request."""
-
-
-def tap(sdk: Any, config: ModelConfig) -> None:
-    """Make the SDK of one of our clients reject invalid answers, and add valid ones to `RESPONSES`.
-
-    OpenAI's SDK also gets messages and schemas through `extra_body`, which replaces the arguments of the same names.
-    The SDK would walk through the arguments key by key, which takes longer than the rest of a request.
+    Without retries, as only the governor retries; and the SDK reads only what `SoundTransport` finds sound.
     """
+    settings: dict[str, Any] = {"timeout": config.timeout}
     match config.provider:
-        case "openai":
-            api, method, large = sdk.chat.completions, "create", ("messages", "tools", "response_format")
-        case "anthropic":
-            # Newer SDKs have no temperature, and AutoGen's client sends one that is not set.
-            api, method, large = sdk.messages, "create", ("temperature",)
-        case _:
-            api, method, large = sdk, "chat", ()
+        case "ollama":
+            import httpx
+
+            transport = SoundTransport(httpx.AsyncClient(), config.provider)
             login = urlsplit(config.address or "")
             if login.username:  # which Ollama's client leaves out of the address
-                sdk._client.auth = (unquote(login.username), unquote(login.password or ""))
-    make_sound(sdk._client, config.provider)
-    send = getattr(api, method)
-
-    async def tapped(*args: Any, **arguments: Any) -> Any:
-        if unseen := {name: arguments.pop(name) for name in large if name in arguments}:
-            if config.temperature is None:
-                unseen.pop("temperature", None)
-            arguments["extra_body"] = {**(arguments.get("extra_body") or {}), **unseen}
-            if "messages" in unseen:
-                arguments["messages"] = []
-        response = await send(*args, **arguments)
-        RESPONSES.get([]).append(response)
-        return response
-
-    setattr(api, method, tapped)
+                settings["auth"] = (unquote(login.username), unquote(login.password or ""))
+            return {**settings, "transport": transport}, transport
+        case "anthropic":
+            from anthropic import DefaultAsyncHttpxClient as HttpClient
+        case _:
+            from openai import DefaultAsyncHttpxClient as HttpClient
+    transport = SoundTransport(HttpClient(), config.provider)
+    client = HttpClient(transport=cast(Any, transport))
+    return {**settings, "max_retries": 0, "http_client": client}, transport
 
 
 def usage_of_agent(
@@ -199,16 +184,22 @@ class ServedModel(ABC, Generic[C]):
             # Ollama's client has room for a hundred requests at once: each run has its own.
             shared = loop and config.provider in ("openai", "anthropic")
             self._pool = CLIENTS if shared else Pool(_shut)
-            self.client, _ = self._pool.take(self._key, lambda: (self.open(), self.shut))
+            self.client, _ = self._pool.take(self._key, self._opened)
+
+    def _opened(self) -> tuple[C, SoundTransport]:
+        try:
+            sdk, transport = sdk_settings(self.config)
+            return self.open(key_of(self.config, self.alias), sdk), transport
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0].replace("_", "-")
+            raise ConfigError(
+                f"models.{self.alias}: provider {self.config.provider!r} needs {package}, which is not installed",
+                hint=f"pip install {package}, or take the provider's OpenAI-compatible address: provider openai, base_url",
+            ) from error
 
     @abstractmethod
-    def open(self) -> C:
-        """A client with the provider's retries off: only the governor retries."""
-
-    @staticmethod
-    @abstractmethod
-    async def shut(client: C) -> None:
-        """Close a client's connections."""
+    def open(self, key: str, sdk: dict[str, Any]) -> C:
+        """A client made with the arguments of `sdk_settings`."""
 
     @staticmethod
     @abstractmethod
@@ -288,8 +279,8 @@ class ServedModel(ABC, Generic[C]):
             RefusedError: the server answers with an error.
             GarbledError: the answer is not valid.
         """
-        responses, model, reasons = list[Any](), self.config.name, set[object]()
-        token = RESPONSES.set(responses)
+        heard = list[tuple[str, bool]]()
+        token = HEARD.set(heard)
         try:
             answer = await call
         except Exception as error:  # every SDK has its own tree
@@ -297,15 +288,11 @@ class ServedModel(ABC, Generic[C]):
                 raise failure from None
             raise
         finally:
-            RESPONSES.reset(token)
-        for response in responses[-1:]:
-            # Without choices, as in an error sent with status 200, AgentScope would see an empty answer.
-            part = response.choices[0] if self.config.provider == "openai" else response
-            reasons = {getattr(part, name, None) for name in ("finish_reason", "stop_reason", "done_reason")}
-            model = response.model or model
+            HEARD.reset(token)
+        model, truncated = heard[-1] if heard else ("", False)
         read, written, content, cut = spent(answer)
-        truncated = cut or bool(reasons & {"length", "max_tokens"})
-        ledger.enter(usage_of(self.config, read, written, tokens, content), model, truncated)
+        usage = usage_of(self.config, read, written, tokens, content)
+        ledger.enter(usage, model or self.config.name, cut or truncated)
         return answer
 
     def settings(self, tokens: int) -> dict[str, Any]:
@@ -316,7 +303,12 @@ class ServedModel(ABC, Generic[C]):
             case "ollama":
                 return ollama_settings(self.config, tokens)
             case _:
-                return options(temperature=self.config.temperature)
+                # As newer SDKs of Anthropic take no temperature, it is put into the body.
+                return (
+                    {"extra_body": sampling}
+                    if (sampling := options(temperature=self.config.temperature))
+                    else {}
+                )
 
     async def ask(
         self,
@@ -421,13 +413,12 @@ class ServedModel(ABC, Generic[C]):
             await closing
 
 
-def _shut(opened: tuple[Any, Callable[[Any], Awaitable[None]]]) -> Awaitable[None]:
-    client, shut = opened
-    return shut(client)
+def _shut(opened: tuple[Any, SoundTransport]) -> Awaitable[None]:
+    return opened[1].aclose()
 
 
 CLIENTS = Pool(_shut)
-"""Clients shared by the runs of this process, each with its closing function."""
+"""Clients shared by the runs of this process, each with its transport."""
 
 
 class ClientHost(StructuredHost, Generic[C]):

@@ -26,7 +26,7 @@ from manyheads.models.abilities import (
     openai_settings,
     other_limit,
 )
-from manyheads.models.answers import body_of, make_sound, refusal_of
+from manyheads.models.answers import SoundTransport, body_of, refusal_of
 from manyheads.models.faults import in_words, matter_of
 from manyheads.models.requests import key_of, key_variable, server_address, usage_of
 
@@ -76,9 +76,12 @@ class Probe:
             headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
         async with (
             httpx.AsyncClient(headers=headers, timeout=config.timeout) as listing,
-            httpx.AsyncClient(headers=headers, timeout=config.timeout) as http,
+            httpx.AsyncClient(
+                headers=headers,
+                timeout=config.timeout,
+                transport=cast(Any, SoundTransport(listing, config.provider)),
+            ) as http,
         ):
-            make_sound(http, config.provider)
             self._listing, self._http = listing, http
             match config.provider:
                 case "ollama":

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterable, Awaitable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
@@ -21,16 +20,15 @@ from agent_framework.exceptions import ChatClientException
 from agent_framework.observability import ChatTelemetryLayer
 
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.errors import ConfigError, install_command
 from manyheads.base.escaping import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
 from manyheads.engine.replying import TOOL_ROUNDS
-from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.hosts.clients import Ledger, ServedModel
 from manyheads.models.answers import sound_arguments
 from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
-from manyheads.models.requests import key_of, refuse_unseen
+from manyheads.models.requests import refuse_unseen
 
 T = TypeVar("T")
 Client = BaseChatClient[Any]
@@ -49,49 +47,27 @@ class NativeModel(ServedModel[Client]):
 
     client_type = BaseChatClient
 
-    def open(self) -> Client:
+    def open(self, key: str, sdk: dict[str, Any]) -> Client:
         config = self.config
-        key = key_of(config, self.alias)
-        try:
-            match config.provider:
-                case "openai":
-                    from agent_framework_openai import RawOpenAIChatCompletionClient
-                    from openai import AsyncOpenAI
+        match config.provider:
+            case "openai":
+                from agent_framework_openai import RawOpenAIChatCompletionClient
+                from openai import AsyncOpenAI
 
-                    sdk: Any = AsyncOpenAI(
-                        api_key=key, base_url=config.address, timeout=config.timeout, max_retries=0
-                    )
-                    client: Client = RawOpenAIChatCompletionClient(config.name, async_client=sdk)
-                case "anthropic":
-                    from agent_framework_anthropic import AnthropicClient  # pyright: ignore[reportMissingImports]
-                    from anthropic import AsyncAnthropic
+                client: Any = AsyncOpenAI(api_key=key, base_url=config.address, **sdk)
+                return RawOpenAIChatCompletionClient(config.name, async_client=client)
+            case "anthropic":
+                from agent_framework_anthropic import AnthropicClient  # pyright: ignore[reportMissingImports]
+                from anthropic import AsyncAnthropic
 
-                    sdk = AsyncAnthropic(
-                        api_key=key, base_url=config.address, timeout=config.timeout, max_retries=0
-                    )
-                    client = cast(Any, AnthropicClient)(model=config.name, anthropic_client=sdk)
-                    tap(SimpleNamespace(messages=sdk.beta.messages, _client=sdk._client), config)
-                    return client
-                case _:
-                    from agent_framework_ollama import OllamaChatClient
-                    from ollama import AsyncClient
+                client = AsyncAnthropic(api_key=key, base_url=config.address, **sdk)
+                return cast(Any, AnthropicClient)(model=config.name, anthropic_client=client)
+            case _:
+                from agent_framework_ollama import OllamaChatClient
+                from ollama import AsyncClient
 
-                    sdk = AsyncClient(host=config.address, timeout=config.timeout)
-                    client = OllamaChatClient(model=config.name, client=sdk)
-        except ModuleNotFoundError as error:
-            package = (error.name or "").replace("_", "-")
-            raise ConfigError(
-                f"models.{self.alias}: provider {config.provider!r} needs {package} on host agent_framework, which is "
-                "not installed",
-                hint=f"{install_command('agent-framework')}, or take the provider's OpenAI-compatible address: provider openai, base_url",
-            ) from error
-        tap(sdk, config)
-        return client
-
-    @staticmethod
-    async def shut(client: Client) -> None:
-        sdk: Any = getattr(client, "client", None) or vars(client)["anthropic_client"]
-        await (sdk.close() if hasattr(sdk, "close") else sdk._client.aclose())
+                client = AsyncClient(host=config.address, **sdk)
+                return OllamaChatClient(model=config.name, client=client)
 
     def borrow(self, ready: Client) -> Client:
         if not isinstance(ready, GovernedClient):
@@ -231,11 +207,8 @@ class GovernedClient(
             # It would be sent under another name.
             if config.provider == "openai" and "max_tokens" in settings:
                 settings["extra_body"] = {"max_tokens": settings.pop("max_tokens")}
-            if config.provider == "anthropic":  # its client drops a temperature with a warning
-                settings = {
-                    "extra_body": settings,
-                    **({"max_tokens": limit} if (limit := config.max_tokens) else {}),
-                }
+            if config.provider == "anthropic":
+                settings |= {"max_tokens": limit} if (limit := config.max_tokens) else {}
             call: Any = served.client._inner_get_response(
                 messages=fitting, stream=False, options={**options, **settings, **form}
             )

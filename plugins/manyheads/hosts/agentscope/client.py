@@ -4,7 +4,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 from agentscope.credential import AnthropicCredential, CredentialBase, OllamaCredential, OpenAICredential
@@ -33,14 +33,12 @@ from agentscope.tool import ToolChoice
 from pydantic import SecretStr
 
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.errors import ConfigError, install_command
 from manyheads.base.escaping import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
-from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.hosts.clients import Ledger, ServedModel
 from manyheads.models.answers import sound_arguments
 from manyheads.models.offline import LocalModel
-from manyheads.models.requests import key_of
 
 Known = OpenAIChatModel | OllamaChatModel | AnthropicChatModel
 
@@ -75,38 +73,22 @@ class NativeModel(ServedModel[ChatModelBase]):
 
     client_type = ChatModelBase
 
-    def open(self) -> Known:
-        config = self.config
+    def open(self, key: str, sdk: dict[str, Any]) -> Known:
+        config, secret = self.config, SecretStr(key)
         shared: dict[str, Any] = {
             "model": config.name, "stream": False, "max_retries": 0, "context_size": config.window,
-            "client_kwargs": {"timeout": config.timeout},
+            "client_kwargs": sdk,
         }  # fmt: skip
-        key = SecretStr(key_of(config, self.alias))
-        if config.provider != "ollama":
-            shared["client_kwargs"]["max_retries"] = 0
-        try:
-            match config.provider:
-                case "openai":
-                    credential = OpenAICredential(api_key=key, base_url=config.address)
-                    model = OpenAIChatModel(credential, formatter=PlainFormatter(), **shared)
-                case "anthropic":
-                    credential = AnthropicCredential(api_key=key, base_url=config.address)
-                    limit = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)
-                    model = AnthropicChatModel(credential, parameters=limit, **shared)
-                case _:
-                    model = OllamaChatModel(OllamaCredential(host=config.address), **shared)
-        except ModuleNotFoundError as error:
-            raise ConfigError(
-                f"provider {config.provider!r} needs the package {error.name!r}, which is not installed",
-                hint=install_command("agentscope"),
-            ) from error
-        tap(model.client, config)
-        return model
-
-    @staticmethod
-    async def shut(client: ChatModelBase) -> None:
-        sdk: Any = cast(Known, client).client
-        await (sdk._client.aclose() if isinstance(client, OllamaChatModel) else sdk.close())
+        match config.provider:
+            case "openai":
+                credential = OpenAICredential(api_key=secret, base_url=config.address)
+                return OpenAIChatModel(credential, formatter=PlainFormatter(), **shared)
+            case "anthropic":
+                credential = AnthropicCredential(api_key=secret, base_url=config.address)
+                limit = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)
+                return AnthropicChatModel(credential, parameters=limit, **shared)
+            case _:
+                return OllamaChatModel(OllamaCredential(host=config.address), **shared)
 
     def borrow(self, ready: ChatModelBase) -> ChatModelBase:
         """A copy without streaming and retries; it shares the user's connections."""

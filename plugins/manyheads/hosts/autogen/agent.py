@@ -30,7 +30,7 @@ from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Tool, ToolCall, safe_name
 from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.engine.replying import TOOL_ROUNDS
-from manyheads.hosts.autogen.client import ModelClient, NativeModel
+from manyheads.hosts.autogen.client import ModelClient
 from manyheads.hosts.autogen.component import Versioned, without_keys
 from manyheads.hosts.autogen.context import context_for
 from manyheads.hosts.autogen.memory import KnowledgeMemory
@@ -174,7 +174,7 @@ class RoleAgent(Versioned, AssistantAgent):
     async def close(self) -> None:
         """Release connections; a client, bank or library that you passed stays open."""
         if self.owns_client:
-            await NativeModel.shut(self._model_client)
+            await self._model_client.close()
         for memory in self._memory or ():
             await memory.close()
         if self._library:

@@ -1,7 +1,9 @@
 """Models as AutoGen clients: AutoGen's own client for a provider, behind a governor, for a turn or for any agent."""
 
 import json
+import warnings
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from autogen_core import CancellationToken, Component, FunctionCall, Image
@@ -25,14 +27,17 @@ from manyheads.base.escaping import scrubbed
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.hosts.autogen.component import ComponentConfig, Versioned
-from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.hosts.clients import Ledger, ServedModel
 from manyheads.models.answers import sound_arguments
 from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
-from manyheads.models.requests import key_of, options, refuse_unseen
+from manyheads.models.requests import options, refuse_unseen
 
 PROVIDERS = {"OpenAI": "openai", "Ollama": "ollama", "Anthropic": "anthropic"}
 """The provider of an AutoGen client, by part of its class's name."""
+
+# It would warn on every call if the server's answer has a longer model name than the request, as with most servers.
+warnings.filterwarnings("ignore", "Resolved model mismatch")
 
 
 def model_info(config: ModelConfig) -> ModelInfo:
@@ -56,43 +61,41 @@ class NativeModel(ServedModel[ChatCompletionClient]):
 
     client_type = ChatCompletionClient
 
-    def open(self) -> ChatCompletionClient:
-        config = self.config
-        shared: dict[str, Any] = {"model": config.name, "model_info": model_info(config)}
-        key = key_of(config, self.alias)
-        if config.provider != "ollama":
-            shared |= {"api_key": key, "timeout": config.timeout, "max_retries": 0}
+    def open(self, key: str, sdk: dict[str, Any]) -> ChatCompletionClient:
+        config, info = self.config, model_info(self.config)
         match config.provider:
             case "openai":
                 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
                 # A base URL, even none, keeps it from guessing one by the model's name.
-                client = OpenAIChatCompletionClient(
-                    **shared, base_url=config.address,  # pyright: ignore[reportArgumentType]
-                    include_name_in_message=False,
+                return OpenAIChatCompletionClient(
+                    model=config.name, model_info=info, api_key=key, include_name_in_message=False,
+                    base_url=config.address, **sdk,  # pyright: ignore[reportArgumentType]
                 )  # fmt: skip
             case "anthropic":
-                from autogen_ext.models.anthropic import AnthropicChatCompletionClient
+                from anthropic import AsyncAnthropic
+                from autogen_ext.models.anthropic import BaseAnthropicChatCompletionClient
 
-                sampling = options(temperature=config.temperature, max_tokens=config.max_tokens)
-                client = AnthropicChatCompletionClient(
-                    **shared, **options(base_url=config.address), **sampling
+                create = AsyncAnthropic(api_key=key, base_url=config.address, **sdk).messages.create
+
+                async def without_temperature(*, temperature: object, **arguments: Any) -> Any:
+                    """AutoGen sends a temperature that nobody set; newer SDKs take none."""
+                    return await create(**arguments, **self.settings(0))
+
+                messages = SimpleNamespace(create=without_temperature)
+                arguments: dict[str, Any] = options(model=config.name, max_tokens=config.max_tokens)
+                return BaseAnthropicChatCompletionClient(
+                    SimpleNamespace(messages=messages), create_args=arguments, model_info=info
                 )
             case _:
-                from autogen_ext.models.ollama import OllamaChatCompletionClient
+                # The class that is exported takes no transport.
+                from autogen_ext.models.ollama._ollama_client import BaseOllamaChatCompletionClient
+                from ollama import AsyncClient
 
-                client = OllamaChatCompletionClient(**shared, **options(host=config.address))
-        # It warns on every call if the server's answer has a longer model name than the request, as with most servers.
-        vars(client)["_resolved_model"] = None
-        tap(client._client, config)
-        return client
-
-    @staticmethod
-    async def shut(client: ChatCompletionClient) -> None:
-        """AutoGen's Ollama client leaves its connections open."""
-        await client.close()
-        if type(client).__name__ == "OllamaChatCompletionClient":
-            await vars(client)["_client"]._client.aclose()
+                client = AsyncClient(host=config.address, **sdk)
+                return BaseOllamaChatCompletionClient(
+                    client, create_args={"model": config.name}, model_info=info
+                )
 
     def borrow(self, ready: ChatCompletionClient) -> ChatCompletionClient:
         if not isinstance(ready, GovernedClient):

@@ -17,7 +17,7 @@ from pydantic import Field
 from manyheads.config import RunConfig
 from manyheads.core import Usage, safe_name
 from manyheads.core.events import AnyEvent, Asked, Began, Person, Result, Said, Stage, Waiting
-from manyheads.hosts.autogen.client import NativeModel, as_usage
+from manyheads.hosts.autogen.client import as_usage
 from manyheads.hosts.autogen.component import ComponentConfig, Versioned, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.events import about, outcome, sentence
@@ -242,7 +242,7 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
     async def close(self) -> None:
         """Release the connections of a client loaded with the team."""
         if self._owns_client:
-            await NativeModel.shut(self._runs.model)
+            await self._runs.model.close()
 
     def _create_group_chat_manager_factory(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError("the discussion is led by the system, not by a group chat manager")

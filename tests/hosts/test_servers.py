@@ -12,7 +12,7 @@ from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Message, Tool, Turn
 from manyheads.engine.budget import Budget
 from manyheads.models.abilities import forms_for, openai_settings, remember, settled
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting, role_of

@@ -24,20 +24,20 @@ from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import METER, StructuredHost, asked_at
 from manyheads.models.abilities import forms_for, openai_settings, remember
 from manyheads.models.answers import HEARD, SoundTransport, plain
-from manyheads.models.faults import TooLongError, ToolsRefusedError
-from manyheads.models.fitting import fitted, size_of
-from manyheads.models.governor import CLOCK, Clock, Governor
+from manyheads.models.governor import CLOCK, Clock, Governor, TooLongError, ToolsRefusedError
 from manyheads.models.offline import LocalModel, OfflineModel
 from manyheads.models.requests import (
     ROOM,
     charge_of,
     failed_usage,
+    fitted,
     key_of,
     key_variable,
     ollama_settings,
     options,
     refuse_unfit,
     server_address,
+    size_of,
     usage_of,
 )
 

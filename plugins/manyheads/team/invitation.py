@@ -13,7 +13,7 @@ from manyheads.asking.replies import Advice, ReplyModel, Seeks, seeking
 from manyheads.base.papers import fold
 from manyheads.core import Message, Reply, Tool
 from manyheads.core.events import Invited
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 from manyheads.team.run import DiscussionSettings, Guest, Question, Run
 from manyheads.team.team import Team
 from manyheads.team.tools import (

@@ -26,9 +26,8 @@ from manyheads.core import Message
 from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.hosts.clients import Ledger, ServedModel
 from manyheads.models.answers import sound_arguments
-from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
-from manyheads.models.requests import refuse_unseen
+from manyheads.models.requests import IMAGE, refuse_images
 
 T = TypeVar("T")
 Client = BaseChatClient[Any]
@@ -186,7 +185,7 @@ class GovernedClient(
         if not (tools := normalize_tools(options.get("tools"))):
             options.pop("tool_choice", None)
         pictures = sum(each.type in ("data", "uri") for message in messages for each in message.contents)
-        refuse_unseen(served.alias, config, images=bool(pictures))
+        refuse_images(served.alias, config, images=bool(pictures))
         system = str(options.get("instructions") or "")
         more = (
             len(system.encode()) // 4 + sum(len(str(_schema(tool))) // 4 for tool in tools) + IMAGE * pictures

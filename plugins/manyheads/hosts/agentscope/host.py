@@ -25,7 +25,7 @@ from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, wit
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
 from manyheads.hosts.clients import ClientHost, Ledger, tool_call, usage_of_agent
 from manyheads.hosts.services import service_tool as tool_of_service
-from manyheads.models.requests import refuse_unfit, refuse_unseen
+from manyheads.models.requests import refuse_images, refuse_unfit
 from manyheads.systems.loading import AnyConfig
 
 REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
@@ -226,7 +226,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
             ModelError: AgentScope has not finished the reply, such as by a middleware of the user's.
         """
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
-        refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
+        refuse_images(served.alias, served.config, images=any(message.images for message in thread))
         model = GovernedModel(served, ledger, turn.reply_type)
         agent = self._idle.pop() if self._idle else SpeakerAgent(speaker, model, self._middlewares)
         recall = None if turn.recall is None else partial(self._with_passage, turn)

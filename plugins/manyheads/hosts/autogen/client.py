@@ -29,9 +29,8 @@ from manyheads.core import Message, Usage
 from manyheads.hosts.autogen.component import ComponentConfig, Versioned
 from manyheads.hosts.clients import Ledger, ServedModel
 from manyheads.models.answers import sound_arguments
-from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
-from manyheads.models.requests import options, refuse_unseen
+from manyheads.models.requests import IMAGE, options, refuse_images
 
 PROVIDERS = {"OpenAI": "openai", "Ollama": "ollama", "Anthropic": "anthropic"}
 """The provider of an AutoGen client, by part of its class's name."""
@@ -179,7 +178,7 @@ class GovernedClient(ChatCompletionClient):
         # A string is not searched letter by letter.
         parts = (part for content in contents if not isinstance(content, str) for part in content)
         pictures = sum(isinstance(part, Image) for part in parts)
-        refuse_unseen(served.alias, config, images=bool(pictures))
+        refuse_images(served.alias, config, images=bool(pictures))
 
         async def count(messages: Sequence[LLMMessage]) -> int:
             return self.count_tokens(messages, tools=tools) + IMAGE * pictures

@@ -9,7 +9,7 @@ from manyheads.base.errors import BudgetError
 from manyheads.core import Reply, Speaker, Tool, Usage
 from manyheads.core.events import Judged
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 from manyheads.systems.baselines.config import Like
 from manyheads.systems.baselines.result import BaselineRun, Course
 from manyheads.systems.virsci.ideas import scored

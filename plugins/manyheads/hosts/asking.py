@@ -23,7 +23,7 @@ from manyheads.engine.session import RESUME
 from manyheads.engine.tracing import Traced
 from manyheads.hosts import default_host, host_module, host_of
 from manyheads.hosts.clients import Ledger, model_of
-from manyheads.hosts.roles import cast_role
+from manyheads.hosts.roles import RoleSpec
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.offline import LABEL, OFFLINE
@@ -225,9 +225,10 @@ async def _ask_role(
         return (await asked.ask(turn)).value.text
 
     try:
-        _, system, listed = cast_role(role, library, corpus, guest, Ledger(), roles, own)
-        speaker = Speaker(safe_name(name or role), role, system)
-        return await _put(asked, roles, role, task, speaker, theirs, images, (*tools, *listed), reply_type)
+        spec = RoleSpec(role, name, tools, library, corpus, variables=own)
+        part = spec.cast(guest, Ledger(), roles)
+        speaker, offered = Speaker(spec.agent_name, role, part.system), (*tools, *part.tools)
+        return await _put(asked, roles, role, task, speaker, theirs, images, offered, reply_type)
     finally:
         await made.close()
 

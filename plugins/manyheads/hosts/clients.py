@@ -11,14 +11,28 @@ from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
+from pydantic import BaseModel, ValidationError
+
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.errors import ConfigError, ModelError
+from manyheads.base.errors import ConfigError, ModelError, UserError
 from manyheads.base.pool import Pool
 from manyheads.config import HUMAN, ModelConfig
-from manyheads.core import NOTHING, Charge, Message, Recall, Reply, ToolCall, Turn, Usage, recall_nothing
+from manyheads.core import (
+    NOTHING,
+    Charge,
+    Message,
+    Raw,
+    Recall,
+    Reply,
+    Tool,
+    ToolCall,
+    Turn,
+    Usage,
+    recall_nothing,
+)
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import METER, StructuredHost, asked_at
@@ -40,11 +54,13 @@ from manyheads.models.requests import (
     size_of,
     usage_of,
 )
+from manyheads.team.invitation import Invitations
 
 C = TypeVar("C")
 R = TypeVar("R", bound=ReplyModel)
 M = TypeVar("M")
 T = TypeVar("T")
+Close = Callable[[], Awaitable[None]]
 log = logging.getLogger("manyheads")
 
 
@@ -61,8 +77,13 @@ class Ledger:
     """The list for notes to the user; the log when None."""
     left_out: str = ""
     """The note on what was left out of the turn's last long request."""
-    guests: int = 0
-    """Number of guests that a role's agent has asked in this turn."""
+    invitations: Invitations | None = None
+    """Of a role's agent: whom it may ask."""
+
+    def begin(self) -> None:
+        """Begin a turn of a role's agent, with no guest asked so far."""
+        if self.invitations:
+            self.invitations.calls = 0
 
     def enter(self, usage: Usage, model: str, truncated: bool) -> None:
         """Count one answer."""
@@ -99,8 +120,26 @@ def tool_call(name: str, arguments: object, result: str, *, failed: bool) -> Too
     return ToolCall(name=name, arguments=given, result=result, failed=failed)
 
 
-def sdk_settings(config: ModelConfig) -> tuple[dict[str, Any], SoundTransport]:
-    """The arguments of a provider's SDK besides address and key, and the transport in them, which is to be closed.
+async def run_tool(tool: Tool, ledger: Ledger, arguments: Mapping[str, Any] | BaseModel) -> str:
+    """The answer of a tool function of the core for an agent of a framework.
+
+    As usual in the frameworks, the model's mistakes and a tool's refusals go back to the model. A user's mistake, a spent
+    budget or a full disk end the turn instead.
+
+    Raises:
+        ValueError: the arguments are not valid; the message is a line for the model.
+    """
+    try:
+        return await tool.run(tool.arguments.model_validate(arguments))
+    except ValidationError as error:
+        raise ValueError(tool.explain(error)) from error
+    except UserError as error:
+        ledger.fail(error)
+        raise
+
+
+def sdk_settings(config: ModelConfig) -> tuple[dict[str, Any], Close]:
+    """The arguments of a provider's SDK besides address and key, and what closes its connections.
 
     Without retries, as only the governor retries; and the SDK reads only what `SoundTransport` finds sound.
     """
@@ -113,23 +152,14 @@ def sdk_settings(config: ModelConfig) -> tuple[dict[str, Any], SoundTransport]:
             login = urlsplit(config.address or "")
             if login.username:  # which Ollama's client leaves out of the address
                 settings["auth"] = (unquote(login.username), unquote(login.password or ""))
-            return {**settings, "transport": transport}, transport
+            return {**settings, "transport": transport}, transport.aclose
         case "anthropic":
             from anthropic import DefaultAsyncHttpxClient as HttpClient
         case _:
             from openai import DefaultAsyncHttpxClient as HttpClient
     transport = SoundTransport(HttpClient(), config.provider)
     client = HttpClient(transport=cast(Any, transport))
-    return {**settings, "max_retries": 0, "http_client": client}, transport
-
-
-def usage_of_agent(
-    config: ModelConfig, read: int, written: int, calls: int, thread: Sequence[Message], answer: str
-) -> Usage:
-    """What a reply of a user's agent cost by its own count; estimated if its model counts nothing."""
-    if read or written:
-        return Usage(input_tokens=read, output_tokens=written, calls=calls)
-    return usage_of(config, None, None, size_of(thread), answer)
+    return {**settings, "max_retries": 0, "http_client": client}, client.aclose
 
 
 class ServedModel(ABC, Generic[C]):
@@ -186,10 +216,10 @@ class ServedModel(ABC, Generic[C]):
             self._pool = CLIENTS if shared else Pool(_shut)
             self.client, _ = self._pool.take(self._key, self._opened)
 
-    def _opened(self) -> tuple[C, SoundTransport]:
+    def _opened(self) -> tuple[C, Close]:
         try:
-            sdk, transport = sdk_settings(self.config)
-            return self.open(key_of(self.config, self.alias), sdk), transport
+            sdk, close = sdk_settings(self.config)
+            return self.open(key_of(self.config, self.alias), sdk), close
         except ModuleNotFoundError as error:
             package = (error.name or "").partition(".")[0].replace("_", "-")
             raise ConfigError(
@@ -413,12 +443,12 @@ class ServedModel(ABC, Generic[C]):
             await closing
 
 
-def _shut(opened: tuple[Any, SoundTransport]) -> Awaitable[None]:
-    return opened[1].aclose()
+def _shut(opened: tuple[Any, Close]) -> Awaitable[None]:
+    return opened[1]()
 
 
 CLIENTS = Pool(_shut)
-"""Clients shared by the runs of this process, each with its transport."""
+"""Clients shared by the runs of this process, each with what closes it."""
 
 
 class ClientHost(StructuredHost, Generic[C]):
@@ -522,3 +552,44 @@ def model_of(what: str, host: type[ClientHost[Any]], model: Any) -> tuple[ModelC
                 f"{what}: {type(model).__module__}.{type(model).__name__} is not a model of {host.framework}",
                 hint=f"give 'openai/gpt-4o-mini', a ModelConfig, or a client of {host.framework} ({host.serves.client_type.__name__})",
             )
+
+
+class Answer(NamedTuple):
+    """What an agent of an app has said, by its own account."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    read: int
+    """Tokens; 0 if its model counts none."""
+    written: int
+    requests: int = 1
+
+
+class OneAgent(StructuredHost, ABC):
+    """Asks one agent of an app, which remembers the chat: it gets only the last message of a thread.
+
+    Args:
+        agent: any agent of the framework; usage is counted if its model is one of ours, or reports usage.
+        config: the settings of its model, as far as they are known.
+        ledger: of its model, if that is one of ours.
+    """
+
+    def __init__(self, agent: Any, attempts: int, config: ModelConfig, ledger: Ledger | None) -> None:
+        super().__init__(attempts)
+        self.agent, self.config, self._ledger, self.metered = agent, config, ledger, ledger is not None
+
+    @abstractmethod
+    async def say(self, message: Message) -> Answer:
+        """Ask the agent."""
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        ledger = self._ledger or Ledger(model=self.config.name)
+        before = ledger.usage
+        answer = await self.say(thread[-1])
+        if self._ledger:
+            usage = ledger.usage - before
+        elif answer.read or answer.written:
+            usage = Usage(input_tokens=answer.read, output_tokens=answer.written, calls=answer.requests)
+        else:
+            usage = usage_of(self.config, None, None, size_of(thread[-1:]), answer.text)
+        return Raw(answer.text, ledger.model, usage, answer.calls, ledger.truncated)

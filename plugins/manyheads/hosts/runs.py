@@ -14,13 +14,52 @@ from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, recall_nothing
 from manyheads.core.events import AnyEvent, Judged, Person, Result
+from manyheads.core.results import RunResult
 from manyheads.engine.readiness import prepare
 from manyheads.engine.session import Session, new_folder
+from manyheads.hosts import host_factory
 from manyheads.hosts.clients import ClientHost, ServedModel, model_of
 from manyheads.models.abilities import settled
 from manyheads.models.prices import with_prices
-from manyheads.systems.loading import AnyConfig, load_for, reopen, validate
+from manyheads.systems import results
+from manyheads.systems.loading import AnyConfig, load, load_for, reopen, validate
 from manyheads.team.system import System, system_of
+
+
+async def run(
+    config: RunConfig | str | Path,
+    *sets: str,
+    out: str | Path = "runs",
+    listener: Callable[[AnyEvent], object] | None = None,
+    person: Person | None = None,
+) -> RunResult[Any]:
+    """Run a config to its end: `await run("virsci", "topic=Robots that feel", "team.size=3")`.
+
+    Args:
+        config: the name of a system or a shipped config, a config file, a config, or the folder of a run to resume.
+        sets: settings that override it, each `a.b=c` as on the command line.
+        out: parent of the run's folder.
+        listener: receives each event as it happens.
+        person: plays the roles of models with the provider `human`, and steers after the stages of `steer`.
+
+    Returns:
+        The result, as `load` returns it from the run's folder.
+
+    Raises:
+        UserError: a mistake that the user can correct; finished turns stay in the folder.
+    """
+    folder = Path(config) if not isinstance(config, RunConfig) else None
+    if folder and (folder / "config.yaml").is_file():
+        session = Session(reopen(folder, sets), folder, person=person)
+    else:
+        chosen = config if isinstance(config, RunConfig) else load([str(config)], sets)
+        session = Session(chosen, new_folder(chosen, Path(out)), person=person)
+    async with aclosing(session.events(host_factory(session.config.host))) as events:
+        async for event in events:
+            if listener:
+                listener(event)
+    return results.load(session.folder)
+
 
 PLACES = {
     "all": "the task or last message", "last": "the task or last message", "each": "a message each",

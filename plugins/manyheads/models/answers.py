@@ -61,12 +61,12 @@ class SoundTransport:
     """A transport to a model server that bounds and validates answers; every SDK takes one when it is made.
 
     Args:
-        inner: the client of httpx, or of a package of the same shape, that sends the requests; it knows the proxies.
+        client: the client of httpx, or of a package of the same shape, that sends the requests; it knows the proxies.
         provider: the provider whose format the answers have.
     """
 
-    def __init__(self, inner: Any, provider: str) -> None:
-        self._inner, self._tidy = inner, _FORMATS.get(provider, _completion)
+    def __init__(self, client: Any, provider: str) -> None:
+        self.client, self._tidy = client, _FORMATS.get(provider, _completion)
 
     async def __aenter__(self) -> "SoundTransport":
         return self
@@ -75,7 +75,7 @@ class SoundTransport:
         await self.aclose()
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self.client.aclose()
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send a request.
@@ -85,7 +85,7 @@ class SoundTransport:
             GarbledError: its answer is invalid; the message says how.
         """
         request.headers["accept-encoding"] = "gzip"
-        response = await self._inner.send(request, stream=True, follow_redirects=False)
+        response = await self.client.send(request, stream=True, follow_redirects=False)
         try:
             status, secrets = response.status_code, [*_secrets_of(request.headers)]
             if status in (301, 302, 303, 307, 308):

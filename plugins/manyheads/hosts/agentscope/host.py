@@ -16,15 +16,15 @@ from agentscope.permission import PermissionBehavior, PermissionDecision
 from agentscope.state import AgentState
 from agentscope.tool import FunctionTool, ToolBase, ToolChunk, ToolGroup, Toolkit
 from agentscope.types import ReplyFinishedReason
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from manyheads.base.errors import ModelError, UserError
+from manyheads.base.errors import ModelError
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
-from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
+from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
-from manyheads.hosts.clients import ClientHost, Ledger, tool_call, usage_of_agent
-from manyheads.hosts.services import service_tool as tool_of_service
+from manyheads.hosts.clients import Answer, ClientHost, Ledger, OneAgent, run_tool, tool_call
+from manyheads.hosts.teams import service_tool as tool_of_service
 from manyheads.models.requests import refuse_images, refuse_unfit
 from manyheads.systems.loading import AnyConfig
 
@@ -37,17 +37,10 @@ ALLOWED = PermissionDecision(behavior=PermissionBehavior.ALLOW, message="a tool 
 
 
 def function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
-    """A tool function of the core for AgentScope's agents; a user's mistake in it ends the turn."""
+    """A tool function of the core for AgentScope's agents; see `run_tool`."""
 
     async def run(**arguments: Any) -> ToolChunk:
-        try:
-            text = await tool.run(tool.arguments.model_validate(arguments))
-        except ValidationError as error:
-            raise ValueError(tool.explain(error)) from error
-        except UserError as error:
-            ledger.fail(error)
-            raise
-        return ToolChunk(content=[TextBlock(text=text)])
+        return ToolChunk(content=[TextBlock(text=await run_tool(tool, ledger, arguments))])
 
     return FunctionTool(run, tool.name, tool.description, _schema_of(tool.arguments), permission=ALLOWED)
 
@@ -245,28 +238,22 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         return Raw(reply.get_text_content() or "", ledger.model, ledger.usage, calls, ledger.truncated)
 
 
-class AgentHost(StructuredHost):
-    """Asks one agent of AgentScope, which remembers the chat: it gets only the last message of a thread."""
+class AgentHost(OneAgent):
+    """Asks one agent of AgentScope."""
 
     def __init__(self, agent: Agent, attempts: int = 3) -> None:
-        super().__init__(attempts)
-        self._agent, model = agent, agent.model
-        self._model = model if isinstance(model, GovernedModel) else None
-        self.metered = self._model is not None
-        self.config = self._model.served.config if self._model else NativeModel.describe(model, ModelConfig())
+        model = agent.model
+        ours = model if isinstance(model, GovernedModel) else None
+        config = ours.served.config if ours else NativeModel.describe(model, ModelConfig())
+        super().__init__(agent, attempts, config, ours and ours.ledger)
 
-    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        ledger, agent = self._model.ledger if self._model else Ledger(model=self.config.name), self._agent
-        before = ledger.usage
-        reply = await agent.reply(to_msg(thread[-1], agent.name))
+    async def say(self, message: Message) -> Answer:
+        reply = await self.agent.reply(to_msg(message, self.agent.name))
         if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
             raise asyncio.CancelledError
-        usage, calls = ledger.usage - before, calls_in(agent.state.context, agent.state.reply_id)
-        answer = reply.get_text_content() or ""
-        if not self._model:
-            read, written = (reply.usage.input_tokens, reply.usage.output_tokens) if reply.usage else (0, 0)
-            usage = usage_of_agent(self.config, read, written, 1, thread[-1:], answer)
-        return Raw(answer, ledger.model, usage, calls, ledger.truncated)
+        state, spent = self.agent.state, reply.usage
+        read, written = (spent.input_tokens, spent.output_tokens) if spent else (0, 0)
+        return Answer(reply.get_text_content() or "", calls_in(state.context, state.reply_id), read, written)
 
 
 make_host = AgentScopeHost
@@ -277,7 +264,7 @@ def service_tool(
 ) -> FunctionTool:
     """Part of a system as a tool of AgentScope, for any agent: `service_tool("critique_figure", model)`.
 
-    See `manyheads.hosts.services.service_tool` for the tool's arguments. A model that you pass stays open.
+    See `manyheads.hosts.teams.service_tool` for the tool's arguments. A model that you pass stays open.
     """
     return function_tool(tool_of_service(name, AgentScopeHost, model, config), Ledger())
 

@@ -43,10 +43,9 @@ from manyheads.core.events import AnyEvent, Person, Result, Said, Stage, Waiting
 from manyheads.hosts.agentscope.client import GovernedModel
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost
 from manyheads.hosts.clients import Ledger
-from manyheads.hosts.events import about, sentence
 from manyheads.hosts.person import InputFunction, person_of, question
 from manyheads.hosts.runs import Runs, RunState, TeamMessage, next_event
-from manyheads.hosts.teams import SyncTeam, native_class, native_classes
+from manyheads.hosts.teams import SyncTeam, about, native_class, native_classes, sentence
 from manyheads.models.offline import LABEL
 from manyheads.systems.loading import AnyConfig
 from manyheads.systems.results import ABSTRACT, details, essence, in_full, typed

@@ -17,13 +17,11 @@ from pydantic import Field
 from manyheads.config import RunConfig
 from manyheads.core import Usage, safe_name
 from manyheads.core.events import AnyEvent, Asked, Began, Person, Result, Said, Stage, Waiting
-from manyheads.hosts.autogen.client import as_usage
-from manyheads.hosts.autogen.component import ComponentConfig, Versioned, without_keys
+from manyheads.hosts.autogen.client import ComponentConfig, Versioned, as_usage, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
-from manyheads.hosts.events import about, outcome, sentence
 from manyheads.hosts.person import Caller, InputFunction
 from manyheads.hosts.runs import AnyRunConfig, RunState, TeamMessage, next_event
-from manyheads.hosts.teams import Emit, SystemTeam, native_class, native_classes
+from manyheads.hosts.teams import Emit, SystemTeam, about, native_class, native_classes, outcome, sentence
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
 Item = BaseAgentEvent | BaseChatMessage

@@ -48,7 +48,6 @@ from manyheads.models.requests import (
     key_of,
     key_variable,
     ollama_settings,
-    options,
     refuse_unfit,
     server_address,
     size_of,
@@ -274,7 +273,8 @@ class ServedModel(ABC, Generic[C]):
 
         Raises:
             ConfigError: the messages do not fit the model's context.
-            ModelError: as `ask`.
+            BudgetError: the budget does not allow a request.
+            ModelError: the server cannot be reached, refuses, or answers nonsense; `ToolsRefusedError` once it took no tools.
         """
         ledger.stop_if_failed()
         texts = {
@@ -288,9 +288,21 @@ class ServedModel(ABC, Generic[C]):
             ]
             tokens = await count(fitting)
             refuse_unfit(f"models.{self.alias}", self.config.name, tokens, self.config.window)
-            return await self.ask(partial(send, fitting, tokens), ledger, tokens, reply_type, tools=tools)
+            return await self._ask(partial(send, fitting, tokens), ledger, tokens, reply_type, tools)
 
-        return await self.ask_fitting(put, list(texts.values()), await count(messages), ledger)
+        thread, tokens, window = list(texts.values()), await count(messages), self.window
+        shorter = self._fitted(thread, tokens, window, ledger)
+        try:
+            return await put(shorter)
+        except TooLongError as error:
+            # The server counts differently, or its context is smaller than assumed: once more, shorter.
+            sent = max(tokens - size_of(thread) + size_of(shorter), 1)
+            counted = max((error.asked or sent) / sent, 1)
+            self.window = min(self.window, round((error.window or window // 2) / counted))
+            shortest = self._fitted(thread, tokens, self.window, ledger)
+            if shortest == shorter:
+                raise
+            return await put(shortest)
 
     async def counted(
         self,
@@ -333,35 +345,19 @@ class ServedModel(ABC, Generic[C]):
             case "ollama":
                 return ollama_settings(self.config, tokens)
             case _:
-                # As newer SDKs of Anthropic take no temperature, it is put into the body.
-                return (
-                    {"extra_body": sampling}
-                    if (sampling := options(temperature=self.config.temperature))
-                    else {}
-                )
+                # Newer SDKs of Anthropic take no temperature; it is put into the body.
+                set_here = self.config.temperature is not None
+                return {"extra_body": {"temperature": self.config.temperature}} if set_here else {}
 
-    async def ask(
+    async def _ask(
         self,
         request: Callable[[Mapping[str, Any]], Awaitable[T]],
         ledger: Ledger,
         tokens: int,
-        reply_type: type[ReplyModel] | None = None,
-        *,
-        tools: bool = False,
+        reply_type: type[ReplyModel] | None,
+        tools: bool,
     ) -> T:
-        """Send one request, with retries where useful; the meter of the turn counts each of them.
-
-        Args:
-            request: sends it with the arguments for the reply's schema, and enters it in the ledger.
-            ledger: collects notes for the user.
-            tokens: an estimate of the tokens sent.
-            reply_type: the type of reply; None for free text.
-            tools: whether the request offers tools.
-
-        Raises:
-            BudgetError: the budget does not allow a request.
-            ModelError: the server cannot be reached, refuses, or answers nonsense; `ToolsRefusedError` once it took no tools.
-        """
+        """Send one request of about `tokens` tokens, with retries; the meter of the turn counts each of them."""
         if tools and reply_type and self._refused:
             raise ToolsRefusedError(self._refused.message, hint=self._refused.hint)
 
@@ -388,37 +384,6 @@ class ServedModel(ABC, Generic[C]):
         finally:
             for note in notes if ledger.warn is None else ():
                 log.warning(note)
-
-    async def ask_fitting(
-        self,
-        send: Callable[[Sequence[Message]], Awaitable[T]],
-        thread: Sequence[Message],
-        tokens: int,
-        ledger: Ledger,
-    ) -> T:
-        """Send one request shortened to the model's context; once more, shorter, if the server finds it too long.
-
-        Args:
-            send: sends it with these messages in place of `thread`.
-            thread: the messages of the request that may be shortened.
-            tokens: an estimate for the whole request.
-
-        Raises:
-            ModelError: as `ask`; `TooLongError` if nothing more can be left out.
-        """
-        window = self.window
-        shorter = self._fitted(thread, tokens, window, ledger)
-        try:
-            return await send(shorter)
-        except TooLongError as error:
-            # The server counts differently, or its context is smaller than assumed.
-            sent = max(tokens - size_of(thread) + size_of(shorter), 1)
-            counted = max((error.asked or sent) / sent, 1)
-            self.window = min(self.window, round((error.window or window // 2) / counted))
-            shortest = self._fitted(thread, tokens, self.window, ledger)
-            if shortest == shorter:
-                raise
-            return await send(shortest)
 
     def _fitted(
         self, thread: Sequence[Message], tokens: int, window: int, ledger: Ledger

@@ -72,6 +72,20 @@ class RoleSpec:
         me = self.variables.get("scientist")
         return me.name if isinstance(me, Scientist) else me or ""
 
+    @property
+    def bank(self) -> KnowledgeBank | None:
+        """The open bank of `knowledge`.
+
+        Raises:
+            ConfigError: it is a place, which agents of AutoGen alone open.
+        """
+        if isinstance(self.knowledge, str):
+            raise ConfigError(
+                f"role {self.role!r}: knowledge={self.knowledge!r} is no open bank",
+                hint="give KnowledgeBank.open(place, embedder)",
+            )
+        return self.knowledge
+
     def cast(self, guest: Guest, ledger: Ledger, roles: Roles | None = None) -> "Part":
         """The role with its prompt and the tools of literature and corpus that its card lists.
 

@@ -78,7 +78,8 @@ class SystemTeam(Generic[Client]):
     Args:
         config: a config, its data, its file, or the name of a shipped one; the system's own when left out.
         sets: settings that override it, each `a.b=c` as on the command line.
-        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of the framework.
+        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of the framework, which you
+            close and which keeps its own retries.
         model_client: the same, under AutoGen's name.
         out: parent of the run folders.
         emit: `all` messages, or only the `final` one.

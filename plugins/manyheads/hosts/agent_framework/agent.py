@@ -189,7 +189,7 @@ def role_agent(
     ]
     need_tools(role, given, calls_tools=config.calls_tools)
     room = config.window - min(config.max_tokens or ROOM, config.window // 4) - len(part.system) // 4
-    papers = [KnowledgeProvider(spec.knowledge)] if isinstance(spec.knowledge, KnowledgeBank) else []
+    papers = [KnowledgeProvider(bank)] if (bank := spec.bank) is not None else []
     agent = RoleAgent(
         client,
         part.system,
@@ -249,20 +249,7 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
 
         VirSciAgent("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
 
-    Args:
-        config: a config, its data, its file, or the name of a shipped one; the system's own when left out.
-        sets: settings that override it, each `a.b=c` as on the command line.
-        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of Agent Framework, which
-            you close and which keeps its own retries.
-        model_client: the same, under AutoGen's name.
-        out: parent of the run folders.
-        emit: `all` messages, or only the `final` one, so that a surrounding chat stays short.
-        name: of the agent in workflows; the class's when left out.
-        listens_to: the speaker whose messages count; all speakers when left out.
-        person: plays the roles of models with the provider `human`, and steers: a `Person`, or a function of a text. By
-            default the app answers, see `run`.
-        input_func: the same, under AutoGen's name.
-        changes: keys of the config, applied last.
+    The arguments are those of `manyheads.hosts.teams.SystemTeam`; without `person` and `input_func` the app answers, see `run`.
 
     Raises:
         ConfigError: the config is not valid or of another system, or the model is not one.

@@ -74,9 +74,9 @@ def role_agent(
     if isinstance(model, GovernedModel):
         need_tools(role, given, calls_tools=model.served.config.calls_tools)
     hooks: list[MiddlewareBase] = [Chat(ledger)]
-    if isinstance(spec.knowledge, KnowledgeBank):
+    if (bank := spec.bank) is not None:
         look_up = RAGMiddleware.Parameters(mode="static", top_k=5, persist_hint=True, hint_template=HINT)
-        hooks.append(RAGMiddleware([BankKnowledge(spec.knowledge, ledger)], look_up))
+        hooks.append(RAGMiddleware([BankKnowledge(bank, ledger)], look_up))
     agent = RoleAgent(
         name=spec.agent_name,
         system_prompt=part.system,

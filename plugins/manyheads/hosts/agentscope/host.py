@@ -13,14 +13,13 @@ from agentscope.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock, T
 from agentscope.middleware import MiddlewareBase
 from agentscope.model import ChatModelBase
 from agentscope.permission import PermissionBehavior, PermissionDecision
-from agentscope.state import AgentState
-from agentscope.tool import FunctionTool, ToolBase, ToolChunk, ToolGroup, Toolkit
+from agentscope.tool import FunctionTool, ToolBase, ToolChunk, Toolkit
 from agentscope.types import ReplyFinishedReason
 from pydantic import BaseModel
 
 from manyheads.base.errors import ModelError
 from manyheads.config import ModelConfig
-from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
+from manyheads.core import Message, Raw, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
 from manyheads.hosts.clients import Answer, ClientHost, Ledger, OneAgent, run_tool, tool_call
@@ -59,12 +58,6 @@ class OwnWords(Toolkit):
         tool = copy(await super().check_tool_available(tool_name, activated_groups))
         tool.input_schema = {}
         return tool
-
-
-@cache
-def _no_tools() -> Toolkit:
-    """The empty toolkit: slow to make, and never changed."""
-    return OwnWords()
 
 
 def order_results(context: Sequence[Msg]) -> None:
@@ -133,65 +126,22 @@ class Recollection(MiddlewareBase):
     AgentScope's RAG middleware would number and label the passage itself, remove it after the first tool call, and
     continue without it if the search fails. A failure here ends the turn.
 
-    Attributes:
+    Args:
         recall: adds the passage of the turn to a text; None without a look-up.
     """
 
-    recall: Callable[[str], Awaitable[str]] | None = None
+    def __init__(self, recall: Callable[[str], Awaitable[str]] | None) -> None:
+        self._recall = recall
 
     async def on_reasoning(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
     ) -> AsyncGenerator[Any]:
-        if self.recall and agent.state.cur_iter == 0:
+        if self._recall and agent.state.cur_iter == 0:
             question = next(message for message in agent.state.context if message.role == "user")
             first = next(block for block in question.content if isinstance(block, TextBlock))
-            first.text = await self.recall(first.text)
+            first.text = await self._recall(first.text)
         async for event in next_handler(**input_kwargs):
             yield event
-
-
-class SpeakerAgent(Agent):
-    """A speaker's agent for one turn at a time; each turn begins with nothing left of the last one.
-
-    Creating an agent takes longer than asking it, so the agent is reused for other speakers.
-
-    Args:
-        speaker: for its name and system prompt.
-        model: of its first turn.
-        middlewares: the user's.
-    """
-
-    def __init__(
-        self, speaker: Speaker, model: GovernedModel, middlewares: Sequence[MiddlewareBase] = ()
-    ) -> None:
-        self.recollection = Recollection()
-        super().__init__(
-            name=speaker.name,
-            system_prompt=speaker.system,
-            model=model,
-            toolkit=_no_tools(),
-            middlewares=[*middlewares, Whole(), self.recollection],
-            context_config=UNCUT,
-            react_config=REACT,
-            injection_config=NO_CLOCK,
-        )
-
-    def begin(
-        self,
-        speaker: Speaker,
-        model: GovernedModel,
-        tools: Sequence[Tool],
-        recall: Callable[[str], Awaitable[str]] | None,
-    ) -> None:
-        """Forget the last turn and set up the next: speaker, model, tools, retrieval."""
-        self.name, self._system_prompt = speaker.name, speaker.system
-        self.model, self.recollection.recall = model, recall
-        self.toolkit, self.state = _no_tools(), AgentState()
-        # Agents that share a toolkit change each other's, and a new one takes most of a turn's time.
-        if tools:
-            self.toolkit = copy(self.toolkit)
-            group = ToolGroup(name="basic", tools=[function_tool(tool, model.ledger) for tool in tools])
-            self.toolkit.tool_groups = [group]
 
 
 class AgentScopeHost(ClientHost[ChatModelBase]):
@@ -206,24 +156,31 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
     def __init__(self, *given: Any, middlewares: Sequence[MiddlewareBase] = (), **more: Any) -> None:
         super().__init__(*given, **more)
         self._middlewares = middlewares
-        self._idle: list[SpeakerAgent] = []  # without a turn; each serves one turn at a time
 
     async def _with_passage(self, turn: Turn[Any], text: str) -> str:
         passage = await self._recall(turn)
         return with_passage(turn, text, passage) if passage else text
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One reply of the speaker's agent, which knows only the thread.
+        """One reply of a fresh `Agent`, which knows only the thread.
 
         Raises:
             ModelError: AgentScope has not finished the reply, such as by a middleware of the user's.
         """
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_images(served.alias, served.config, images=any(message.images for message in thread))
-        model = GovernedModel(served, ledger, turn.reply_type)
-        agent = self._idle.pop() if self._idle else SpeakerAgent(speaker, model, self._middlewares)
+        tools = turn.tools if served.config.calls_tools else ()
         recall = None if turn.recall is None else partial(self._with_passage, turn)
-        agent.begin(speaker, model, turn.tools if served.config.calls_tools else (), recall)
+        agent = Agent(
+            name=speaker.name,
+            system_prompt=speaker.system,
+            model=GovernedModel(served, ledger, turn.reply_type),
+            toolkit=OwnWords(tools=[function_tool(tool, ledger) for tool in tools]),
+            middlewares=[*self._middlewares, Whole(), Recollection(recall)],
+            context_config=UNCUT,
+            react_config=REACT,
+            injection_config=NO_CLOCK,
+        )
         agent.state.context = [to_msg(message, speaker.name) for message in thread[:-1]]
         reply = await agent.reply(to_msg(thread[-1], speaker.name))
         ledger.stop_if_failed()
@@ -234,7 +191,6 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         if reply.finished_reason not in finished:
             raise ModelError(f"{turn.place}: AgentScope did not finish the reply", hint="resume the run")
         calls = calls_in(agent.state.context, agent.state.reply_id)
-        self._idle.append(agent)
         return Raw(reply.get_text_content() or "", ledger.model, ledger.usage, calls, ledger.truncated)
 
 

@@ -165,22 +165,18 @@ class Runs(Generic[S]):
             ConfigError: it is not a state of such a team, or of another version.
             JournalError: the run is unfinished, and its folder is missing or holds another run.
         """
-        version = (
-            cast(Mapping[str, Any], saved).get("version") if isinstance(saved, Mapping) else STATE_VERSION
-        )
+        data = {"version": None, **saved} if isinstance(saved, Mapping) else saved
+        version = data.get("version") if isinstance(data, dict) else None
         if isinstance(version, int) and version != STATE_VERSION:
             raise ConfigError(
                 f"{self._name}: the state is of version {version}; version {STATE_VERSION} is needed",
                 hint="load it with the version that saved it, or resume its run: manyheads resume FOLDER",
             )
         try:
-            if version is None:
-                raise ConfigError(f"{self._name}: not a state of a run: version: missing")
-            state = type(self.state).model_validate(saved)
-        except (ValidationError, ConfigError) as error:
-            problem = describe(error) if isinstance(error, ValidationError) else "version: missing"
+            state = type(self.state).model_validate(data)
+        except ValidationError as error:
             raise ConfigError(
-                f"{self._name}: not a state that it has saved: {problem}",
+                f"{self._name}: not a state that it has saved: {describe(error)}",
                 hint=f"load what save_state of a {self._name} gave",
             ) from None
         if state.system != self._system:

@@ -11,6 +11,7 @@ from contextlib import (
     suppress,
 )
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from manyheads.base.errors import ModelError
@@ -319,34 +320,31 @@ class Governor:
         return answer
 
 
+@dataclass
 class _Tries(Generic[T]):
     """The tries of one request, and what changes between them; see `Governor.call`."""
 
-    def __init__(
-        self,
-        governor: Governor,
-        request: Callable[[Form], Awaitable[T]],
-        forms: Mapping[str, Form],
-        warn: list[str],
-        charged: Callable[[Form], AbstractAsyncContextManager[None]],
-        tools: bool,
-    ) -> None:
-        self.alias, self.config = governor.alias, governor.config
-        self.request, self.forms, self.warn, self.charged, self.tools = request, forms, warn, charged, tools
-        self.names, self.place = list(forms), 0
-        """The forms, and which of them is sent."""
-        self.named, self.unexplained, self.limits = False, 0, set[str]()
+    governor: Governor
+    request: Callable[[Form], Awaitable[T]]
+    forms: Mapping[str, Form]
+    warn: list[str]
+    charged: Callable[[Form], AbstractAsyncContextManager[None]]
+    tools: bool
+    place: int = 0
+    """Which form is sent."""
+    named: bool = False
+    """Whether the server's message named a form."""
+    unexplained: int = 0
+    limits: set[str] = field(default_factory=set[str])
+    """The names under which the length limit was sent."""
+
+    def __post_init__(self) -> None:
+        self.alias, self.config, self.names = self.governor.alias, self.governor.config, list(self.forms)
+        wait = self.config.max_wait
         self.retry = Retry(
-            governor.limiter,
-            self.config.retries,
-            backoff=0.5,
-            longest=self.config.max_wait,
-            longest_asked=self.config.max_wait,
-            together=False,
-            repair=self.repair,
-            patient=_unexplained,
-            before_wait=self.note,
-        )
+            self.governor.limiter, self.config.retries, backoff=0.5, longest=wait, longest_asked=wait, together=False,
+            repair=self.repair, patient=_unexplained, before_wait=self.note,
+        )  # fmt: skip
 
     async def send(self) -> T:
         """One try with a timeout: the SDKs' timeouts restart with each byte, this one covers the whole request."""

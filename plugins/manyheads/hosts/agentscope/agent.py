@@ -16,8 +16,16 @@ from agentscope.tool import FunctionTool, ToolBase, Toolkit
 from manyheads.config import ModelConfig
 from manyheads.core import Tool
 from manyheads.corpus.knowledge import PAPERS, KnowledgeBank
-from manyheads.hosts.agentscope.client import GovernedModel, NativeModel
-from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT, OwnWords, Whole, function_tool
+from manyheads.hosts.agentscope.host import (
+    NO_CLOCK,
+    REACT,
+    UNCUT,
+    GovernedModel,
+    NativeModel,
+    OwnWords,
+    Whole,
+    function_tool,
+)
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.roles import Plays, RoleSpec, need_tools
 from manyheads.models.abilities import settled

@@ -40,8 +40,7 @@ from manyheads.base.errors import ConfigError, ModelError, UserError
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
 from manyheads.core.events import AnyEvent, Person, Result, Said, Stage, Waiting
-from manyheads.hosts.agentscope.client import GovernedModel
-from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost
+from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost, GovernedModel
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.person import InputFunction, person_of, question
 from manyheads.hosts.runs import Runs, RunState, TeamMessage, next_event

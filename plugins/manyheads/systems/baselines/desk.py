@@ -13,7 +13,7 @@ from manyheads.base.errors import BudgetError
 from manyheads.core import Reply, Speaker, Tool, Usage
 from manyheads.core.events import Judged, Voted
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 from manyheads.systems.baselines.config import BaselineRun, Course, Like
 from manyheads.systems.baselines.replies import Analysis, Critique, Reading, Reflection
 from manyheads.systems.virsci.ideas import most_confident, scored

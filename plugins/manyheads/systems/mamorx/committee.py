@@ -12,7 +12,7 @@ from manyheads.asking.replies import ReplyModel, limited
 from manyheads.base.errors import BudgetError, BugError, ModelError
 from manyheads.base.folders import door
 from manyheads.core import Tool, together
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 from manyheads.systems.mamorx import figures, novelty, references, texts
 from manyheads.systems.mamorx.baselines import alone, prompted
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, role_of

@@ -10,8 +10,8 @@ from manyheads.asking.replies import ReplyModel
 from manyheads.core import Message, Reply, Speaker, Tool
 from manyheads.core.results import Person
 from manyheads.core.texts import count
-from manyheads.models.faults import ToolsRefusedError
-from manyheads.models.fitting import size_of
+from manyheads.models.governor import ToolsRefusedError
+from manyheads.models.requests import size_of
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.forms import ReviewForm, form_of
 from manyheads.systems.mamorx.paper import MamorxRun

@@ -12,7 +12,7 @@ from reportlab.platypus import Paragraph
 
 from manyheads.base.errors import DocumentError
 from manyheads.documents import Limits, Reader, read_apart, read_document
-from manyheads.documents.apart import READERS
+from manyheads.documents.reading import READERS
 from support.pdfs import TITLE, body, heading, typeset
 
 

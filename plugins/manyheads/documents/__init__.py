@@ -1,6 +1,5 @@
-"""Full texts of papers: PDF and GROBID TEI, read into one `Document`."""
+"""Full texts of papers, read from any format into one `Document`; their pictures; quotes looked up in them."""
 
-from manyheads.documents.apart import Reader, read_apart
 from manyheads.documents.document import (
     Box,
     Document,
@@ -14,12 +13,10 @@ from manyheads.documents.document import (
     Speech,
     Table,
 )
-from manyheads.documents.pdfium import render
-from manyheads.documents.pictures import PictureError, picture, picture_in
-from manyheads.documents.places import places
-from manyheads.documents.quotes import Passage, find_quote
-from manyheads.documents.reading import read_document
-from manyheads.documents.speech import Span, speech
+from manyheads.documents.draft import Span, speech
+from manyheads.documents.pictures import PictureError, picture, picture_in, render
+from manyheads.documents.quotes import Passage, find_quote, places
+from manyheads.documents.reading import Reader, read_apart, read_document
 
 __all__ = [
     "Box",

@@ -8,7 +8,6 @@ from typing import Any
 from manyheads.base.errors import DocumentError
 from manyheads.base.papers import identify
 from manyheads.documents.bibliography import ARXIV
-from manyheads.documents.dates import year_told
 from manyheads.documents.document import (
     Box,
     Document,
@@ -18,7 +17,7 @@ from manyheads.documents.document import (
     Table,
     letter_count,
 )
-from manyheads.documents.draft import Draft
+from manyheads.documents.draft import Draft, year_told
 from manyheads.documents.layout import STAMP
 from manyheads.documents.sections import REFERENCES, Division, set_kinds
 

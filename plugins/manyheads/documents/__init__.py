@@ -13,14 +13,17 @@ from manyheads.documents.document import (
     Speech,
     Table,
 )
-from manyheads.documents.draft import Span, speech
+from manyheads.documents.draft import Division, Draft, Span, speech
 from manyheads.documents.pictures import PictureError, picture, picture_in, render
 from manyheads.documents.quotes import Passage, find_quote, places
-from manyheads.documents.reading import Reader, read_apart, read_document
+from manyheads.documents.reading import DocumentReader, ReaderProcess, read_apart, read_document
 
 __all__ = [
     "Box",
+    "Division",
     "Document",
+    "DocumentReader",
+    "Draft",
     "Figure",
     "Hidden",
     "Kind",
@@ -28,7 +31,7 @@ __all__ = [
     "Note",
     "Passage",
     "PictureError",
-    "Reader",
+    "ReaderProcess",
     "Reference",
     "Section",
     "Span",

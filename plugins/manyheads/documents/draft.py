@@ -120,8 +120,7 @@ class Draft:
             "hidden": (*self.hidden, *(Hidden(text=text, page=0, why="invisible") for text in spelled)),
             "faults": faults,
         }
-        document = Document.model_validate(parts)
-        return document.model_copy(update={"speech": heard(document)})
+        return Document.model_validate(parts)
 
     def read(self) -> int:
         """Number of letters and digits in all parts."""

@@ -17,11 +17,10 @@ from manyheads.base.papers import Paper
 from manyheads.corpus import building
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.corpora import resolve_corpus, verify_corpus
-from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.knowledge import KnowledgeBank
-from manyheads.corpus.lexical import LexicalEmbedder
 from manyheads.corpus.meta import BuildOptions, read_meta
+from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.corpus.vectors import MINILM, Embedder
 from support.corpora import copied
 from support.papers import NAMES, paper, papers, write_corpus

@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from manyheads.base.errors import CorpusError
-from manyheads.corpus.extraction import Extraction
-from manyheads.corpus.graph import Citations, Graph, Text
+from manyheads.corpus.graph import Citations, Extraction, Graph, Text
 
 IDS = [f"p{number}" for number in range(7)]
 

@@ -10,14 +10,12 @@ from manyheads.base.errors import CorpusError
 from manyheads.base.papers import Paper, Period
 from manyheads.corpus import matrix
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.knowledge import PAPERS, KnowledgeBank
-from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.ecosystem import PAPERS, Ecosystem, KnowledgeBank
 from manyheads.corpus.matrix import FOLDER, VECTORS, MatrixFile
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.corpus.qdrant import EdgeStore
-from manyheads.corpus.store import EVERYTHING, Filter
-from manyheads.corpus.vectors import unit_rows
+from manyheads.corpus.vectors import EVERYTHING, Filter, unit_rows
 from support.embedding import PrecomputedEmbedder
 from support.papers import papers, write_corpus
 

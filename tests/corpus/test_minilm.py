@@ -14,8 +14,8 @@ import pytest
 
 from manyheads.base.errors import EmbeddingError
 from manyheads.corpus import minilm
+from manyheads.corpus.ecosystem import Collection
 from manyheads.corpus.embedding import OnnxEmbedder, from_folder, from_weights, load_embedder
-from manyheads.corpus.knowledge import Collection
 from manyheads.corpus.vectors import INT8, MINILM, Embedder, QueryEmbedder, unread
 from support.embedding import needs_minilm
 

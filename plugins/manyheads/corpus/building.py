@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from manyheads.base.errors import CorpusError, EmbeddingError, UserError
 from manyheads.base.files import CHECKSUMS, record_checksums
 from manyheads.base.papers import Paper, Period, Scientist
-from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, Item, KnowledgeBank, paper_text
 from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, Text
 from manyheads.corpus.graph import Counts as GraphCounts
-from manyheads.corpus.knowledge import CHUNK, PAPERS, Collection, Item, KnowledgeBank, paper_text
-from manyheads.corpus.lexical import LEXICAL
 from manyheads.corpus.meta import (
     AUTHORS,
     INDEX_FROM,
@@ -32,6 +30,7 @@ from manyheads.corpus.meta import (
     EmbeddingMeta,
     Meta,
 )
+from manyheads.corpus.phrases import LEXICAL
 from manyheads.corpus.qdrant import EdgeStore
 from manyheads.corpus.records import JsonLines, RawPaper, Reader, Rejects
 from manyheads.corpus.references import Index
@@ -46,8 +45,16 @@ from manyheads.corpus.scientists import (
     spellings,
 )
 from manyheads.corpus.selection import SPOOL, Selection, Spool, select
-from manyheads.corpus.store import lock_folder
-from manyheads.corpus.vectors import INT8, MINILM, SPEED, CachedEmbedder, Embedder, cached, unit_rows
+from manyheads.corpus.vectors import (
+    INT8,
+    MINILM,
+    SPEED,
+    CachedEmbedder,
+    Embedder,
+    cached,
+    lock_folder,
+    unit_rows,
+)
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors

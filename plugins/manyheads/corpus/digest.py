@@ -15,13 +15,10 @@ from manyheads.base.files import FileLock, LockedError
 from manyheads.base.papers import Paper
 from manyheads.corpus.building import Progress
 from manyheads.corpus.database import LiteratureDatabase
-from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.ecosystem import CHUNK, Ecosystem
 from manyheads.corpus.extracted import Source
-from manyheads.corpus.extraction import LEXICAL, MOST_ENTITIES, Basis, Extraction
-from manyheads.corpus.graph import Text
-from manyheads.corpus.knowledge import CHUNK
-from manyheads.corpus.lexical import stems
-from manyheads.corpus.phrases import Phrases
+from manyheads.corpus.graph import LEXICAL, MOST_ENTITIES, Basis, Extraction, Text
+from manyheads.corpus.phrases import Phrases, stems
 
 RECIPE = "2"
 """Version of the rules below."""

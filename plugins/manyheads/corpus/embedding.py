@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 from manyheads.base.errors import EmbeddingError, UserError, need_extra
 from manyheads.base.files import cache_folder, expanded, sha256_of
 from manyheads.corpus import minilm
-from manyheads.corpus.lexical import LEXICAL, LexicalEmbedder
 from manyheads.corpus.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder
+from manyheads.corpus.phrases import LEXICAL, LexicalEmbedder
 from manyheads.corpus.vectors import INT8, MINILM, Embedder, unit_rows
 
 if TYPE_CHECKING:

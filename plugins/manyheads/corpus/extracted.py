@@ -13,14 +13,11 @@ from weakref import ref
 from manyheads.base.errors import CorpusError
 from manyheads.base.files import FileLock, LockedError, make_folder
 from manyheads.core.texts import count
-from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extraction import LEXICAL, Extraction
-from manyheads.corpus.graph import GRAPH, Graph
-from manyheads.corpus.knowledge import CHUNK
-from manyheads.corpus.knowledge import Collection as Bank
-from manyheads.corpus.network import Network
+from manyheads.corpus.ecosystem import CHUNK, Ecosystem
+from manyheads.corpus.ecosystem import Collection as Bank
+from manyheads.corpus.graph import GRAPH, LEXICAL, Extraction, Graph, Network
 from manyheads.corpus.qdrant import META
-from manyheads.corpus.store import Closing, Filter
+from manyheads.corpus.vectors import Closing, Filter
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors

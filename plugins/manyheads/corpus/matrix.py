@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from manyheads.base.errors import CorpusError
-from manyheads.corpus.store import Filter, point_id
+from manyheads.corpus.vectors import Filter, point_id
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.base.files import CHECKSUMS, FileLock, replace_text
 from manyheads.config.environment import secret
-from manyheads.corpus.store import (
+from manyheads.corpus.vectors import (
     EVERYTHING,
     MEMORY,
     Filter,

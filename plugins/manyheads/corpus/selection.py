@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple, get_args
 from manyheads.base.errors import CorpusError
 from manyheads.base.papers import Paper, Period
 from manyheads.base.sqlite import Database
-from manyheads.corpus.knowledge import STORED
+from manyheads.corpus.ecosystem import STORED
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Rejects
-from manyheads.corpus.store import Closing
+from manyheads.corpus.vectors import Closing
 
 # Selected papers on disk, as they may not fit in memory.
 

@@ -23,7 +23,7 @@ from manyheads.base.papers import Literature, Scientist
 from manyheads.base.resources import Resources
 from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Tool, safe_name
-from manyheads.corpus.knowledge import KnowledgeBank
+from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel
 from manyheads.hosts.agent_framework.host import CoreTool
 from manyheads.hosts.clients import Ledger

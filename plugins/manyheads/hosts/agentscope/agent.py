@@ -18,7 +18,7 @@ from manyheads.base.papers import Literature
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig
 from manyheads.core import Tool, safe_name
-from manyheads.corpus.knowledge import PAPERS, KnowledgeBank
+from manyheads.corpus.ecosystem import PAPERS, KnowledgeBank
 from manyheads.hosts.agentscope.client import GovernedModel, NativeModel
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, UNCUT, OwnWords, Whole, function_tool
 from manyheads.hosts.clients import Ledger

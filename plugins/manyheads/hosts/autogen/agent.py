@@ -28,7 +28,7 @@ from manyheads.base.papers import Literature, Scientist
 from manyheads.base.resources import Resources
 from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Tool, ToolCall, safe_name
-from manyheads.corpus.knowledge import KnowledgeBank
+from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.hosts.autogen.client import ModelClient, NativeModel
 from manyheads.hosts.autogen.component import Versioned, without_keys

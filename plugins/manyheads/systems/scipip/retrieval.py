@@ -12,7 +12,7 @@ from manyheads.core.events import Retrieved
 from manyheads.core.results import Retrieval
 from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extraction import Extraction
+from manyheads.corpus.graph import Extraction
 from manyheads.corpus.retrieval import Inspiration
 from manyheads.systems.scipip.config import INDEXER
 from manyheads.systems.scipip.desk import RETRIEVAL, Desk

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from manyheads.base.errors import EmbeddingError
+from manyheads.base.resources import data_file
 from manyheads.corpus.graph import ENTITY_WORDS
 
 if TYPE_CHECKING:
@@ -27,12 +28,13 @@ _WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "s")
 _SHORTEST_STEM = 4
 _SLOTS = 4  # each word sets four slots, so that one collision costs a quarter of it
-_STOP_TEXT = (
-    "a also an and are as at be been both but by can do each for from had has have how if in into is it its "
-    "may more most not of on or other our over some such than that the their then there these they this to "
-    "used using via was we were what when which while who will with within without you your"
-)
-STOP_WORDS = frozenset(_STOP_TEXT.split())
+_PARAGRAPHS = data_file("configs/corpora/words.txt").read_text(encoding="utf-8").split("\n\n")[1:]
+WORDS = {
+    name: frozenset(words.split())
+    for name, _, words in (one.partition("\n")[2].partition(": ") for one in _PARAGRAPHS)
+}
+"""Lists of words, by name."""
+STOP_WORDS, EVERYWHERE = WORDS["stop"], WORDS["everywhere"]
 
 
 class LexicalEmbedder:
@@ -90,24 +92,6 @@ SEVERAL = 4
 """From this many papers on, a phrase in only one of an author's papers is not typical of the author."""
 MOST_TEXTS = 20_000
 """Maximum texts weighted together, at about 15 kB each; of more, a sample is used."""
-EVERYWHERE = (
-    "able achieve achieved achieves address algorithm algorithms allow allowing allows analysis apply applied "
-    "approach approaches available based best better case challenging class common compare compared comparison "
-    "consider cost current data dataset datasets demonstrate demonstrated demonstrates describe described describes "
-    "develop developed different effective effectively efficient efficiently end evaluate evaluated evaluation "
-    "everyday example examples existing experiment experimental experiments extensive form framework freedom "
-    "function functions general given good high higher important improve improved include including information "
-    "input introduce introduced key known large lead leads learn learned level like local long low lower main make "
-    "makes method methods model modeled modeling models multiple necessary need new non novel number obtain "
-    "obtained order output outperforms paper perform performance performed point points position possible pre "
-    "present presented presents previous problem problems process proposed propose proposes proven provide "
-    "provided provides quality real recent recently related report require required requires respect result "
-    "results robust second set setting several short show shown shows significant significantly similar simple "
-    "simulation simulations single small solution solutions solve space specific standard state states step steps "
-    "studied study studies system systems task tasks technique techniques term terms test tested time times type "
-    "types unknown use used useful user using various way ways widely work works world"
-)
-"""Words common in abstracts of any field."""
 
 
 def some_texts(
@@ -161,72 +145,9 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-NOUNS = _words(
-    "algorithm algorithms analysis approach approaches case class comparison cost data dataset datasets degree evaluation "
-    "experiment experiments form framework freedom function functions information input level method methods model modeled "
-    "modeling models number order output performance point points position problem problems process quality search set "
-    "setting simulation simulations single solution solutions space state states step system systems task tasks technique "
-    "techniques term terms test time type user way word world "
-    "high large long low local multiple real second small general standard"
-)
-"""Words common in any field that a phrase may contain besides specific ones."""
-_MORE = _words(
-    "uses learns describes detects estimates handles requires another confirm confirms fail fails generalize generalizes track works thorough distinct about above across after again against all almost alone along already although always among any because before behind "
-    "below between beyond cannot could down during even every few further he her here him his however itself least less "
-    "many me might must my never next no none nor nothing now off once only onto otherwise out over own per perhaps same "
-    "she should since so still them themselves thereby though through throughout too under until up upon us very where "
-    "whereby whole whom whose why would yet did does doing done am being having "
-    "alternates amount amounts arise arises assign become begin call called come comes differ flow flows give gives go goes "
-    "hold holds infer keep lies look looks occur occurs refer referred run runs says see seen start think treats vary "
-    "variety works wide range addition fact ability lot lots kind kinds sort sorts rest part parts role aspects aspect "
-    "certain according achieves actually addresses aims al allows argue assume assuming become becomes combine combines combining "
-    "compute computes conduct consists construct contain containing contains contrast contribute contributes conventional "
-    "create decide depend depends derive derived derives design designed determine difficult discuss due effect eg either "
-    "employ employing employs enable enables enabling ensure ensures especially essential establish et evaluates exhibit "
-    "existing exploit exploits explore explores extend extends extracted extremely facilitate far final find finds first "
-    "five focus focuses follow following follows found four furthermore generates get hard help helps hence however ie "
-    "illustrate implement implemented includes increase increases increasing instead investigate investigates involve "
-    "involves issue issues key lack largely learns led leverage leverages leveraging made major making many match mean "
-    "means moreover namely need needs neither note numerous obtaining obtains offer offers often one optimal overall "
-    "particular particularly perform performs popular potential predict presenting prior produce produces promising propose "
-    "prove proves provided providing rather reach reduce reduces reducing rely relies remain remains require resulting "
-    "reveal satisfy seek seem serve several significant similarly solved solves solving special specific specifically "
-    "specify state-of-the-art strong study suffer suffers suggest suggests tackle tackles take taken takes third three thus "
-    "today together toward towards traditional train trains treat two typically unlike usually utilize utilizes utilizing "
-    "validate verify versus via well whereas whether widely within without yield yields zero "
-    "faster slower higher lower larger smaller better worse greater fewer longer shorter wider deeper easier harder simpler "
-    "stronger weaker cheaper earlier later last decade decades years"
-)
-ADJECTIVES = _words(
-    "accurate arbitrary complete complex convex correct deep dense different discrete easy efficient fast finite fixed full "
-    "general hard high human infinite large linear long low multiple new nonlinear novel old online optimal rapid real "
-    "recurrent rich rigid robust same short simple single slow small smooth soft sparse standard stable strong total "
-    "unknown unseen weak wide high-quality end-to-end"
-)
-"""Words that a noun must follow, besides those recognised by their endings."""
-_NOUN_ENDINGS = _words(
-    "animal approval arrival crystal diagonal goal hospital interval journal material metal portal potential proposal "
-    "removal retrieval signal survival terminal trial archive alternative derivative drive objective perspective primitive "
-    "characteristic dynamic heuristic logic metric music statistic topic traffic bar car grammar lidar radar sonar scalar "
-    "star noise exercise seed feed speed need variable"
-)
-"""Nouns with an adjective's ending."""
-_GERUNDS = _words(
-    "boosting branching clustering computing coding dancing driving encoding engineering grasping hashing imaging "
-    "indexing landing learning linking manufacturing mapping matching mining monitoring parsing planning pooling "
-    "positioning pricing processing programming pruning ranking rendering reasoning routing sampling scheduling sensing "
-    "smoothing spiking tagging testing timing tracking training understanding voting walking wiring writing deep-learning "
-    "moving sliding swimming climbing flying hopping rotating recurring reading listening speaking"
-)
-_NO_VERBS = _words(
-    "noise precise concise pairwise stepwise blockwise elementwise piecewise state rate climate surrogate plate "
-    "multivariate bivariate univariate covariate candidate coordinate intermediate separate approximate accurate conjugate "
-    "update template gate substrate private duplicate aggregate alternate moderate late date anomaly family assembly "
-    "fly polynomially poly butterfly"
-)
-"""Words that may begin a phrase although they end like verbs or adverbs."""
-_THINGS = _words("string spring ring wing king sling swing bearing building ceiling wedding")
-_COMMON = _words(EVERYWHERE) | NOUNS
+NOUNS, ADJECTIVES, _NOUN_ENDINGS = WORDS["nouns"], WORDS["adjectives"], WORDS["noun endings"]
+_GERUNDS, _NO_VERBS, _THINGS = WORDS["gerunds"], WORDS["no verbs"], WORDS["things"]
+_COMMON = EVERYWHERE | NOUNS
 
 # A word's part of speech, by its neighbours: in the corpus, and here.
 
@@ -375,7 +296,7 @@ def _word(token: str) -> _Word:
     written = token if token[1:] != word[1:] else word
     plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
     stem = (word[:-1] if plural else word).replace("-", " ")
-    barred = word in STOP_WORDS or word in _MORE or (word in _COMMON and word not in NOUNS)
+    barred = word in STOP_WORDS or word in WORDS["never"] or (word in _COMMON and word not in NOUNS)
     inside = (
         not barred and token[0].isalnum() and len(word) > 1 and not word.isdecimal() and not _WIDE.match(word)
     )

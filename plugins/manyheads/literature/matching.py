@@ -28,7 +28,7 @@ _LINKING = (
     "down during except inside onto outside over since through throughout toward towards under until up upon versus"
 )
 """Frequent words in titles, useless in a search."""
-_COMMON = frozenset(f"{EVERYWHERE} {_LINKING}".split())
+_COMMON = EVERYWHERE.union(_LINKING.split())
 _FEWEST_IN_TITLE = 3
 
 

@@ -9,12 +9,11 @@ import threading
 import uuid
 import zlib
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
@@ -457,40 +456,27 @@ class QueryEmbedder:
     def __init__(self, embedder: Embedder) -> None:
         self.name, self.dim, self.embedder = embedder.name, embedder.dim, embedder
         self._lock = threading.Lock()
-        self._vectors: OrderedDict[str, Future[tuple[NDArray[Any], int | None]]] = OrderedDict()
+        self._started = lru_cache(MOST_QUERIES)(partial(_ahead().submit, _whole, embedder))
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of unit length."""
         import numpy as np
 
-        if not texts:
-            return np.zeros((0, self.dim), dtype=np.float32)
-        others = _ahead().map(self._vector, texts[1:])
-        return np.stack([vector for vector, _ in (self._vector(texts[0]), *others)])
+        rows = [vector for vector, _ in self._read(texts)]
+        return np.stack(rows) if rows else np.zeros((0, self.dim), dtype=np.float32)
 
     def unread(self, texts: Sequence[str]) -> Sequence[int | None]:
         """Tokens of each text beyond the model's limit, as found when it was embedded."""
-        return [self._vector(text)[1] for text in texts]
+        return [excess for _, excess in self._read(texts)]
 
-    def _vector(self, text: str) -> "tuple[NDArray[Any], int | None]":
-        """(dim,) and the tokens beyond the model's limit: cached, awaited from another thread, or computed."""
-        with self._lock:
-            new = text not in self._vectors
-            vector = self._vectors.setdefault(text, Future())
-            self._vectors.move_to_end(text)
-            while len(self._vectors) > MOST_QUERIES:
-                self._vectors.popitem(last=False)
-        if new:
-            try:
-                vector.set_result(_whole(self.embedder, text))
-            except BaseException as error:
-                vector.set_exception(error)
-                with self._lock:
-                    self._vectors.pop(text, None)
-                raise
-        return vector.result()
-
-    def begin(self, texts: Iterable[str]) -> None:
+    def begin(self, texts: Iterable[str]) -> "list[Future[tuple[Vectors, int | None]]]":
         """Embed upcoming texts, each in its own thread; errors are raised when the vectors are used."""
-        for text in texts:
-            _ahead().submit(self._vector, text)
+        with self._lock:
+            return [self._started(text) for text in texts]
+
+    def _read(self, texts: Sequence[str]) -> "list[tuple[Vectors, int | None]]":
+        try:
+            return [each.result() for each in self.begin(texts)]
+        except BaseException:
+            self._started.cache_clear()  # so that a failed text is embedded again
+            raise

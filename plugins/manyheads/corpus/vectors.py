@@ -282,8 +282,8 @@ def lock_folder(folder: Path, *, shared: bool = False) -> FileLock:
 # Embedding models.
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-INT8, SPEED = "minilm-int8", 2.0
-"""The model made from it, and its speed relative to it; see `make bench`."""
+INT8 = "minilm-int8"
+"""The model made from it, twice as fast."""
 
 
 class Embedder(Protocol):
@@ -382,11 +382,6 @@ class CachedEmbedder(Closing):
             known |= fresh
         return np.stack([known[key] for key in keys])
 
-    def known(self, texts: Sequence[str]) -> list[bool]:
-        """Whether each text is cached."""
-        keys = self._keys(texts)
-        return [*map(self._known(keys).__contains__, keys)]
-
     def _keys(self, texts: Sequence[str]) -> list[bytes]:
         salted = (f"{self.name}\0{text}".encode(errors="surrogatepass") for text in texts)
         return [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
@@ -423,11 +418,6 @@ class CachedEmbedder(Closing):
                 f"the vector cache {self._path} failed: {error}",
                 hint="set MANYHEADS_CACHE to a writable folder, or remove the file",
             ) from error
-
-
-def cached(embedder: Embedder, texts: Sequence[str]) -> list[bool]:
-    """Whether an embedder has the vector of each text cached."""
-    return embedder.known(texts) if isinstance(embedder, CachedEmbedder) else [False] * len(texts)
 
 
 def _summed(key: bytes, vector: bytes) -> bytes:

@@ -10,8 +10,6 @@ from itertools import islice
 from typing import NamedTuple
 from weakref import WeakSet
 
-from manyheads.base.errors import CorpusError
-from manyheads.base.files import FileLock, LockedError
 from manyheads.base.papers import Paper
 from manyheads.corpus.building import Progress
 from manyheads.corpus.database import LiteratureDatabase
@@ -19,6 +17,7 @@ from manyheads.corpus.ecosystem import CHUNK, Ecosystem
 from manyheads.corpus.extracted import Source
 from manyheads.corpus.graph import LEXICAL, MOST_ENTITIES, Basis, Extraction, Text
 from manyheads.corpus.phrases import WORDS, Phrases, stems
+from manyheads.corpus.vectors import lock_file
 
 RECIPE = "2"
 """Version of the rules below."""
@@ -229,18 +228,9 @@ def extracting(ecosystem: Ecosystem, *, wait: bool = False) -> Generator[None]:
         CorpusError: the folder cannot be written, or another process has the lock.
     """
     folder = ecosystem.folder
-    try:
-        lock = FileLock(folder / LOCK, wait=wait)
-    except LockedError as error:
-        raise CorpusError(
-            f"{folder}: another process is extracting its papers", hint="wait for it or stop it"
-        ) from error
-    except OSError as error:
-        raise CorpusError(
-            f"{folder} cannot be written: {error.strerror}",
-            hint="its papers have no records; copy the corpus to a writable folder",
-        ) from error
-    with lock:
+    busy = f"{folder}: another process is extracting its papers"
+    remedy = "its papers have no records; copy the corpus to a writable folder"
+    with lock_file(folder / LOCK, busy, remedy, wait=wait):
         yield
 
 

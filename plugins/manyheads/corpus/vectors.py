@@ -15,9 +15,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
-from manyheads.base.errors import CorpusError, EmbeddingError
+from manyheads.base.errors import CorpusError, EmbeddingError, UserError
 from manyheads.base.files import FileLock, LockedError, cache_folder, make_folder
 from manyheads.base.sqlite import Database
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 
 Payload: TypeAlias = dict[str, Any]
+T = TypeVar("T")
+
+
 # Vector stores: folder, server and memory are interchangeable.
 
 MEMORY = ":memory:"
@@ -48,6 +51,34 @@ class Closing(ABC):
 
     def __exit__(self, *ended: object) -> None:
         self.close()
+
+
+class CheckedDatabase(Database):
+    """A `Database` whose failures, also in making its folder, are raised as `failure` says them."""
+
+    def __init__(
+        self, path: Path | None, *schema: str, failure: Callable[[Exception], UserError], **options: Any
+    ) -> None:
+        self._failure = failure
+        with self._errors():
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            super().__init__(path, *schema, **options)
+
+    def each(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        with self._errors():
+            yield from super().each(sql, *values)
+
+    def _do(self, act: "Callable[[sqlite3.Connection], T]") -> T:
+        with self._errors():
+            return super()._do(act)
+
+    @contextmanager
+    def _errors(self) -> Generator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise self._failure(error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +132,8 @@ class VectorStore(Closing):
     A completed `upsert` survives the death of the process (except in memory).
     """
 
-    model: str
-    dim: int
-    names: tuple[str, ...] = ()
-    """Names of a record's vectors, if it has several."""
+    def __init__(self, schema: Schema) -> None:
+        self.model, self.dim, self.names = schema.model, schema.dim, schema.names
 
     def upsert(
         self, ids: Sequence[str], vectors: "Vectors | Mapping[str, Vectors]", payloads: Sequence[Payload]
@@ -259,24 +288,25 @@ def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[
 
 
 def lock_folder(folder: Path, *, shared: bool = False) -> FileLock:
-    """Lock of a folder for one writer or several readers; the system frees the lock of a dead process. Raises `CorpusError` if
-    it is locked, or unusable."""
+    """Lock of a folder for one writer or several readers; see `lock_file`."""
+    remedy = "choose a writable folder: --out FOLDER"
+    if shared:
+        remedy = "the engine needs write access even for reading: copy it to a writable folder"
+    busy = f"the bank {folder} is in use by another process" + ("" if shared else ", or already open here")
+    return lock_file(folder / "use.lock", busy, remedy, shared=shared)
+
+
+def lock_file(path: Path, busy: str, remedy: str, *, shared: bool = False, wait: bool = False) -> FileLock:
+    """A lock, which the system frees if its process dies. Raises `CorpusError` with `busy` if another process has it, or with
+    the `remedy` if its folder is unusable."""
     try:
-        make_folder(folder)
-        return FileLock(folder / "use.lock", shared=shared)
+        make_folder(path.parent)
+        return FileLock(path, shared=shared, wait=wait)
     except LockedError as error:
-        raise CorpusError(
-            f"the bank {folder} is in use by another process" + ("" if shared else ", or already open here"),
-            hint="wait for it or stop it; several readers may open a finished bank with read_only",
-        ) from error
+        raise CorpusError(busy, hint="wait for it or stop it") from error
     except OSError as error:
-        if shared:
-            problem = f"the bank {folder} cannot be opened: {error.strerror}"
-            hint = "the engine needs write access even for reading: copy it to a writable folder"
-        else:
-            problem = f"{folder} cannot be written: {error.strerror}"
-            hint = "choose a writable folder: --out FOLDER"
-        raise CorpusError(problem, hint=hint) from error
+        problem = f"{path.parent} cannot be {'opened' if shared else 'written'}: {error.strerror}"
+        raise CorpusError(problem, hint=remedy) from error
 
 
 # Embedding models.
@@ -358,12 +388,14 @@ class CachedEmbedder(Closing):
     """
 
     def __init__(self, embedder: Embedder, path: Path | None = None) -> None:
-        self.name, self.dim = embedder.name, embedder.dim
-        self._embedder = embedder
-        self._path = path or cache_folder() / "vectors.sqlite"
-        with self._errors():
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = Database(self._path, _TABLE, replace_broken=True)
+        self.name, self.dim, self._embedder = embedder.name, embedder.dim, embedder
+        path = path or cache_folder() / "vectors.sqlite"
+
+        def failure(error: Exception) -> EmbeddingError:
+            hint = "set MANYHEADS_CACHE to a writable folder, or remove the file"
+            return EmbeddingError(f"the vector cache {path} failed: {error}", hint=hint)
+
+        self._db = CheckedDatabase(path, _TABLE, failure=failure, replace_broken=True)
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of unit length; each new text is embedded once and stored."""
@@ -377,8 +409,7 @@ class CachedEmbedder(Closing):
         if new:
             fresh = dict(zip(new, self._embedder.embed(list(new.values())), strict=True))
             stored = [(key, _summed(key, vector.astype("<f4").tobytes())) for key, vector in fresh.items()]
-            with self._errors():
-                self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
+            self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
             known |= fresh
         return np.stack([known[key] for key in keys])
 
@@ -390,13 +421,12 @@ class CachedEmbedder(Closing):
         import numpy as np
 
         unique, rows = list(dict.fromkeys(keys)), list[tuple[bytes, bytes]]()
-        with self._errors():
-            for start in range(0, len(unique), _MOST_KEYS):
-                some = unique[start : start + _MOST_KEYS]
-                marks = ",".join("?" * len(some))
-                rows += self._db.rows(
-                    f"SELECT key, CAST(vector AS BLOB) FROM vectors WHERE key IN ({marks})", *some
-                )
+        for start in range(0, len(unique), _MOST_KEYS):
+            some = unique[start : start + _MOST_KEYS]
+            marks = ",".join("?" * len(some))
+            rows += self._db.rows(
+                f"SELECT key, CAST(vector AS BLOB) FROM vectors WHERE key IN ({marks})", *some
+            )
         size = 4 * self.dim
         return {
             key: np.frombuffer(stored[:size], dtype="<f4")
@@ -408,16 +438,6 @@ class CachedEmbedder(Closing):
     def close(self) -> None:
         """Close the file."""
         self._db.close()
-
-    @contextmanager
-    def _errors(self) -> Generator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise EmbeddingError(
-                f"the vector cache {self._path} failed: {error}",
-                hint="set MANYHEADS_CACHE to a writable folder, or remove the file",
-            ) from error
 
 
 def _summed(key: bytes, vector: bytes) -> bytes:

@@ -4,13 +4,11 @@ import asyncio
 import hashlib
 import json
 import os
-import sqlite3
 import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator, Hashable
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -20,9 +18,8 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from manyheads.base.errors import CacheError, JournalError
 from manyheads.base.files import cache_folder, opened
-from manyheads.base.sqlite import Database
 from manyheads.core.events import Searched
-from manyheads.corpus.vectors import Closing
+from manyheads.corpus.vectors import CheckedDatabase, Closing
 
 CACHE = "literature.sqlite"
 """Name of the services' cache in the user's cache folder."""
@@ -53,13 +50,12 @@ class LookupCache(Closing):
     ) -> None:
         self._path, self._max_age, self._replace_broken = path or cache_folder() / CACHE, max_age, not record
         self._lock = threading.Lock()
-        self._opened: Database | None = None
+        self._opened: CheckedDatabase | None = None
 
     def get(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T]) -> T | None:
         """The stored answer; None if there is none, or it is damaged, too old or of an earlier version's format."""
         key = _key(source, operation, request)
-        with self._database() as database:
-            row = database.row("SELECT at, CAST(value AS BLOB) FROM lookups WHERE key = ?", key)
+        row = self._database().row("SELECT at, CAST(value AS BLOB) FROM lookups WHERE key = ?", key)
         if row is None:
             return None
         age = time.time() - row[0]  # negative if a clock was set back
@@ -83,9 +79,8 @@ class LookupCache(Closing):
         """Store an answer, replacing an older one."""
         text = json.dumps(shape.dump_python(value, mode="json"), ensure_ascii=True, allow_nan=False)
         key = _key(source, operation, request)
-        with self._database() as database:
-            summed = _summed(key, text)
-            database.change("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", key, time.time(), summed)
+        row = (key, time.time(), _summed(key, text))
+        self._database().change("INSERT OR REPLACE INTO lookups VALUES (?, ?, ?)", *row)
 
     def close(self) -> None:
         """Close the file, if open."""
@@ -95,19 +90,17 @@ class LookupCache(Closing):
                 self._opened = None
 
     def __enter__(self) -> Self:
-        with self._database():  # report its errors before any work
-            return self
+        self._database()  # report its errors before any work
+        return self
 
-    @contextmanager
-    def _database(self) -> Generator[Database]:
-        try:
-            with self._lock:
-                if self._opened is None:
-                    self._path.parent.mkdir(parents=True, exist_ok=True)
-                    self._opened = Database(self._path, _TABLE, replace_broken=self._replace_broken)
-            yield self._opened
-        except (sqlite3.Error, OSError) as error:
-            raise self._failed(error) from error
+    def _database(self) -> CheckedDatabase:
+        with self._lock:
+            if self._opened is None:
+                broken = self._replace_broken
+                self._opened = CheckedDatabase(
+                    self._path, _TABLE, failure=self._failed, replace_broken=broken
+                )
+            return self._opened
 
     def _failed(self, error: Exception) -> CacheError:
         return CacheError(

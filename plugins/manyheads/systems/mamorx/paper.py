@@ -11,8 +11,8 @@ from manyheads.base.files import sha256_of
 from manyheads.base.papers import fold
 from manyheads.config import RunConfig
 from manyheads.core.texts import LINE, count, read_subject
-from manyheads.corpus.lexical import stems
-from manyheads.corpus.words import okapi
+from manyheads.corpus.phrases import stems
+from manyheads.corpus.retrieval import okapi
 from manyheads.documents import (
     Document,
     Figure,

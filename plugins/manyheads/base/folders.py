@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sqlite3
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -10,9 +11,22 @@ from pathlib import Path
 from manyheads.base.errors import BugError, JournalError, UserError
 from manyheads.base.escaping import scrubbed, shortened
 from manyheads.base.files import make_folder
+from manyheads.base.sqlite import reading
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
 TRACEBACK = "traceback.txt"
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process is running in the folder: it has the journal."""
+    try:
+        with reading(folder / JOURNAL, wait=0) as database:
+            database.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError as error:
+        return "locked" in str(error)
+    except (sqlite3.Error, OSError, ValueError):
+        pass
+    return False
 
 
 @contextmanager

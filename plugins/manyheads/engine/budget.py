@@ -1,20 +1,23 @@
 """One budget for one or many runs: tokens, money, time, calls. Fail-closed: a request outside the budget is not sent."""
 
 import asyncio
+import sqlite3
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
+from uuid import uuid4
 
 from pydantic import ValidationError
 
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import BudgetError, ConfigError, JournalError, describe, did_you_mean
+from manyheads.base.files import FileLock, LockedError
+from manyheads.base.sqlite import connect
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import NOTHING, Charge, Host, Meter, Reply, Turn, Usage
-from manyheads.engine.jobtable import JobTable
 from manyheads.engine.journal import spent_in
 from manyheads.models.prices import need_prices
 
@@ -38,16 +41,16 @@ class Budget:
         whose: whose `--budget` it is, for messages; None for the budget of a run's config.
 
     Attributes:
-        spent: usage so far, with recorded and lost turns; of a folder's jobs, see `table`.
+        spent: usage so far, with recorded and lost turns; of a folder's jobs, see `shared`.
         reserved: the most that the requests under way may use.
-        table: payments of a folder's jobs, over all starts and processes.
+        shared: what a folder's jobs paid and reserved, over all starts and processes.
         stopped: the first refusal of this start.
     """
 
     def __init__(self, limits: BudgetConfig, whose: str | None = None) -> None:
         self.limits, self._whose = limits, whose
         self.spent, self.reserved = NOTHING, NOTHING
-        self.table: JobTable | None = None
+        self.shared: Shared | None = None
         self.stopped: BudgetError | None = None
         self._began = time.monotonic()
 
@@ -85,31 +88,37 @@ class Budget:
         for config in configs if self.limits.money is not None else ():
             need_prices(config, "--budget money")
 
-    def open(self, table: JobTable, journals: Mapping[str, Path], *, first: bool) -> None:
-        """Use a table's payments, and those of journals with more: of runs resumed by hand, or begun without the table.
+    def open(self, folder: Path, journals: Mapping[str, Path] | None = None) -> "Shared":
+        """Share the budget with all processes and starts of a folder's jobs, until `close`.
 
         Args:
-            journals: journals of jobs by key, including earlier ones.
-            first: whether no other process is running, which would have done this and would block the journals.
+            journals: journals of jobs by key, including earlier ones. Those with more than was paid count: their runs were
+                resumed by hand.
 
         Raises:
             BudgetError: money is limited, and the earlier cost is unknown.
             JournalError: the payments cannot be read.
         """
-        self.table = table
-        counted = {key for key, usage in table.payments() if usage.calls}
-        for key, journal in journals.items() if first else ():
+        shared = self.shared = Shared(folder)
+        counted = {key for key, usage in shared.payments() if usage.calls}
+        # another process has counted them, and its runs block their journals
+        for key, journal in (journals or {}).items() if not shared.others else ():
             if self.limited:
-                table.account(key, spent_in(journal))
+                shared.account(key, spent_in(journal))
             elif key not in counted:
                 with suppress(JournalError):  # a damaged one stops only its own run
-                    table.account(key, spent_in(journal))
-        for key, usage in table.payments():
+                    shared.account(key, spent_in(journal))
+        for key, usage in shared.payments():
             if self.limits.money is not None and usage.calls and usage.cost is None:
                 raise BudgetError(
                     f"--budget money: {key}: was begun without prices, so its cost is unknown",
                     hint="limit calls or tokens, or start again in a new folder: --out FOLDER",
                 )
+        return shared
+
+    def close(self) -> bool:
+        """Share it no longer; returns whether no other process does."""
+        return self.shared.close() if self.shared else True
 
     @property
     def limited(self) -> bool:
@@ -135,38 +144,40 @@ class Budget:
 
     @asynccontextmanager
     async def asking(self, charge: Charge, job: str = "run") -> AsyncGenerator[None]:
-        """Wraps one request to a model, of a job of the table; a `core.Meter`.
+        """Wraps one request to a model, of one of the jobs; a `core.Meter`.
 
         Raises:
             BudgetError: it does not fit into what is left; it must not be sent.
         """
-        while (number := self._reserve(charge.most, job)) is None:  # noqa: ASYNC110
+        while (number := self._reserve(charge.most, job)) is None:
             await asyncio.sleep(POLL)  # other processes settle theirs, too
+            if self.shared:
+                self.shared.bury_dead()
         try:
             yield
         finally:
-            if self.table:
-                self.table.settle_charge(number, job, charge.usage)
+            if self.shared:
+                self.shared.settle(number, job, charge.usage)
             else:
                 self.reserved -= charge.most
                 self.spent += charge.usage
 
     def _reserve(self, most: Usage, job: str) -> int | None:
         """The number of a new reservation; None while it does not fit beside the requests under way."""
-        with self.table.transaction() if self.table else nullcontext():
+        with self.shared.transaction() if self.shared else nullcontext():
             spent, reserved = self._state()
             if refusal := self._fit(most, spent):
                 self.stopped = self.stopped or refusal
                 raise refusal
             if self._fit(most, spent + reserved):
                 return None
-            if self.table:
-                return self.table.reserve(job, most)
+            if self.shared:
+                return self.shared.reserve(job, most)
             self.reserved += most
             return 0
 
     def _state(self) -> tuple[Usage, Usage]:
-        return self.table.spent() if self.table else (self.spent, self.reserved)
+        return self.shared.spent() if self.shared else (self.spent, self.reserved)
 
     def _fit(self, most: Usage, spent: Usage) -> BudgetError | None:
         """Why a request does not fit beside what is spent."""
@@ -194,6 +205,172 @@ class Budget:
             if self._whose
             else f"resume with a larger one: manyheads resume RUN --set budget.{key}=<larger>",
         )
+
+
+FILE = "jobs.sqlite"
+PATIENCE = 30.0
+"""Seconds that a write waits for others."""
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS payment (
+    job TEXT PRIMARY KEY, calls INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
+    output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL
+)""",
+    """CREATE TABLE IF NOT EXISTS reservation (
+    number INTEGER PRIMARY KEY, worker TEXT NOT NULL, job TEXT NOT NULL, calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL, cost REAL
+)""",
+    "CREATE TABLE IF NOT EXISTS server (key TEXT PRIMARY KEY, known TEXT NOT NULL)",
+)
+AMOUNTS = "calls, input_tokens, output_tokens, cost"
+
+
+class Shared:
+    """The file that processes on one folder share: payments by job, reservations of requests under way, abilities of servers.
+
+    Each process keeps a file of its own locked while it lives: neither a wrong clock nor a sleeping machine ends its reservations.
+    All run on one machine (required by SQLite's write-ahead log).
+
+    Raises:
+        JournalError: it cannot be read or written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._path, self._worker = folder, folder / FILE, uuid4().hex
+        try:
+            self._alive = FileLock(self._life(self._worker), wait=True)
+            while (
+                not self._alive.stands
+            ):  # another process took it for that of a dead one, before it was locked
+                self._alive = FileLock(self._life(self._worker), wait=True)
+            self._db = connect(self._path, *SCHEMA, wait=PATIENCE)
+        except (OSError, sqlite3.Error) as error:
+            raise self._error(error) from error
+        self.others = any(_lives(path) for path in _workers(folder) if path != self._life(self._worker))
+        """Whether other processes had it already."""
+        self.bury_dead()
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """Several changes in one transaction; within another, a part of it."""
+        if self._db.in_transaction:
+            yield
+            return
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def bury_dead(self) -> None:
+        """Count as paid what dead processes had reserved, since nobody knows what was not used of it."""
+        query = "SELECT DISTINCT worker FROM reservation WHERE worker != ?"
+        workers = {worker for (worker,) in self._db.execute(query, (self._worker,)).fetchall()}
+        for worker in workers:
+            if _lives(self._life(worker)):
+                continue
+            with self.transaction():
+                query = f"SELECT number, job, {AMOUNTS} FROM reservation WHERE worker = ?"
+                for number, job, *amounts in self._db.execute(query, (worker,)).fetchall():
+                    self.settle(number, job, _usage(*amounts))
+
+    def _life(self, worker: str) -> Path:
+        """The file that a worker's process keeps locked."""
+        return self._folder / f".worker-{worker}"
+
+    def close(self) -> bool:
+        """Leave the file; returns whether nobody else has it."""
+        self._db.close()
+        self._life(self._worker).unlink(missing_ok=True)
+        self._alive.release()
+        return not in_use(self._folder)
+
+    def payments(self) -> Iterator[tuple[str, Usage]]:
+        """What was paid for each job, by its key."""
+        for key, *amounts in self._db.execute(f"SELECT job, {AMOUNTS} FROM payment").fetchall():
+            yield key, _usage(*amounts)
+
+    def spent(self) -> tuple[Usage, Usage]:
+        """Total paid for all jobs, and the most that the requests under way may use."""
+        sums = ", ".join(f"coalesce(sum({name}), 0)" for name in AMOUNTS.split(", ")[:3])
+        paid, reserved = (
+            _usage(*self._db.execute(f"SELECT {sums}, sum(cost) FROM {table}").fetchone())
+            for table in ("payment", "reservation")
+        )
+        return paid, reserved
+
+    def reserve(self, key: str, most: Usage) -> int:
+        """Reserve the most that a job's request may use; returns the reservation's number."""
+        new = f"INSERT INTO reservation (worker, job, {AMOUNTS}) VALUES (?, ?, ?, ?, ?, ?)"
+        number = self._db.execute(new, (self._worker, key, *_amounts(most))).lastrowid
+        assert number is not None
+        return number
+
+    def settle(self, number: int, key: str, usage: Usage) -> None:
+        """Put what a request used in the place of its reservation, unless that counts as paid already."""
+        pay = (
+            "UPDATE payment SET calls = calls + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,"
+            " cost = CASE WHEN ? IS NULL THEN cost ELSE coalesce(cost, 0) + ? END WHERE job = ?"
+        )
+        with self.transaction():
+            if self._db.execute("DELETE FROM reservation WHERE number = ?", (number,)).rowcount:
+                self._db.execute("INSERT OR IGNORE INTO payment (job) VALUES (?)", (key,))
+                self._db.execute(pay, (*_amounts(usage), usage.cost, key))
+
+    def account(self, key: str, usage: Usage) -> None:
+        """Set what was paid for a job, if a journal has more than this table."""
+        with self.transaction():
+            self._db.execute("INSERT OR IGNORE INTO payment (job) VALUES (?)", (key,))
+            self._db.execute(
+                "UPDATE payment SET calls = ?, input_tokens = ?, output_tokens = ?, cost = ?"
+                " WHERE job = ? AND calls < ?",
+                (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost, key, usage.calls),
+            )
+
+    def first_known(self, key: str, known: str) -> str:
+        """The stored abilities of a server; stores these if there are none."""
+        with self.transaction():
+            self._db.execute("INSERT OR IGNORE INTO server (key, known) VALUES (?, ?)", (key, known))
+            return self._db.execute("SELECT known FROM server WHERE key = ?", (key,)).fetchone()[0]
+
+    def _error(self, error: Exception) -> JournalError:
+        return JournalError(
+            f"{self._path}: what was paid is not readable or writable: {error}",
+            hint="check that the disk is writable and not full, or name another --out",
+        )
+
+
+def in_use(folder: Path) -> bool:
+    """Whether a process is running the jobs of a folder."""
+    return any(map(_lives, _workers(folder)))
+
+
+def _workers(folder: Path) -> Iterator[Path]:
+    return folder.glob(".worker-*")
+
+
+def _lives(path: Path) -> bool:
+    """Whether a process keeps this file locked; removes that of a dead one."""
+    try:
+        with FileLock(path, mode="r+"):
+            path.unlink(missing_ok=True)
+    except FileNotFoundError:
+        return False
+    except LockedError:
+        return True
+    return False
+
+
+def _usage(calls: int, read: int, written: int, cost: float | None) -> Usage:
+    return Usage(input_tokens=read, output_tokens=written, calls=calls, cost=cost)
+
+
+def _amounts(usage: Usage) -> tuple[float | None, ...]:
+    return usage.calls, usage.input_tokens, usage.output_tokens, usage.cost
 
 
 class Budgeted:

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 
 from manyheads import __version__
 from manyheads.asking.json_text import printable
-from manyheads.base.errors import ChangedError, JournalError
+from manyheads.base.errors import ChangedError, HeldError, JournalError
 from manyheads.base.http import in_short
 from manyheads.base.sqlite import Database, reading
 from manyheads.config.hosts import hosts
@@ -65,7 +65,8 @@ class Journal:
         try:
             self._db = Database(path, TABLE, GIVEN_UP, FACTS, safety="each write", alone=True, wait=1)
         except sqlite3.Error as error:
-            raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
+            kind = HeldError if "locked" in str(error) else JournalError
+            raise kind(f"{path}: {error}", hint=_hint(error)) from error
         # A new journal contains only new turns: nothing to look up while another turn is being written.
         self._before = self.turns
         self._kept: set[Place] | None = None if self._before else set()

@@ -110,6 +110,7 @@ class Session:
         person: answers for models of the provider `human`, and steers.
         brake: pauses and stops the run.
         clients: the aliases of models that the host asks through a client of the user's, which has its own key.
+        locked: called when no other process can have the run any more; it may raise a `UserError`.
     """
 
     config: RunConfig
@@ -121,6 +122,7 @@ class Session:
     person: Person | None = None
     brake: Brake = field(default_factory=Brake)
     clients: Collection[str] = ()
+    locked: Callable[[], None] = lambda: None
 
     @property
     def system(self) -> System:
@@ -293,6 +295,7 @@ class Session:
             make_folder(self.folder)
         journal = Journal(self.folder / JOURNAL)
         stack.callback(journal.close)
+        self.locked()
         if self.accept_changes:
             return journal
         journal.need_same_models(self._identities)

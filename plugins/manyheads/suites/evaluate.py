@@ -13,7 +13,6 @@ from manyheads.base.folders import JOURNAL
 from manyheads.config import BudgetConfig
 from manyheads.engine.budget import Budget
 from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs
-from manyheads.engine.jobtable import JobTable
 from manyheads.hosts import host_factory, need_framework
 from manyheads.measures.calibration import Calibration, as_data, calibrate
 from manyheads.measures.scores import as_lines
@@ -77,15 +76,13 @@ async def evaluate(
     with ExitStack() as stack:
         with locked(out):
             accepted = begin(out, record, accept_changes=accept_changes)
-            table = JobTable(out)
-            stack.callback(table.close)
-            finished = finished_jobs(graph)
-            first = table.join(finished)
-            budget.open(table, _journals(out), first=first)
+            stack.callback(budget.close)
+            shared = budget.open(out, _journals(out))
+        finished = finished_jobs(graph)
         corpora = open_corpora(spec, cells)
         coverage = Coverage(spec, graph, {key for key, ended in finished.items() if not ended}, listener)
-        executor = Local(host_factory, table, accept_changes, AGAIN)
-        failures = await Scheduler(table, executor, budget, coverage, at_once=jobs).run(graph)
+        executor = Local(host_factory, shared, accept_changes, AGAIN)
+        failures = await Scheduler(executor, budget, coverage, at_once=jobs).run(graph)
     counted = any(each.of == REPLIES for each in spec.measure_paths)
     replies = replies_of(cells) if counted else []
     results = Results(spec, rows_of(spec, cells, failures, corpora), replies)

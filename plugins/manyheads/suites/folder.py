@@ -2,7 +2,7 @@
 
 <folder>/
     suite.json       what its cells depend on
-    jobs.sqlite      state, process and cost of each job
+    jobs.sqlite      what each job has paid, and what requests under way may use
     cells/<name>/    one run folder each; in it `<judge>/`, such as a review, if measured
     <judge>s/<name>/ judgements of all runs of a cell, such as a ranking, if measured
     results.jsonl    the measures of each cell, one per line
@@ -31,8 +31,8 @@ from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.meta import read_meta
+from manyheads.engine.budget import in_use
 from manyheads.engine.jobs import Job
-from manyheads.engine.jobtable import in_use
 from manyheads.suites.cells import CELLS, RUN, Cell, jobs_of, judged_in
 from manyheads.suites.files import Suite
 from manyheads.suites.spec import leaves, mapped, root

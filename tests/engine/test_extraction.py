@@ -16,7 +16,7 @@ from manyheads.core import ManagedHost, Usage
 from manyheads.corpus.digest import Reading
 from manyheads.corpus.extraction import Extraction
 from manyheads.corpus.graph import Text
-from manyheads.engine.extraction import BATCH, Extractor
+from manyheads.engine.survey import BATCH, Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.cache import LookupCache
 from manyheads.models.faults import TooLongError

@@ -9,8 +9,7 @@ import pytest
 
 from manyheads.base.errors import ConfigError, RatingError
 from manyheads.base.resources import Resources
-from manyheads.suites.files import read_suite
-from manyheads.suites.spec import SuiteSpec
+from manyheads.suites.spec import SuiteSpec, read_suite
 from suites.test_evaluate import run
 from support.suites import SPEC, words_of, write_suite
 

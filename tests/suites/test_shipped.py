@@ -9,8 +9,8 @@ import pytest
 
 from manyheads.base.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
-from manyheads.suites.files import Suite, read_suite, suite_names
 from manyheads.suites.measuring import Row
+from manyheads.suites.spec import Suite, read_suite, suite_names
 from manyheads.team.system import system_of
 from support.command import manyheads_command, result_of
 from support.records import read_lines

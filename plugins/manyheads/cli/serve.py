@@ -51,8 +51,7 @@ def serve(
 
     import uvicorn
 
-    from manyheads.web.app import create_app
-    from manyheads.web.connections import Connection, most_connections
+    from manyheads.web.app import Connection, create_app, most_connections
     from manyheads.web.security import Access
 
     project = folder or Path()

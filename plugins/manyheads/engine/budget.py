@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import BudgetError, ConfigError, JournalError, describe, did_you_mean
 from manyheads.base.files import FileLock, LockedError
-from manyheads.base.sqlite import connect
+from manyheads.base.sqlite import Database
 from manyheads.config import BudgetConfig, RunConfig
 from manyheads.core import NOTHING, Charge, Host, Meter, Reply, Turn, Usage
 from manyheads.engine.journal import spent_in
@@ -61,13 +61,11 @@ class Budget:
         Raises:
             ConfigError: one is not a limit, or one is set twice.
         """
-        limits: dict[str, str] = {}
+        limits, hint = dict[str, str](), f"write it {EXAMPLE}"
         for setting in settings:
             key, equals, value = (part.strip() for part in setting.partition("="))
             if not equals or key not in KEYS:
-                raise ConfigError(
-                    f"--budget {setting}: not a limit", hint=did_you_mean(key, KEYS, f"write it {EXAMPLE}")
-                )
+                raise ConfigError(f"--budget {setting}: not a limit", hint=did_you_mean(key, KEYS, hint))
             if key in limits:
                 raise ConfigError(f"--budget {setting}: {key} is set twice")
             limits[key] = value
@@ -77,11 +75,9 @@ class Budget:
                 limits["seconds"] = str(float(minutes) * MINUTE)
             return cls(BudgetConfig.model_validate(limits), whose)
         except ValidationError as error:
-            raise ConfigError(f"--budget: {describe(error)}", hint=f"write it {EXAMPLE}") from error
+            raise ConfigError(f"--budget: {describe(error)}", hint=hint) from error
         except ValueError as error:
-            raise ConfigError(
-                f"--budget minutes={minutes}: not a number", hint=f"write it {EXAMPLE}"
-            ) from error
+            raise ConfigError(f"--budget minutes={minutes}: not a number", hint=hint) from error
 
     def need_prices(self, configs: Iterable[RunConfig]) -> None:
         """Raises `ConfigError` if money is limited and a model has no price."""
@@ -100,16 +96,15 @@ class Budget:
             JournalError: the payments cannot be read.
         """
         shared = self.shared = Shared(folder)
-        counted = {key for key, usage in shared.payments() if usage.calls}
+        paid = shared.payments()
         # another process has counted them, and its runs block their journals
         for key, journal in (journals or {}).items() if not shared.others else ():
-            if self.limited:
-                shared.account(key, spent_in(journal))
-            elif key not in counted:
-                with suppress(JournalError):  # a damaged one stops only its own run
+            if self.limited or key not in paid:
+                # a damaged one stops only its own run
+                with nullcontext() if self.limited else suppress(JournalError):
                     shared.account(key, spent_in(journal))
-        for key, usage in shared.payments():
-            if self.limits.money is not None and usage.calls and usage.cost is None:
+        for key, usage in shared.payments().items():
+            if self.limits.money is not None and usage.cost is None:
                 raise BudgetError(
                     f"--budget money: {key}: was begun without prices, so its cost is unknown",
                     hint="limit calls or tokens, or start again in a new folder: --out FOLDER",
@@ -207,9 +202,7 @@ class Budget:
         )
 
 
-FILE = "jobs.sqlite"
-PATIENCE = 30.0
-"""Seconds that a write waits for others."""
+FILE, LIFE = "jobs.sqlite", ".worker-*"
 SCHEMA = (
     """CREATE TABLE IF NOT EXISTS payment (
     job TEXT PRIMARY KEY, calls INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
@@ -235,122 +228,97 @@ class Shared:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._path, self._worker = folder, folder / FILE, uuid4().hex
-        try:
-            self._alive = FileLock(self._life(self._worker), wait=True)
+        self._folder, self._worker = folder, uuid4().hex
+        self._life = life = folder / f".worker-{self._worker}"
+        with self._speaking():
+            self._alive = FileLock(life, wait=True)
             while (
                 not self._alive.stands
             ):  # another process took it for that of a dead one, before it was locked
-                self._alive = FileLock(self._life(self._worker), wait=True)
-            self._db = connect(self._path, *SCHEMA, wait=PATIENCE)
-        except (OSError, sqlite3.Error) as error:
-            raise self._error(error) from error
-        self.others = any(_lives(path) for path in _workers(folder) if path != self._life(self._worker))
+                self._alive = FileLock(life, wait=True)
+            self._db = Database(folder / FILE, *SCHEMA)
+        self.others = any(_lives(path) for path in folder.glob(LIFE) if path != life)
         """Whether other processes had it already."""
         self.bury_dead()
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """Several changes in one transaction; within another, a part of it."""
-        if self._db.in_transaction:
+        """Several changes, all or none."""
+        with self._speaking(), self._db.transaction():
             yield
-            return
+
+    @contextmanager
+    def _speaking(self) -> Generator[None]:
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._error(error) from error
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise JournalError(
+                f"{self._folder / FILE}: cannot be read or written: {error}",
+                hint="check that the disk is writable and not full, or name another --out",
+            ) from error
 
     def bury_dead(self) -> None:
         """Count as paid what dead processes had reserved, since nobody knows what was not used of it."""
-        query = "SELECT DISTINCT worker FROM reservation WHERE worker != ?"
-        workers = {worker for (worker,) in self._db.execute(query, (self._worker,)).fetchall()}
-        for worker in workers:
-            if _lives(self._life(worker)):
-                continue
-            with self.transaction():
-                query = f"SELECT number, job, {AMOUNTS} FROM reservation WHERE worker = ?"
-                for number, job, *amounts in self._db.execute(query, (worker,)).fetchall():
-                    self.settle(number, job, _usage(*amounts))
-
-    def _life(self, worker: str) -> Path:
-        """The file that a worker's process keeps locked."""
-        return self._folder / f".worker-{worker}"
+        rows = self._db.rows(f"SELECT worker, number, job, {AMOUNTS} FROM reservation")
+        workers = {worker for worker, *_ in rows} - {self._worker}
+        dead = {worker for worker in workers if not _lives(self._folder / f".worker-{worker}")}
+        for worker, number, job, *amounts in rows:
+            if worker in dead:
+                self.settle(number, job, _usage(*amounts))
 
     def close(self) -> bool:
         """Leave the file; returns whether nobody else has it."""
         self._db.close()
-        self._life(self._worker).unlink(missing_ok=True)
+        self._life.unlink(missing_ok=True)
         self._alive.release()
         return not in_use(self._folder)
 
-    def payments(self) -> Iterator[tuple[str, Usage]]:
+    def payments(self) -> dict[str, Usage]:
         """What was paid for each job, by its key."""
-        for key, *amounts in self._db.execute(f"SELECT job, {AMOUNTS} FROM payment").fetchall():
-            yield key, _usage(*amounts)
+        rows = self._db.rows(f"SELECT job, {AMOUNTS} FROM payment WHERE calls > 0")
+        return {key: _usage(*amounts) for key, *amounts in rows}
 
     def spent(self) -> tuple[Usage, Usage]:
         """Total paid for all jobs, and the most that the requests under way may use."""
-        sums = ", ".join(f"coalesce(sum({name}), 0)" for name in AMOUNTS.split(", ")[:3])
-        paid, reserved = (
-            _usage(*self._db.execute(f"SELECT {sums}, sum(cost) FROM {table}").fetchone())
-            for table in ("payment", "reservation")
-        )
+        sums = "coalesce(sum(calls), 0), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), sum(cost)"
+        query = f"SELECT {sums} FROM payment UNION ALL SELECT {sums} FROM reservation"
+        paid, reserved = (_usage(*amounts) for amounts in self._db.rows(query))
         return paid, reserved
 
     def reserve(self, key: str, most: Usage) -> int:
         """Reserve the most that a job's request may use; returns the reservation's number."""
-        new = f"INSERT INTO reservation (worker, job, {AMOUNTS}) VALUES (?, ?, ?, ?, ?, ?)"
-        number = self._db.execute(new, (self._worker, key, *_amounts(most))).lastrowid
-        assert number is not None
-        return number
+        new = f"INSERT INTO reservation (worker, job, {AMOUNTS}) VALUES (?, ?, ?, ?, ?, ?) RETURNING number"
+        return self._db.rows(new, self._worker, key, *_amounts(most))[0][0]
 
     def settle(self, number: int, key: str, usage: Usage) -> None:
         """Put what a request used in the place of its reservation, unless that counts as paid already."""
-        pay = (
-            "UPDATE payment SET calls = calls + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,"
-            " cost = CASE WHEN ? IS NULL THEN cost ELSE coalesce(cost, 0) + ? END WHERE job = ?"
-        )
         with self.transaction():
-            if self._db.execute("DELETE FROM reservation WHERE number = ?", (number,)).rowcount:
-                self._db.execute("INSERT OR IGNORE INTO payment (job) VALUES (?)", (key,))
-                self._db.execute(pay, (*_amounts(usage), usage.cost, key))
+            if self._db.change("DELETE FROM reservation WHERE number = ?", number):
+                self._pay(key, self._paid(key) + usage)
 
     def account(self, key: str, usage: Usage) -> None:
-        """Set what was paid for a job, if a journal has more than this table."""
+        """Set what was paid for a job, if a journal has more than this file."""
         with self.transaction():
-            self._db.execute("INSERT OR IGNORE INTO payment (job) VALUES (?)", (key,))
-            self._db.execute(
-                "UPDATE payment SET calls = ?, input_tokens = ?, output_tokens = ?, cost = ?"
-                " WHERE job = ? AND calls < ?",
-                (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost, key, usage.calls),
-            )
+            if usage.calls > self._paid(key).calls:
+                self._pay(key, usage)
+
+    def _paid(self, key: str) -> Usage:
+        row = self._db.row(f"SELECT {AMOUNTS} FROM payment WHERE job = ?", key)
+        return _usage(*row) if row else NOTHING
+
+    def _pay(self, key: str, usage: Usage) -> None:
+        self._db.change("INSERT OR REPLACE INTO payment VALUES (?, ?, ?, ?, ?)", key, *_amounts(usage))
 
     def first_known(self, key: str, known: str) -> str:
         """The stored abilities of a server; stores these if there are none."""
         with self.transaction():
-            self._db.execute("INSERT OR IGNORE INTO server (key, known) VALUES (?, ?)", (key, known))
-            return self._db.execute("SELECT known FROM server WHERE key = ?", (key,)).fetchone()[0]
-
-    def _error(self, error: Exception) -> JournalError:
-        return JournalError(
-            f"{self._path}: what was paid is not readable or writable: {error}",
-            hint="check that the disk is writable and not full, or name another --out",
-        )
+            self._db.change("INSERT OR IGNORE INTO server VALUES (?, ?)", key, known)
+            return self._db.rows("SELECT known FROM server WHERE key = ?", key)[0][0]
 
 
 def in_use(folder: Path) -> bool:
     """Whether a process is running the jobs of a folder."""
-    return any(map(_lives, _workers(folder)))
-
-
-def _workers(folder: Path) -> Iterator[Path]:
-    return folder.glob(".worker-*")
+    return any(map(_lives, folder.glob(LIFE)))
 
 
 def _lives(path: Path) -> bool:

@@ -1,11 +1,12 @@
-"""OpenTelemetry spans of a run, its stages and its turns, in the trace of the app that started it.
+"""Where a run stands, counted from its events; OpenTelemetry spans of a run, its stages and its turns.
 
-There are no spans if OpenTelemetry is not installed, or the app has set no tracer provider. Names follow its
+There are no spans if OpenTelemetry is not installed, or the app that started the run has set no tracer provider. Names follow its
 conventions for generative AI; others begin with `manyheads.`. Spans contain no prompts and no replies.
 """
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,11 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from manyheads.asking.replies import ReplyModel
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, Host, Reply, Turn, Usage
-from manyheads.core.events import AnyEvent, Stage
+from manyheads.core.events import AnyEvent, Asked, Began, Judged, Result, Said, Stage
+from manyheads.core.results import currency_of
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer
+
 
 R = TypeVar("R", bound=ReplyModel)
 
@@ -171,3 +174,48 @@ class Traced:
         if self._trace:
             self._trace.pay(reply.usage)
         return reply
+
+
+@dataclass
+class Standing:
+    """The state of a run, counted from its events."""
+
+    stage: str = "Setting up"
+    turns: int | None = None
+    """Maximum of the stage."""
+    number: int = 0
+    total: int = 0
+    turn: int = 0
+    usage: Usage = NOTHING
+    currency: str | None = None
+    thinking: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    """By speaker, the times at which unanswered questions were put, in seconds of the clock."""
+
+    def note(self, event: AnyEvent, now: float) -> None:
+        """Count an event that happened at `now`."""
+        self.turn = event.turn or self.turn
+        match event:
+            case Began():
+                self.currency = currency_of(event.prices)
+            case Stage():
+                self.stage, self.turns, self.turn = event.title, event.turns, 0
+                self.number, self.total = event.number, event.total
+                self.thinking.clear()
+            case Asked():
+                self.thinking.setdefault(event.speaker, []).append(now)
+            case Said():
+                self._answered(event.speaker)
+                self.usage += event.usage
+            case Judged():
+                self._answered(event.subject)  # a judge without a usable ranking says nothing
+            case Result():
+                self.thinking.clear()
+            case _:
+                pass
+
+    def _answered(self, speaker: str) -> None:
+        waits = self.thinking.get(speaker, [])
+        if len(waits) > 1:
+            waits.pop(0)
+        else:
+            self.thinking.pop(speaker, None)

@@ -18,7 +18,7 @@ from typing import Literal
 
 from manyheads.base.errors import ConfigError, DocumentError, SubjectError, did_you_mean
 from manyheads.base.files import read_text, replace_text, sha256_of
-from manyheads.base.folders import JOURNAL, writing
+from manyheads.base.folders import JOURNAL, locked, writing
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
 from manyheads.core.texts import KINDS, is_there, read_subjects
@@ -28,7 +28,6 @@ from manyheads.engine.folder import new_folder
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.readiness import need_person, roles_of
 from manyheads.hosts import host_factory
-from manyheads.suites.folder import locked
 from manyheads.systems import systems
 from manyheads.team.system import System, system_of
 

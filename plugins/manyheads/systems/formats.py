@@ -12,7 +12,7 @@ from manyheads.base.errors import SubjectError
 from manyheads.base.escaping import csv_text, plain, printable
 from manyheads.core.results import Evidence, Idea, RunResult, result_data
 from manyheads.models.offline import LABEL
-from manyheads.report.references import bibtex, links_of
+from manyheads.report.record import bibtex, links_of
 from manyheads.systems.results import ABSTRACT, essence, in_full, load, own
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from manyheads.asking.replies import label
-from manyheads.report.diff import Piece, changed_words, shortened, word_diff
-from manyheads.report.lineage import Lineage, Row
 from manyheads.report.page import Page, View
+from manyheads.report.pictures import Lineage, Row
 from manyheads.report.record import Record, count
+from manyheads.report.talk import Piece, changed_words, shortened, word_diff
 from manyheads.systems import results
 from manyheads.systems.rebuttal.result import Course, RebuttalResult, Round
 

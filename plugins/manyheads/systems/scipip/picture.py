@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from manyheads.report.lettering import LETTER, LINE, wrapped
+from manyheads.report.drawing import LETTER, LINE, wrapped
 
 PAD, GAP = 7.0, 8.0
 """Space in a box around its text, and between boxes."""

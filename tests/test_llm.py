@@ -17,7 +17,7 @@ from openai import APIConnectionError, AsyncOpenAI, BadRequestError, RateLimitEr
 
 from manyheads.asking.forms import form, schema_of
 from manyheads.asking.replies import REPLIES, Decision, ReplyModel, Vote
-from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import UnusableReplyError, parse
 from support.faults import Fault, Kind, refuses_format
 from support.fill import fill
 from support.llm import LLM

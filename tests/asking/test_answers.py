@@ -23,7 +23,7 @@ from manyheads.asking.replies import (
     seeking,
     vote_among,
 )
-from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import UnusableReplyError, parse
 
 SOME = ("Vote of three", "ConferenceReview", "Review", "Revision", "Verdict", "NoveltyReport", "Summary", "Advice", "Plan", "IdeaRating")  # fmt: skip
 

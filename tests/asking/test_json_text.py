@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from attack.answers import DRAFTS
 from manyheads.asking.json_text import LONGEST, UnreadableError, objects
 from manyheads.asking.replies import ConferenceReview, Decision, IdeaRating, PlainText, Vote, uniform_score
-from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import UnusableReplyError, parse
 
 ONE = '{"thought": "t", "choice": 1}'
 NUMBERS = {

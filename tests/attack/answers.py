@@ -30,7 +30,7 @@ from manyheads.asking.replies import (
     seeking,
     vote_among,
 )
-from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import UnusableReplyError, parse
 from manyheads.systems.mamorx.forms import form_of
 from support.fill import fill
 

@@ -14,8 +14,7 @@ from manyheads.asking.forms import form
 from manyheads.asking.replies import Decision, Idea, Remark, ReplyModel, Revision, Summary, Vote, seeking
 from manyheads.base.errors import ReplyError
 from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
-from manyheads.engine.reading import UnusableReplyError, parse, says_nothing
-from manyheads.engine.replying import StructuredHost
+from manyheads.engine.replying import StructuredHost, UnusableReplyError, parse, says_nothing
 
 
 def says(text: str) -> bool:

@@ -19,7 +19,7 @@ from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.knowledge import KnowledgeBank
-from manyheads.engine.reading import parse
+from manyheads.engine.replying import parse
 from manyheads.literature.library import Library
 from support.faults import Fault
 from support.llm import LLM

@@ -166,26 +166,13 @@ class Local:
 
 @dataclass
 class FailureStreak:
-    """Consecutive failures for one reason."""
+    """Consecutive failures of one kind of jobs, for one reason."""
 
     cause: str = ""
     failing: list[str] = field(default_factory=list[str])
     """Their groups."""
     working: set[str] = field(default_factory=set[str])
     """Groups with a success, in this start or an earlier one."""
-
-    def failed(self, job: Job, cause: str) -> None:
-        if cause != self.cause:
-            self.cause, self.failing = cause, []
-        self.failing.append(job.group)
-
-    def succeeded(self, job: Job) -> None:
-        self.working.add(job.group)
-        self.failing = []
-
-    def hopeless(self, job: Job) -> bool:
-        """Whether a job would fail as well. A job of a group with a success is tried: the reason may lie in other groups."""
-        return len(self.failing) >= ENOUGH and (job.group in self.failing or job.group not in self.working)
 
 
 class Scheduler:
@@ -284,7 +271,8 @@ class Scheduler:
         if refusal := self._budget.refusal():
             return Failure(str(refusal))
         streak = self._streaks[job.kind]
-        if not streak.hopeless(job):
+        # a job of a group with a success is tried: the reason may lie in other groups
+        if len(streak.failing) < ENOUGH or (job.group in streak.working and job.group not in streak.failing):
             return None
         return Failure(f"not tried: {ENOUGH} jobs in a row failed for the same reason: {streak.cause}")
 
@@ -299,12 +287,13 @@ class Scheduler:
         streak = self._streaks[job.kind]
         if failure:
             self._failures[job.key] = failure
-        if state == "kept":
+        if state in ("kept", "finished"):
             streak.working.add(job.group)
-        elif state == "finished":
-            streak.succeeded(job)
+        if state == "finished":
+            streak.failing = []
         elif state == "failed" and failure and failure.cause:
-            streak.failed(job, failure.cause)
+            streak.failing = [*(streak.failing if failure.cause == streak.cause else ()), job.group]
+            streak.cause = failure.cause
         self._order.done(job.key)
         self._listener(JobNews(job, state, str(failure) if failure else text, failure=failure))
 

@@ -201,7 +201,16 @@ class Session:
 
                 attended.emit = emit
                 emit(Began(made_by=starts.made_by, prices=_prices(config)))
-                note = partial(_note, searches, emit)
+
+                def note(entry: Searched) -> None:
+                    """Record a look-up, and warn about a source's first failure."""
+                    before = searches.degraded
+                    searches.note(entry)
+                    emit(entry)
+                    for source in searches.degraded:
+                        if source not in before:
+                            emit(Warned(message=_missing(source)))
+
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
                         library.open()  # known problems are reported before anything is paid
@@ -250,9 +259,8 @@ class Session:
             recorded = journal.fact("course").get("embedding") or await asyncio.to_thread(_embedding, config)
             self.config = config = config.model_copy(update={"embedding": recorded})
         discussion = system.team(config)
-        literature: Literature = NoLiterature()
         recall = AuthorRecall(
-            literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
+            NoLiterature(), roles.prompts, discussion.invitation.suggestions if discussion else 0
         )
         host = make_host(_models(config), recall, config.attempts)
         stack.push_async_callback(host.close)
@@ -264,10 +272,9 @@ class Session:
             with suppress(UserError):  # errors are reported below
                 host.open(*models_asked(config, roles))
         material = await reading
+        literature = recall.literature = await open_literature(stack, config)
         if system.corpus(config):
-            literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
             need_team(config, literature)
-            recall.literature = literature
         if journal is None:  # make no folder if the first question cannot be asked
             need_keys(config, roles, self.clients)
             if system.searches(config, roles):
@@ -355,6 +362,13 @@ def _embedding(config: RunConfig) -> str:
     return available(config.embedding) if needed else config.embedding
 
 
+async def open_literature(stack: AsyncExitStack, config: RunConfig) -> Literature:
+    """The corpus of a system that opens one."""
+    if not system_of(config).corpus(config):
+        return NoLiterature()
+    return await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
+
+
 def shown_with_ideas(
     config: RunConfig, literature: Literature, library: Library, tell: Callable[[str], None]
 ) -> Literature:
@@ -384,9 +398,7 @@ async def offhand(
     need_extras(config)
     system, roles = system_of(config), roles_of(config)
     async with AsyncExitStack() as stack:
-        literature: Literature = NoLiterature()
-        if system.corpus(config):
-            literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
+        literature = await open_literature(stack, config)
         host = make_host(_models(config), recall_nothing, config.attempts)
         stack.push_async_callback(host.close)
         library = await stack.enter_async_context(_library(config, literature, emit, None))
@@ -461,16 +473,6 @@ def _result_of(
         people=run.people,
         result=run.result,
     )
-
-
-def _note(searches: SearchLedger, emit: Emit, entry: Searched) -> None:
-    """Record a look-up, emit it, and warn about a source's first failure."""
-    before = searches.degraded
-    searches.note(entry)
-    emit(entry)
-    for source in searches.degraded:
-        if source not in before:
-            emit(Warned(message=_missing(source)))
 
 
 def _missing(source: str) -> str:

@@ -2,9 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
+from itertools import count as count_from
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
@@ -174,15 +176,10 @@ def _up_to_date(record: Record) -> RunResult[Any]:
 
 def links_of(paper: Evidence) -> list[tuple[str, str]]:
     """Links to a paper: names and addresses, the DOI first; empty if there are none."""
-    return [*dict(_links(paper)).items()]
-
-
-def _links(paper: Evidence) -> Iterator[tuple[str, str]]:
-    for text in (paper.doi, paper.paper):
-        if text and (link := _link(identify(text))):
-            yield link
+    links = [_link(identify(text)) for text in (paper.doi, paper.paper) if text]
     if paper.url and re.fullmatch(r"https?://[^\s<>\"]+", paper.url):
-        yield "Web", paper.url
+        links.append(("Web", paper.url))
+    return [*dict(filter(None, links)).items()]
 
 
 def _link(known: Identifier) -> tuple[str, str] | None:
@@ -211,11 +208,8 @@ def bibtex(papers: Iterable[Evidence]) -> str:
     entries, keys = list[Any](), set[str]()
     for paper in papers:
         word = next(iter(re.findall(r"[a-z]{4,}", paper.title.lower())), "paper")
-        key = stem = f"{word}{paper.year or ''}"
-        number = 1
-        while key in keys:
-            number += 1
-            key = f"{stem}-{number}"
+        stem = f"{word}{paper.year or ''}"
+        key = next(each for each in chain([stem], (f"{stem}-{n}" for n in count_from(2))) if each not in keys)
         keys.add(key)
         links = dict(links_of(paper))
         doi = links.get("DOI", "").removeprefix("https://doi.org/")

@@ -34,13 +34,13 @@ from manyheads.corpus.meta import read_meta
 from manyheads.engine.budget import Budget, in_use
 from manyheads.engine.jobs import Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.hosts import host_factory, need_framework
-from manyheads.measures.calibration import Calibration, as_data, calibrate
+from manyheads.measures.calibration import Calibration, calibrate
 from manyheads.measures.scores import as_lines
 from manyheads.suites.arena import ARENA, write_arena
 from manyheads.suites.cells import CELLS, RUN, Cell, jobs_of, judged_in, need_all
 from manyheads.suites.measuring import Coverage, Row, open_corpora, replies_of, rows_of
 from manyheads.suites.page import write_suite_page
-from manyheads.suites.report import Results, draw_suite, replies_table, summary_table
+from manyheads.suites.report import Results, draw_suite, summary_table
 from manyheads.suites.spec import REPLIES, Condition, Suite, leaves, mapped, root
 from manyheads.team.system import system_of
 
@@ -262,7 +262,7 @@ def begin(folder: Path, record: Record, *, accept_changes: bool) -> list[str]:
     return accepted
 
 
-RESULTS, SUMMARY, TASKS, CALIBRATION = "results.jsonl", "summary.csv", "replies.csv", "calibration.json"
+RESULTS, SUMMARY = "results.jsonl", "summary.csv"
 
 
 @dataclass(frozen=True)
@@ -320,27 +320,17 @@ async def evaluate(
         coverage = Coverage(spec, graph, {key for key, ended in finished.items() if not ended}, listener)
         executor = Local(host_factory, shared, accept_changes, AGAIN)
         failures = await Scheduler(executor, budget, coverage, at_once=jobs).run(graph)
-    counted = any(each.of == REPLIES for each in spec.measure_paths)
-    replies = replies_of(cells) if counted else []
+    replies = replies_of(cells) if any(each.of == REPLIES for each in spec.measure_paths) else []
     results = Results(spec, rows_of(spec, cells, failures, corpora), replies)
     with locked(out):
         write(out / RESULTS, as_lines(results.rows))
         write(out / SUMMARY, summary_table(results))
-        if counted:
-            write(out / TASKS, replies_table(results))
         pictures = draw_suite(results, out)
-        held = list(calibrations(suite, results.rows))
-        if held:
-            data = [
-                {"condition": condition, "figures": found if isinstance(found, str) else as_data(found)}
-                for condition, found in held
-            ]
-            write(out / CALIBRATION, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
         arena = out / ARENA if spec.arena else None
         texts = write_arena(spec.arena, cells, failures, out / ARENA) if spec.arena else 0
         page = write_suite_page(
             out, suite, results, cells, pictures,
-            repeats=repeats, accepted=accepted, made=_made_with(cells, settings), calibrations=held, texts=texts,
+            repeats=repeats, accepted=accepted, made=_made_with(cells, settings), calibrations=list(calibrations(suite, results.rows)), texts=texts,
         )  # fmt: skip
     return Evaluation(results, page, tuple(pictures), arena)
 

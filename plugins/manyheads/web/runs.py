@@ -26,7 +26,7 @@ from manyheads.core import money
 from manyheads.core.results import RESULT
 from manyheads.report.index import Entry, entries
 from manyheads.systems.results import write_report
-from manyheads.web.children import Child, Children
+from manyheads.web.children import Action, Child, Children
 from manyheads.web.forms import Field, at, fields, nested, typed
 from manyheads.web.live import PART, WINDOW, Log, Logs, Look, Place, follow
 from manyheads.web.pages import html, render
@@ -134,10 +134,9 @@ def routes() -> Iterator[BaseRoute]:
     yield get("/runs/{name}/report.html", report)
     yield get("/runs/{name}/files/{file}", download)
     yield get("/compare", compare)
-    yield post("/runs/{name}/pause", pause)
-    yield post("/runs/{name}/go", go)
-    yield post("/runs/{name}/stop", stop)
     yield post("/runs/{name}/resume", resume)
+    for action in ACTIONS:
+        yield post(f"/runs/{{name}}/{action}", control)
     yield get("/runs/{name}/requests/{request}", request_page)
     yield post("/runs/{name}/requests/{request}", answer)
 
@@ -297,6 +296,7 @@ def compare(request: Request) -> Response:
 
 
 ELSEWHERE = "This run was started elsewhere, such as on the command line. Steer it there."
+ACTIONS: dict[str, Action] = {"pause": "pause", "go": "resume", "stop": "stop"}
 EARLY = "The run was just resumed and had not asked for it yet. Send it again when the run waits for it."
 
 
@@ -315,21 +315,10 @@ def _back(request: Request) -> Response:
     return RedirectResponse(str(request.url_for("run_page", name=request.path_params["name"]).path), 303)
 
 
-async def pause(request: Request, form: FormData) -> Response:
-    """Start no further turns until `go`."""
-    request.app.state.runs.children.control(_child(request), "pause")
-    return _back(request)
-
-
-async def go(request: Request, form: FormData) -> Response:
-    """Continue after `pause`."""
-    request.app.state.runs.children.control(_child(request), "resume")
-    return _back(request)
-
-
-async def stop(request: Request, form: FormData) -> Response:
-    """Stop after the running turns."""
-    request.app.state.runs.children.control(_child(request), "stop")
+async def control(request: Request, form: FormData) -> Response:
+    """Pause a run, let it go on, or stop it after the running turns."""
+    action = ACTIONS[request.url.path.rpartition("/")[2]]
+    request.app.state.runs.children.control(_child(request), action)
     return _back(request)
 
 

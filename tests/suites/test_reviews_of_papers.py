@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from manyheads.base.resources import shipped
+from manyheads.base.resources import Resources, shipped
 from manyheads.judges.planted_error.planted import KINDS
 from manyheads.judges.planted_error.result import KEY, read_key
 from manyheads.judges.planted_error.result import Entry as Document
+from manyheads.measures.calibration import Calibration
+from manyheads.suites.evaluate import calibrations
 from manyheads.suites.measuring import Row
+from manyheads.suites.spec import read_suite
 from suites.test_evaluate import run
 from support.llm import LLM
 from support.records import read_lines
@@ -134,14 +137,16 @@ def test_scores_that_follow_what_was_planted_go_with_ratings_that_do(llm: LLM, t
     severity = {None: 8, "missing-baseline": 6, "wrong-number": 4, "swapped-columns": 3}
     llm.answers["overall"] = lambda request: severity[shown(request).planted]
     out = evaluated(tmp_path, "review-calibration", llm, "plain")
-    [held] = json.loads((out / "calibration.json").read_text())
-    figures = held["figures"]
-    assert (figures["papers"], figures["ratings"]) == (12, 36)
-    for side in ("scores", "people"):
-        assert figures[side]["figures"]["spearman"]["estimate"] > 0.4
-        assert all(
-            each["low"] <= each["estimate"] <= each["high"] for each in figures[side]["figures"].values()
-        )
+    suite = read_suite(str(tmp_path / "review-calibration"), Resources.of())
+    [(_, held)] = calibrations(suite, read_lines(out / "results.jsonl", Row))
+    assert isinstance(held, Calibration)
+    assert (held.papers, held.ratings) == (12, 36)
+    for side in (held.scores, held.people):
+        assert side
+        assert all(each and each.low <= each.estimate <= each.high for each in side.figures.values())
+        spearman = side.figures["spearman"]
+        assert spearman
+        assert spearman.estimate > 0.4
     assert "One person and the others" in words_of(out / "report.html")
 
 

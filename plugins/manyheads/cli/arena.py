@@ -268,7 +268,6 @@ def judge(
     from manyheads.cli.options import resumable
     from manyheads.core.texts import count
     from manyheads.engine.budget import Budget
-    from manyheads.engine.jobtable import JobTable
 
     config = changes.config([])
     model = config.models["default"]
@@ -281,8 +280,7 @@ def judge(
             print_estimate([config], as_json=False, by=by)
             return
         confirm([config], yes=yes, by=by)
-        with closing(JobTable(folder)) as table:
-            limits.open(table, {}, first=table.join({}))
+        with closing(limits.open(folder)):
             work = judging.judge(
                 arena, rater, pairs, model=model, host=config.host, attempts=config.attempts, paths=config.paths,
                 budget=limits,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from manyheads.corpus.building import Progress
     from manyheads.corpus.meta import Meta
     from manyheads.datasets.targets import Targets
-    from manyheads.engine.interests import Librarian
+    from manyheads.engine.survey import Librarian
 
 
 Columns = Annotated[
@@ -322,7 +322,7 @@ def _librarian(
         )
     if interests == "keywords":
         return None
-    from manyheads.engine.interests import Librarian
+    from manyheads.engine.survey import Librarian
     from manyheads.hosts import host_factory
 
     librarian = Librarian.of(config, host_factory(config.host), progress)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from manyheads.config import RunConfig
     from manyheads.suites.evaluate import Evaluation
-    from manyheads.suites.files import Suite
     from manyheads.suites.report import Results
+    from manyheads.suites.spec import Suite
 
 
 class Evaluating(Options):
@@ -65,7 +65,7 @@ def evaluate(
     from manyheads.engine.jobs import finished_jobs
     from manyheads.suites.cells import RUN, cells_of, jobs_of
     from manyheads.suites.evaluate import evaluate
-    from manyheads.suites.files import read_suite
+    from manyheads.suites.spec import read_suite
 
     limits = Budget.parse(options.budget or ())
     suite = read_suite(name, Resources.of(changes.path or ()), options.cases)

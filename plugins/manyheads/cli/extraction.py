@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from manyheads.corpus.database import LiteratureDatabase
     from manyheads.corpus.extracted import Source
     from manyheads.corpus.graph import Extraction
-    from manyheads.engine.extraction import Extractor
+    from manyheads.engine.survey import Extractor
 
 NOTES = 5
 """Maximum messages printed about single papers; the others are counted."""
@@ -132,7 +132,7 @@ def _embed(
 
 def _extractor(config: "RunConfig", budget: Sequence[str], progress: "Progress") -> "Extractor":
     from manyheads.engine.budget import Budget
-    from manyheads.engine.extraction import Extractor
+    from manyheads.engine.survey import Extractor
     from manyheads.hosts import host_factory
 
     limits = Budget.parse(budget, whose="the extraction's")

@@ -66,7 +66,7 @@ def check(
     found = [show(finding) for finding in findings(config, ask_models=asked, connect=not ping)]
     wrong = {finding.subject for finding in found if not finding.ok}
     if ping and "host" not in wrong:
-        from manyheads.engine.ping import pings
+        from manyheads.engine.estimate import pings
         from manyheads.hosts import host_factory
 
         answers = asyncio.run(pings(config, host_factory(config.host), wrong))

@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.base.escaping import csv_text
 from manyheads.base.files import make_folder
-from manyheads.base.folders import writing
+from manyheads.base.folders import write, writing
 from manyheads.measures.forms import anonymous
 from manyheads.measures.votes import style_of
 from manyheads.suites.cells import Cell
-from manyheads.suites.folder import write
 from manyheads.suites.spec import label_of
 from manyheads.systems.results import load, prose
 from manyheads.team.system import system_of

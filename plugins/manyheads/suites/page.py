@@ -14,7 +14,6 @@ from manyheads.report.page import render, write_html
 from manyheads.report.plots import WITHOUT
 from manyheads.report.top import REPORT
 from manyheads.suites.cells import Cell
-from manyheads.suites.files import Suite
 from manyheads.suites.report import (
     ABSENT,
     OFFLINE_NOTE,
@@ -28,7 +27,7 @@ from manyheads.suites.report import (
     troubles,
     with_error,
 )
-from manyheads.suites.spec import Condition, label_of
+from manyheads.suites.spec import Condition, Suite, label_of
 
 
 def write_suite_page(

@@ -8,10 +8,10 @@ from manyheads.asking.forms import proposal_text
 from manyheads.asking.replies import Text, label
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
 from manyheads.core.texts import Subject
-from manyheads.report.diff import Piece, changed_words, shortened, word_diff
-from manyheads.report.lineage import Lineage, Row
 from manyheads.report.page import Page, View
+from manyheads.report.pictures import Lineage, Row
 from manyheads.report.record import Record, count
+from manyheads.report.talk import Piece, changed_words, shortened, word_diff
 from manyheads.systems import results
 from manyheads.systems.ideas import Background as Material
 from manyheads.systems.rebuttal import replies

@@ -2,17 +2,17 @@
 
 import shlex
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from pydantic import Field
 
 from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Changes, Estimated, Json, Limits
+from manyheads.cli.options import Changes, Estimated, Json, Limits, Options
 from manyheads.cli.printing import safe_console, say, say_json
 
 if TYPE_CHECKING:
@@ -294,32 +294,19 @@ def judge(
         say(f"warning: {count(done.invalid, 'question')} without a valid answer, skipped", err=True)
 
 
-@dataclass(frozen=True)
-class Fitting:
+class Fitting(Options):
     """How votes become ratings."""
 
-    poor: Annotated[
-        Literal["out", "tie"], typer.Option(help="Leave “both poor” out, or count it as a tie.")
-    ] = "out"
-    regularise: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            max=100,
-            help="Ties to add between each two makers that met, so that who always wins has a finite rating.",
-        ),
-    ] = 0.0
-    style: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME,…", help="Signs of style to adjust for: words, lines, headings, lists; or none."
-        ),
-    ] = "words,lines,headings,lists"
-    resamples: Annotated[
-        int, typer.Option(metavar="NUMBER", min=2, max=100_000, help="Resamples of each bootstrap.")
-    ] = 1000
-    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Random seed of the resamples.")] = 0
+    poor: Literal["out", "tie"] = "out"
+    """Leave “both poor” out, or count it as a tie."""
+    regularise: Annotated[float, Field(ge=0, le=100)] = 0.0
+    """Ties to add between each two makers that met, so that who always wins has a finite rating."""
+    style: Annotated[str, typer.Option(metavar="NAME,…")] = "words,lines,headings,lists"
+    """Signs of style to adjust for: words, lines, headings, lists; or none."""
+    resamples: Annotated[int, Field(ge=2, le=100_000)] = 1000
+    """Resamples of each bootstrap."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Random seed of the resamples."""
 
     @property
     def rules(self) -> "Rules":

@@ -3,18 +3,20 @@
 import json
 import math
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from copy import copy
+from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from manyheads.base.errors import ConfigError, ExitCode, UserError
+from manyheads.base.errors import ConfigError, ExitCode, UserError, describe
 from manyheads.cli import completion
 from manyheads.cli.printing import safe_console, say
 
@@ -25,24 +27,65 @@ if TYPE_CHECKING:
     from manyheads.literature.library import Library
 
 
+class Options(BaseModel):
+    """Options of a command, one a field: its docstring is the help, `typer.Option` in its type may say more."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each dataclass parameter of a command by its fields, one option each, after its own options."""
+    """Replace each parameter that is a dataclass or a model by its fields, one option each, after the command's own options."""
     parameters = signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {
-        name: each.annotation for name, each in parameters.items() if is_dataclass(each.annotation)
+        name: each.annotation
+        for name, each in parameters.items()
+        if is_dataclass(each.annotation) or _is_model(each.annotation)
     }
+    options = {name: {option.name: option for option in _options_of(group)} for name, group in groups.items()}
 
     @wraps(command)
     def call(**values: Any) -> None:
         for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+            given = {option: values.pop(option) for option in options[name]}
+            if _is_model(group):  # a list that was not given is empty
+                given = {option: each for option, each in given.items() if each not in (None, [])}
+            try:
+                values[name] = group(**given)
+            except ValidationError as error:
+                raise typer.BadParameter(describe(error)) from error
         command(**values)
 
     own = [each for name, each in parameters.items() if name not in groups]
-    options = chain(own, *(signature(group).parameters.values() for group in groups.values()))
-    shape = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in options])
+    every = chain(own, *(each.values() for each in options.values()))
+    shape = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in every])
     setattr(call, "__signature__", shape)  # noqa: B010
     return call
+
+
+def _is_model(group: Any) -> bool:
+    return isinstance(group, type) and issubclass(group, Options)
+
+
+def _options_of(group: Any) -> Iterator[Parameter]:
+    if not _is_model(group):
+        yield from signature(group).parameters.values()
+        return
+    for name, field in group.model_fields.items():
+        option: Any = next(
+            (copy(each) for each in field.metadata if hasattr(each, "metavar")), typer.Option()
+        )
+        kind, option.help = field.annotation, " ".join((field.description or "").split())
+        if get_origin(kind) is tuple:
+            kind, option.help = list[get_args(kind)[0]] | None, f"{option.help} Repeatable."
+        if {int, float} & {kind, *get_args(kind)}:
+            option.metavar = option.metavar or "NUMBER"
+        if kind is bool:  # without its --no-…
+            option.param_decls = option.param_decls or (f"--{name.replace('_', '-')}",)
+        for each in field.metadata:
+            option.min, option.max = getattr(each, "ge", option.min), getattr(each, "le", option.max)
+        option.show_default = "[default:" not in option.help
+        default = None if field.default == () else field.default
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
 
 Configs = Annotated[

@@ -53,6 +53,15 @@ def test_the_text_of_a_run_is_its_review_without_the_summary_of_its_figures(revi
         assert sign not in text.body
 
 
+def test_of_texts_to_rate_runs_without_an_abstract_are_left_out(reviews: Path) -> None:
+    source = Source(abstracts=True)
+    [text] = source.texts([reviews / "one", reviews / "owls.md"])
+    assert (text.maker, text.title) == ("owls.md", "On owls")
+    assert "wrote no abstract" in source.warnings[0]
+    with pytest.raises(UserError, match="wrote no abstract"):
+        source.texts([reviews / "one"])
+
+
 @pytest.mark.slow
 def test_a_text_as_input_is_the_background_of_the_case(tmp_path: Path) -> None:
     background = "Owls hear well. " * 20  # longer than the name of a file can be

@@ -11,13 +11,13 @@ from typing import Any, Literal, TypeAlias
 
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.arena.items import Case, NewText
-from manyheads.base.errors import ArenaError
+from manyheads.base.errors import ArenaError, SubjectError
 from manyheads.base.files import inside, read_text
 from manyheads.base.folders import CONFIG
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
 from manyheads.core.texts import Subject, read_subject, read_subjects
-from manyheads.measures.ranking import JUDGED, RankedSet, fingerprint, read_ranked_set
+from manyheads.measures.ranking import JUDGED, RankedSet, read_ranked_set
 from manyheads.systems.loading import reopen
 from manyheads.systems.results import load, prose
 from manyheads.team.system import system_of
@@ -40,7 +40,7 @@ class Source:
         maker: of all texts; None for the system or the config of each run.
         case: of all texts; None for the name of the paper's file, or of the text's.
         papers: a folder with a file for each case, named after it.
-        abstracts: whether title and abstract of a run are its text, as on rating forms, instead of all that it wrote.
+        abstracts: whether title and abstract of a run are its text, as raters rate them, instead of all that it wrote.
         warnings: receives hints at makers that are left in the texts.
     """
 
@@ -67,7 +67,12 @@ class Source:
             if path.is_dir() and all((path / name).is_file() for name in SUITE):
                 found += self._suite(path)
             elif path.is_dir():
-                found.append(self._run(path))
+                try:
+                    found.append(self._run(path))
+                except SubjectError as error:
+                    if not self.abstracts or len(paths) == 1:
+                        raise
+                    self.warnings.append(f"left out: {error.message}")
             else:
                 found += [self._file(each) for each in read_subjects(path)]
         for each in found:
@@ -119,16 +124,17 @@ class Source:
         return self._with_paper(Case(self.case or ALL, ""), None)
 
     def _file(self, subject: Subject) -> NewText:
-        if self.maker is None:
+        path = Path(subject.source)
+        maker = self.maker or (path.name.partition(".jsonl:")[0] if self.abstracts else None)
+        if maker is None:
             raise ArenaError(
                 f"{subject.source}: whose text is it?", hint="name the maker of these files: --maker NAME"
             )
-        path = Path(subject.source)
         name = re.sub(r"\.jsonl:(\d+)$", r"-\1", path.name) if ".jsonl:" in path.name else path.stem
         text, hints = nameless(subject.text, ("manyheads", *self.blinding.names), self.blinding)
         case, paper = self._with_paper(Case(self.case or name), None)
         source, details = str(path.resolve()), {"sha256": subject.sha256}
-        return NewText(case, self.maker, subject.title, text, hints, source, paper, details)
+        return NewText(case, maker, subject.title, text, hints, source, paper, details)
 
     def _with_paper(self, case: Case, paper: Path | None) -> tuple[Case, Path | None]:
         """A case with its paper, from the folder of papers if there is one; a text file becomes its background."""
@@ -192,7 +198,7 @@ def _set(ranked: RankedSet) -> Iterator[NewText]:
     for number, text in enumerate(ranked.texts):
         details: Mapping[str, str] = {
             "quality": ranked.indicator, "number": str(number), "target": ranked.target, "run": ranked.run,
-            "judge_ranks": " ".join(map(str, ranked.judge_ranks[number])), "sha256": fingerprint(text),
+            "judge_ranks": " ".join(map(str, ranked.judge_ranks[number])),
         }  # fmt: skip
         source = ranked.sources[number]
         yield NewText(case, source or f"idea {number}", "", text, 0, source, None, details)

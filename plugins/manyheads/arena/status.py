@@ -1,10 +1,11 @@
 """What an arena holds, for its owner."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from manyheads.arena.blinding import giveaways
+from manyheads.arena.items import StoredText
 from manyheads.arena.store import Arena
 from manyheads.core.texts import count
 
@@ -58,8 +59,18 @@ def _problems(arena: Arena) -> Iterator[str]:
     if equal := sum(number > 1 for number in twins.values()):
         yield f"{count(equal, 'text')} are there under several makers; equal texts are not shown as a pair."
     yield from (f"{each[0].upper()}{each[1:]}." for each in giveaways(texts))
+    if arena.kind == "ranking" and (odd := _recognisable(texts)):
+        yield f"The same text among different others: who ranks several of these cases can recognise it: {', '.join(odd)}."
     if not arena.raters():
         yield f"Nobody is invited. Invite raters: manyheads arena invite {arena.folder} NAME"
+
+
+def _recognisable(texts: Sequence[StoredText]) -> list[str]:
+    """Cases that share a text with another case, but not all."""
+    sets = defaultdict[str, set[str]](set)
+    for each in texts:
+        sets[each.case].add(each.digest)
+    return [one for one, own in sets.items() if any(own & each and own != each for each in sets.values())]
 
 
 def as_lines(known: dict[str, Any]) -> Iterator[str]:

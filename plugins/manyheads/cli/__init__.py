@@ -9,7 +9,7 @@ import typer
 from manyheads import __version__
 from manyheads.asking import json_text as objects
 from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
-from manyheads.cli import arena, corpus, evaluate, forms, inspect, measure, project, review, run, serve, show
+from manyheads.cli import arena, corpus, evaluate, inspect, measure, project, review, run, serve, show
 from manyheads.cli.examples import EXAMPLES
 from manyheads.cli.options import with_groups
 from manyheads.cli.parsing import Command, Group, SystemCommand
@@ -99,12 +99,12 @@ app.command("roles")(inspect.roles)
 app.command("export", cls=SystemCommand)(inspect.export)
 app.add_typer(inspect.app, name="prompts")
 app.add_typer(corpus.app, name="corpus")
-app.add_typer(forms.ratings, name="rating")
-app.add_typer(forms.rankings, name="ranking")
+ranking = typer.Typer(help="Rank ideas against a target idea, by a model.", no_args_is_help=True)
+ranking.command("judge")(review.judge)
+app.add_typer(ranking, name="ranking")
 app.add_typer(arena.app, name="arena")
 for path, part in {
-    "": app, "prompts ": inspect.app, "corpus ": corpus.app, "rating ": forms.ratings, "ranking ": forms.rankings,
-    "arena ": arena.app,
+    "": app, "prompts ": inspect.app, "corpus ": corpus.app, "ranking ": ranking, "arena ": arena.app,
 }.items():  # fmt: skip
     for each in part.registered_commands:
         assert each.callback

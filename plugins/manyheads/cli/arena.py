@@ -1,7 +1,9 @@
 """`manyheads arena`: texts of several makers, compared blind by people and models, and the makers' ratings."""
 
 import shlex
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import asdict
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from manyheads.arena.rating import ArenaResult
+    from manyheads.measures.ranking import Rankings
+    from manyheads.measures.ratings import Ratings
     from manyheads.measures.standings import Rules, Standings
+    from manyheads.measures.votes import Vote
 
 app = typer.Typer(help="Compare texts of several makers blind, and rate the makers.", no_args_is_help=True)
 
@@ -193,22 +198,29 @@ def status(folder: Folder, json: Json = False) -> None:
 @app.command("import")
 def import_(
     folder: Folder,
-    table: Annotated[Path, typer.Argument(metavar="CSV", help="A table of votes, one per row.")],
+    tables: Annotated[
+        list[Path],
+        typer.Argument(metavar="CSV…", help="Tables of votes, one per row, or sheets that were filled in."),
+    ],
     columns: Columns = None,
 ) -> None:
-    """Add votes of another origin, such as published ones. The same table again changes nothing."""
+    """Add answers of another origin: sheets of `arena export --sheets`, or votes on pairs, such as published ones.
+
+    The same table again changes nothing.
+    """
+    from manyheads.arena.sheets import take
     from manyheads.arena.store import Arena
     from manyheads.core.texts import count
-    from manyheads.measures.forms import columns_named
-    from manyheads.measures.votes import LEADS, WINNER, read_votes
+    from manyheads.measures.tables import columns_named
+    from manyheads.measures.votes import LEADS, WINNER
 
-    named = columns_named(columns, (*LEADS, WINNER), others=True) if columns else None
+    named = columns_named(columns, (*LEADS[3:], WINNER)) if columns else None
     with Arena.open(folder) as arena:
-        read = read_votes(table, named)
-        added = arena.keep(read.votes)
-        earlier = f"; {len(read.votes) - added:,} imported before" if added < len(read.votes) else ""
-        say(f"{count(added, 'vote')} added, of {len(read.votes):,} in {table}{earlier}")
-    for note in read.notes:
+        taken = take(arena, tables, named)
+        earlier = f"; {taken.number - taken.new:,} imported before" if taken.new < taken.number else ""
+        what = "vote" if arena.kind == "pairs" else "answer"
+        say(f"{count(taken.new, what)} added, of {taken.number:,}{earlier}")
+    for note in taken.notes:
         say(f"warning: {note}", err=True)
 
 
@@ -216,6 +228,16 @@ def import_(
 def export(
     folder: Folder,
     form: Annotated[Literal["csv", "json"], typer.Option("--format", help="Format.")] = "csv",
+    sheets: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            max=1000,
+            show_default=False,
+            help="Instead, write blank sheets for this number of raters, with a guideline.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -223,18 +245,23 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Write the votes, without invitations. Ratings and rankings become the forms that `rating agreement` and
-    `ranking agreement` read, with their key.
-    """
-    from manyheads.arena.export import export as write
+    """Write the answers with the makers, without invitations; or blank sheets, for raters without a browser.
+
+    Each rater of an arena of ratings or rankings gets a sheet in another order. `arena import` reads them back.
+    """  # fmt: skip
+    from manyheads.arena.sheets import export as write
+    from manyheads.arena.sheets import write_sheets
     from manyheads.arena.store import Arena
 
     with Arena.open(folder) as arena:
-        name = "votes" if arena.kind == "pairs" else arena.kind
-        table, *keys = write(arena, form, out or Path(f"{name}.{form}"))
-    say(f"Votes      {table}")
-    for key in keys:
-        say(f"Key        {key}  (keep it from the raters)")
+        if sheets:
+            *files, guide = write_sheets(arena, sheets, out or Path("sheet.csv"))
+            for each in files:
+                say(f"Sheet      {each}")
+            say(f"Guideline  {guide}")
+        else:
+            name = "votes" if arena.kind == "pairs" else arena.kind
+            say(f"Votes      {write(arena, form, out or Path(f'{name}.{form}'))}")
 
 
 @app.command()
@@ -350,24 +377,14 @@ def rate(
     Makers whose intervals overlap, or that were never compared, are not put in order. People and models are rated apart.
     """
     from manyheads.arena.rating import questions_of, rate, write_result
-    from manyheads.arena.store import Arena
     from manyheads.base.errors import need_extra
-    from manyheads.measures.forms import columns_named
-    from manyheads.measures.votes import LEADS, WINNER, read_votes
 
     need_extra("statistics", "rating makers")
     rules = fitting.rules
-    if source.is_dir():
-        if columns:
-            raise typer.BadParameter("--columns works with a table of votes, not with an arena")
-        with Arena.open(source) as arena:
-            votes, first, notes, title = arena.votes(), question or arena.form.first, [], arena.form.title
-            _need_pairs(arena.kind, source)
-    else:
-        named = columns_named(columns, (*LEADS, WINNER), others=True) if columns else None
-        read = read_votes(source, named)
-        votes, first, notes, title = [*read.votes], question, [*read.notes], source.stem
-    result = rate(votes, questions_of(votes, first), rules, notes)
+    if source.is_dir() and columns:
+        raise typer.BadParameter("--columns works with a table of votes, not with an arena")
+    votes, first, notes, title = _votes_of(source, columns)
+    result = rate(votes, questions_of(votes, question or first), rules, notes)
     if json:
         say_json(dumps(result.data(), indent=2, ensure_ascii=False))
     else:
@@ -377,15 +394,142 @@ def rate(
         say(f"Report     {page}", err=json)
 
 
-def _need_pairs(kind: str, folder: Path) -> None:
+def _votes_of(source: Path, columns: str | None) -> "tuple[Sequence[Vote], str | None, Sequence[str], str]":
+    """The votes of an arena or a table; the main question, if it is known; notes; and a title."""
+    from manyheads.arena.store import Arena
     from manyheads.base.errors import ArenaError
+    from manyheads.measures.tables import columns_named
+    from manyheads.measures.votes import LEADS, WINNER, read_votes
 
-    if kind != "pairs":
-        command = "rating" if kind == "ratings" else "ranking"
-        raise ArenaError(
-            f"{folder}: an arena of {kind} has no pairs to rate makers by",
-            hint=f"manyheads arena export {folder}, then: manyheads {command} agreement FORM --key KEY",
+    if source.is_dir():
+        with Arena.open(source) as arena:
+            if arena.kind != "pairs":
+                raise ArenaError(
+                    f"{source}: an arena of {arena.kind} has no pairs to rate makers by",
+                    hint=f"manyheads arena agreement {source}",
+                )
+            return arena.votes(), arena.form.first, (), arena.form.title
+    read = read_votes(source, columns_named(columns, (*LEADS[3:], WINNER)) if columns else None)
+    return read.votes, None, [*read.notes], source.stem
+
+
+class Agreeing(Options):
+    """What people's ratings or rankings are compared with."""
+
+    scores: Annotated[tuple[Path, ...], typer.Option(metavar="FILE|RUN")] = ()
+    """Scores of the rated texts: measures.jsonl, a CSV file, or run folders of reviews."""
+    by: Annotated[str, typer.Option(metavar="NAME")] = "on"
+    """Name of the score in --scores."""
+    on: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """Criterion to compare with the scores. [default: novelty, else the first]"""
+    columns: Annotated[str | None, typer.Option(metavar="NAME=COLUMN,…")] = None
+    """Column names of your own table, such as rater=who,id=paper,clarity=clear, where each name besides rater and id is a
+    criterion; or rater=who,set=topic,idea=paper,rank=place."""
+    scale: Annotated[str | None, typer.Option(metavar="LOWEST-HIGHEST")] = None
+    """Scale of your own table, such as 0-100."""
+    threshold: float | None = None
+    """Minimum mean rating of a good text, if there is no column `accepted`."""
+    score_threshold: float | None = None
+    """Minimum score of a good text. [default: --threshold]"""
+    judge: Annotated[tuple[str, ...], typer.Option(metavar="RATER")] = ()
+    """Of a table of rankings: the rater who is the judge."""
+    target: Annotated[str | None, typer.Option(metavar="IDEA")] = None
+    """Of a table of rankings: the idea that is the target."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Random seed of the bootstrap intervals."""
+    plot: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    """Draw a scatter plot of the scores (.png, .svg or .pdf)."""
+
+
+@app.command()
+def agreement(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR|CSV|RUN…",
+            help="An arena of ratings or rankings, tables of your own, or run folders of `manyheads review`.",
+            autocompletion=completion.arenas,
+        ),
+    ],
+    how: Agreeing,
+    json: Json = False,
+) -> None:
+    """Report how well raters agree with each other, and scores or a judge with the raters.
+
+    Ratings: Krippendorff's alpha; correlations of --scores with the mean rating, beside those of one person with the others.
+    Rankings: D(S), whole rankings, first places, beside those between people and of a judge who guesses.
+    """
+    from manyheads.arena.sheets import rankings_of, ratings_of
+    from manyheads.arena.store import FILE, Arena
+    from manyheads.measures.ratings import read_reviews
+    from manyheads.measures.tables import columns_named, read_table
+
+    folders = [path for path in sources if path.is_dir()]
+    if folders and (len(folders) < len(sources) or how.columns or how.scale or how.judge or how.target):
+        raise typer.BadParameter(
+            "folders and tables cannot be mixed, and --columns, --scale, --judge and --target work with tables only; "
+            "if run folders hold scores, give each with --scores"
         )
+    if (how.on or how.plot) and not how.scores:
+        raise typer.BadParameter("--on and --plot need --scores")
+    if folders and (sources[0] / FILE).is_file():
+        with Arena.open(sources[0]) as arena:
+            if arena.kind == "ranking":
+                _print_rankings(rankings_of(arena), json)
+            else:
+                _print_ratings(ratings_of(arena), how, json)
+    elif folders:
+        _print_ratings(read_reviews(folders), how, json)
+    else:
+        from manyheads.measures.ranking import read_rankings
+        from manyheads.measures.ratings import COLUMNS, read_ratings
+        from manyheads.measures.tables import scale_named
+
+        named = columns_named(how.columns, COLUMNS) if how.columns else {}
+        if "rank" in named or (
+            not named and any("rank" in row.cells for row in read_table(sources[0], (), "")[:1])
+        ):
+            _print_rankings(read_rankings(sources, named, how.judge, how.target), json)
+        else:
+            _print_ratings(
+                read_ratings(sources, named, scale_named(how.scale) if how.scale else None), how, json
+            )
+
+
+def _print_ratings(ratings: "Ratings", how: Agreeing, json: bool) -> None:
+    from manyheads.measures.agreement import as_lines, compare
+    from manyheads.measures.ratings import read_scores
+    from manyheads.report.plots import needs_plots, scatter_plot
+
+    if how.plot:
+        needs_plots(how.plot)
+    scores = read_scores(how.scores, how.by) if how.scores else None
+    found = compare(
+        ratings,
+        scores,
+        how.by,
+        how.on,
+        threshold=how.threshold,
+        score_threshold=how.score_threshold,
+        seed=how.seed,
+    )
+    if how.plot:
+        scatter_plot(found, how.plot)
+    if json:
+        say_json(dumps(asdict(found), indent=2, ensure_ascii=False))
+    else:
+        say("\n".join(as_lines(found)))
+        say(f"Plot        {how.plot}") if how.plot else None
+
+
+def _print_rankings(rankings: "Rankings", json: bool) -> None:
+    from manyheads.measures.ranking import alignments, as_data, as_lines
+
+    found = alignments(rankings)
+    if json:
+        say_json(dumps(as_data(rankings, found), indent=2, ensure_ascii=False))
+    else:
+        say("\n".join(as_lines(rankings, found)))
 
 
 MOST_IN_MATRIX = 6

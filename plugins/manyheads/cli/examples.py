@@ -65,21 +65,21 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "arena import": (
         "manyheads arena import my-arena votes.csv",
         "manyheads arena import my-arena votes.csv --columns left=a,right=b,winner=won",
+        "manyheads arena import my-arena sheet-1.csv sheet-2.csv",
     ),
     "arena judge": ("manyheads arena judge my-arena -m openai/gpt-4o-mini --pairs 50",),
-    "arena export": ("manyheads arena export my-arena -o votes.csv",),
+    "arena export": (
+        "manyheads arena export my-arena -o votes.csv",
+        "manyheads arena export my-arena --sheets 3 -o sheet.csv",
+    ),
+    "arena agreement": (
+        "manyheads arena agreement my-arena --scores measures.jsonl --by on",
+        "manyheads arena agreement people.csv --scores scores.csv --by overall",
+    ),
     "arena rate": (
         "manyheads arena rate my-arena -o ratings",
         "manyheads arena rate votes.csv --columns left=a,right=b,winner=won",
     ),
-    "rating form": ("manyheads rating form runs/* --raters 3 -o form.csv",),
-    "rating agreement": (
-        "manyheads rating agreement form-1.csv form-2.csv --key form.key.csv",
-        "manyheads rating agreement form-1.csv --scores measures.jsonl --by on",
-    ),
-    "rating calibration": ("manyheads rating calibration people.csv --scores runs/eval-review-calibration",),
     "ranking judge": ("manyheads ranking judge runs/* --target abstract.md --orders 4",),
-    "ranking form": ("manyheads ranking form runs/*-ranking --raters 2 -o ranks.csv",),
-    "ranking agreement": ("manyheads ranking agreement ranks-1.csv ranks-2.csv --key ranks.key.csv",),
 }
 """By the words of each command."""

@@ -20,7 +20,6 @@ from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.base.escaping import csv_text
 from manyheads.base.files import make_folder
 from manyheads.base.folders import writing
-from manyheads.measures.forms import anonymous
 from manyheads.measures.votes import style_of
 from manyheads.suites.cells import Cell
 from manyheads.suites.folder import write
@@ -64,7 +63,8 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
             titles.setdefault(cell.case, str(getattr(run.result, "title", "") or ""))
     # Conditions of one maker may share a run: compare its text once.
     once = {_digest(each.case, str(each.run), each.text): each for each in reversed(pieces)}
-    ids = anonymous(once, "T", random.Random("".join(sorted(once))))
+    shuffled = random.Random("".join(sorted(once))).sample(sorted(once), len(once))
+    ids = {f"T{number:0{len(str(len(once)))}}": once[digest] for number, digest in enumerate(shuffled, 1)}
     with writing(folder):
         for part in (TEXTS, PAPERS):
             make_folder(folder / part)

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -15,7 +15,7 @@ from manyheads.engine.budget import Budget
 from manyheads.engine.jobs import Listener, Local, Scheduler, finished_jobs
 from manyheads.engine.jobtable import JobTable
 from manyheads.hosts import host_factory, need_framework
-from manyheads.measures.calibration import Calibration, as_data, calibrate
+from manyheads.measures.agreement import Calibration, calibrate
 from manyheads.measures.scores import as_lines
 from manyheads.suites.arena import ARENA, write_arena
 from manyheads.suites.cells import Cell, jobs_of, need_all
@@ -98,7 +98,7 @@ async def evaluate(
         held = list(calibrations(suite, results.rows))
         if held:
             data = [
-                {"condition": condition, "figures": found if isinstance(found, str) else as_data(found)}
+                {"condition": condition, "figures": found if isinstance(found, str) else asdict(found)}
                 for condition, found in held
             ]
             write(out / CALIBRATION, json.dumps(data, ensure_ascii=False, indent=2) + "\n")

@@ -13,7 +13,7 @@ from manyheads.base.files import expanded, read_text
 from manyheads.base.resources import Resources, data_file, parse_json
 from manyheads.config import Slot
 from manyheads.config.files import read_yaml
-from manyheads.measures.calibration import Ratings, read_people
+from manyheads.measures.ratings import SCORE, Ratings, read_ratings
 from manyheads.suites.spec import SuiteSpec
 from manyheads.systems import systems
 
@@ -199,7 +199,7 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
         return Suite(name, spec)
     calibration, beside = spec.calibration, file if file.is_dir() else file.parent
     keys = read_cases(file, spec.files)
-    people = read_people(beside / calibration.people, calibration.on) if calibration else None
+    people = read_ratings([beside / calibration.people], {SCORE: calibration.on}) if calibration else None
     return Suite(name, spec, keys, people)
 
 

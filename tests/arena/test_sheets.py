@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from manyheads.arena.entries import sets_of
-from manyheads.arena.form import read_form
-from manyheads.arena.items import Case, NewText
+from manyheads.arena.items import Case, NewText, read_form
+from manyheads.arena.report import status_of
 from manyheads.arena.sheets import export, rankings_of, ratings_of, take, write_sheets
-from manyheads.arena.status import status_of
 from manyheads.arena.store import Arena
 from manyheads.base.errors import ArenaError, RatingError, UserError
 from manyheads.measures.ranking import read_ranked_set

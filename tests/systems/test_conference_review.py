@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.arena.form import read_form
+from manyheads.arena.items import read_form
 from manyheads.base.errors import ChangedError, ConfigError, ModelError, SubjectError
 from manyheads.core.events import Said, Stage
 from manyheads.engine.readiness import findings

@@ -10,8 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from manyheads.arena.form import ArenaForm
-from manyheads.arena.items import Case, NewText
+from manyheads.arena.items import ArenaForm, Case, NewText
 from manyheads.arena.store import Arena
 from manyheads.base.errors import ArenaError
 from manyheads.measures.votes import Vote

@@ -20,12 +20,12 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
-from manyheads.arena.choice import Choice
-from manyheads.arena.form import ArenaForm, Kind
 from manyheads.arena.items import (
+    ArenaForm,
     Case,
     Invitation,
     Item,
+    Kind,
     NewText,
     Progress,
     Rater,
@@ -33,6 +33,7 @@ from manyheads.arena.items import (
     StoredText,
     Text,
 )  # fmt: skip
+from manyheads.arena.pairing import Choice
 from manyheads.base.errors import ArenaError
 from manyheads.base.escaping import plain
 from manyheads.base.files import inside, make_folder

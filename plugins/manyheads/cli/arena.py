@@ -20,7 +20,7 @@ from manyheads.cli.printing import safe_console, say, say_json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from manyheads.arena.rating import ArenaResult
+    from manyheads.arena.report import ArenaResult
     from manyheads.measures.ranking import Rankings
     from manyheads.measures.ratings import Ratings
     from manyheads.measures.standings import Rules, Standings
@@ -54,7 +54,7 @@ def new(
     ] = "review",
 ) -> None:
     """Make an arena: a folder for texts, raters and votes."""
-    from manyheads.arena.form import read_form
+    from manyheads.arena.items import read_form
     from manyheads.arena.store import Arena
 
     known = read_form(form)
@@ -187,7 +187,7 @@ def revoke(
 @app.command()
 def status(folder: Folder, json: Json = False) -> None:
     """Show makers, raters and progress."""
-    from manyheads.arena.status import as_lines, status_of
+    from manyheads.arena.report import as_lines, status_of
     from manyheads.arena.store import Arena
 
     with Arena.open(folder) as arena:
@@ -376,7 +376,7 @@ def rate(
 
     Makers whose intervals overlap, or that were never compared, are not put in order. People and models are rated apart.
     """
-    from manyheads.arena.rating import questions_of, rate, write_result
+    from manyheads.arena.report import questions_of, rate, write_result
     from manyheads.base.errors import need_extra
 
     need_extra("statistics", "rating makers")
@@ -563,7 +563,7 @@ def _new_table(title: str, *headings: str) -> "Table":
 
 
 def _table(found: "Standings", name: str) -> "Table":
-    from manyheads.arena.rating import elo_range, interval, rank, rating
+    from manyheads.arena.report import elo_range, interval, rank, rating
     from manyheads.base.escaping import plain
     from manyheads.core.texts import count
 
@@ -583,7 +583,7 @@ def _table(found: "Standings", name: str) -> "Table":
 
 
 def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
-    from manyheads.arena.rating import rating
+    from manyheads.arena.report import rating
     from manyheads.base.escaping import plain
 
     table = _new_table(f"{name}: ratings by question", "maker", *(each.question for each in part))
@@ -595,7 +595,7 @@ def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
 
 
 def _matrix(found: "Standings") -> "Table":
-    from manyheads.arena.rating import win_rates
+    from manyheads.arena.report import win_rates
     from manyheads.base.escaping import plain
 
     cells, names = win_rates(found), [each.maker for each in found.makers]

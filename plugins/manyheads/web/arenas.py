@@ -23,9 +23,8 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from manyheads.arena.items import Rater, Row
-from manyheads.arena.rating import DATA, TABLE, questions_of, rate, write_result
+from manyheads.arena.report import DATA, TABLE, questions_of, rate, status_of, write_result
 from manyheads.arena.sheets import Format, export, take
-from manyheads.arena.status import status_of
 from manyheads.arena.store import DAYS, FILE, Arena
 from manyheads.base.errors import ArenaError, RatingError, need_extra
 from manyheads.base.escaping import plain

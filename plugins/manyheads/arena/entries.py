@@ -1,8 +1,6 @@
-"""Texts to add to an arena, from run folders, files and suites, without hints at their makers."""
+"""Texts to add to an arena, from run folders and files, without hints at their makers."""
 
-import csv
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.arena.items import Case, NewText
 from manyheads.base.errors import ArenaError, SubjectError
-from manyheads.base.files import inside, read_text
+from manyheads.base.files import read_text
 from manyheads.base.folders import CONFIG
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT
@@ -28,8 +26,6 @@ LARGEST_CONTEXT = 200_000
 """Maximum bytes of a text file that is shown as the case's background."""
 ALL = "all"
 """The case of texts without a paper or a background."""
-SUITE = ("cases.jsonl", "key.csv")
-"""Files of the folder `arena` that a suite writes."""
 
 
 @dataclass
@@ -53,7 +49,7 @@ class Source:
     warnings: list[str] = field(default_factory=list[str])
 
     def texts(self, paths: Sequence[Path]) -> list[NewText]:
-        """The texts of run folders, files, and `arena` folders of suites.
+        """The texts of run folders and files.
 
         Raises:
             UserError: one of them cannot be read, or its maker is not known.
@@ -64,9 +60,7 @@ class Source:
             )
         found = list[NewText]()
         for path in paths:
-            if path.is_dir() and all((path / name).is_file() for name in SUITE):
-                found += self._suite(path)
-            elif path.is_dir():
+            if path.is_dir():
                 try:
                     found.append(self._run(path))
                 except SubjectError as error:
@@ -87,8 +81,8 @@ class Source:
     def _run(self, folder: Path) -> NewText:
         if not (folder / RESULT).is_file() and not (folder / CONFIG).is_file():
             raise ArenaError(
-                f"{folder}: neither a run folder nor the folder `arena` of a suite",
-                hint="name run folders, such as runs/*, text files, or OUT/arena",
+                f"{folder}: not a run folder",
+                hint="name run folders, such as runs/*, or text files; a suite's folder `arena` is an arena",
             )
         run, config = load(folder, unfinished=False), reopen(folder)
         maker = self.maker or (config.name if self.by == "config" else None) or config.system
@@ -147,37 +141,6 @@ class Source:
             except UnicodeDecodeError:
                 return case, paper
         return case, paper
-
-    def _suite(self, folder: Path) -> Iterator[NewText]:
-        """The texts that a suite has laid out, which are anonymous already."""
-        try:
-            cases = {
-                case["id"]: case
-                for line in read_text(folder / SUITE[0]).splitlines()
-                if (case := json.loads(line))
-            }
-            with (folder / SUITE[1]).open(encoding="utf-8", newline="") as file:
-                for row in csv.DictReader(file):
-                    known = cases[row["case"]]
-                    file_of = _file_of(folder, known["paper"]) if known.get("paper") else None
-                    case, paper = self._with_paper(
-                        Case(self.case or row["case"], known.get("title") or ""), file_of
-                    )
-                    text = read_text(_file_of(folder, f"texts/{row['id']}.md")).strip()
-                    yield NewText(
-                        case, self.maker or row["maker"], "", text, int(row["changed"]), row["run"], paper
-                    )
-        except (KeyError, TypeError, ValueError, csv.Error, AttributeError) as error:
-            raise ArenaError(
-                f"{folder}: not an arena folder of a suite: {error!r}", hint="run the suite again"
-            ) from error
-
-
-def _file_of(folder: Path, name: str) -> Path:
-    """A file that the table of a suite names; raises ValueError if it is not in the suite's folder."""
-    if (path := inside(folder, name)) is None:
-        raise ValueError(f"{name}: no such file in it")
-    return path
 
 
 def sets_of(folders: Sequence[Path]) -> list[NewText]:

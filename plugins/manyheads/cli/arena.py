@@ -71,7 +71,7 @@ def add(
         list[Path],
         typer.Argument(
             metavar="RUN|FILE…",
-            help="Run folders, text files, .jsonl files, or the folder `arena` of a suite.",
+            help="Run folders, text files, or .jsonl files of abstracts.",
             autocompletion=completion.texts,
         ),
     ],

@@ -191,7 +191,7 @@ class SuiteSpec(Strict):
     calibration: CalibrationConfig | None = None
     """Comparison with people's ratings of the cases, for each condition."""
     arena: ArenaConfig | None = None
-    """Write the texts of runs to `arena/` for a blind comparison, under anonymous ids, with a key."""
+    """Put the texts of runs into an arena, `arena/`, for a blind comparison."""
 
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:

@@ -14,7 +14,6 @@ from manyheads.arena.report import status_of
 from manyheads.arena.sheets import export, rankings_of, ratings_of, take, write_sheets
 from manyheads.arena.store import Arena
 from manyheads.base.errors import ArenaError, RatingError, UserError
-from manyheads.measures.ranking import read_ranked_set
 from manyheads.measures.ratings import CRITERIA, read_ratings
 from support.arenas import arena
 from support.results import write as write_result
@@ -261,16 +260,16 @@ def test_a_target_that_comes_back_among_other_ideas_is_told(tmp_path: Path) -> N
 
 
 def test_a_run_is_read_as_its_judge_saw_it(tmp_path: Path) -> None:
-    found = read_ranked_set(write_result(tmp_path / "run", RESULT))
-    assert found.texts == ("Problem: Mines.", "Problem: Planning.", "Bats\n\nThey map caves.")
-    assert found.judge_ranks == ((2, 3), (1, 1), (3, 2))
-    assert found.sources == ("/papers/target.md", "/runs/1", "")
-    assert (found.target, found.area, found.indicator, found.traits) == (
-        "7a",
-        "robotics",
-        "novelty",
-        "- nobody has tried it",
-    )
+    found = sets_of([write_result(tmp_path / "run", RESULT)])
+    assert [each.body for each in found] == [
+        "Problem: Mines.",
+        "Problem: Planning.",
+        "Bats\n\nThey map caves.",
+    ]
+    assert [each.details["judge_ranks"] for each in found] == ["2 3", "1 1", "3 2"]
+    assert [each.source for each in found] == ["/papers/target.md", "/runs/1", ""]
+    assert {(each.details["target"], each.details["quality"]) for each in found} == {("7a", "novelty")}
+    assert {each.case.context for each in found} == {"In robotics.\n\n- nobody has tried it"}
 
 
 @pytest.mark.parametrize(
@@ -283,11 +282,11 @@ def test_a_run_is_read_as_its_judge_saw_it(tmp_path: Path) -> None:
 )
 def test_what_is_no_ranking_is_refused(changes: dict[str, Any], told: str, tmp_path: Path) -> None:
     with pytest.raises(RatingError, match=told):
-        read_ranked_set(write_result(tmp_path / "run", {**RESULT, **changes}))
+        sets_of([write_result(tmp_path / "run", {**RESULT, **changes})])
     with pytest.raises(RatingError, match="a run of rebuttal"):
-        read_ranked_set(write_result(tmp_path / "other", {"system": "rebuttal", "rounds": []}))
+        sets_of([write_result(tmp_path / "other", {"system": "rebuttal", "rounds": []})])
     with pytest.raises(RatingError, match="not a run folder"):
-        read_ranked_set(tmp_path)
+        sets_of([tmp_path])
 
 
 def test_the_scale_of_people_explains_every_step_of_every_criterion() -> None:

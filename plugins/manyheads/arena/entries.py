@@ -2,20 +2,24 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from pydantic import Field, model_validator
+
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.arena.items import Case, NewText
-from manyheads.base.errors import ArenaError, SubjectError
+from manyheads.asking.forms import as_ranked
+from manyheads.base.errors import ArenaError, RatingError, SubjectError
 from manyheads.base.files import read_text
 from manyheads.base.folders import CONFIG
 from manyheads.config import RunConfig
-from manyheads.core.results import RESULT
+from manyheads.core.results import RESULT, Part, RankedItem, RankedOrder
 from manyheads.core.texts import Subject, read_subject, read_subjects
-from manyheads.measures.ranking import JUDGED, RankedSet, read_ranked_set
+from manyheads.measures.ranking import ranks_of
+from manyheads.measures.ratings import judged_run
 from manyheads.systems.loading import reopen
 from manyheads.systems.results import load, prose
 from manyheads.team.system import system_of
@@ -24,6 +28,8 @@ MakerBy: TypeAlias = Literal["system", "config"]
 PLAIN = (".md", ".markdown", ".txt")
 LARGEST_CONTEXT = 200_000
 """Maximum bytes of a text file that is shown as the case's background."""
+JUDGED = "manyheads ranking judge IDEA… --target …"
+"""The command that ranks sets of ideas."""
 ALL = "all"
 """The case of texts without a paper or a background."""
 
@@ -113,8 +119,7 @@ class Source:
                 " " in value.strip() and not Path(value).is_absolute()
             )  # rather than the name of a lost file
             if path is None and (words or not slot.file):
-                digest = hashlib.sha256(value.encode()).hexdigest()[:8]
-                return self._with_paper(Case(self.case or f"{name}-{digest}", title, value), None)
+                return self._with_paper(Case(self.case or f"{name}-{_digest(value)[:8]}", title, value), None)
         return self._with_paper(Case(self.case or ALL, ""), None)
 
     def _file(self, subject: Subject) -> NewText:
@@ -143,25 +148,55 @@ class Source:
         return case, paper
 
 
+class _Ranking(Part):
+    """The part of a ranking's result that is read."""
+
+    target: RankedItem
+    ideas: tuple[RankedItem, ...] = Field(min_length=1)
+    area: str
+    indicator: str
+    traits: str
+    shown_fields: tuple[str, ...]
+    orders: tuple[RankedOrder, ...]
+
+    @property
+    def items(self) -> tuple[RankedItem, ...]:
+        return (self.target, *self.ideas)
+
+    @model_validator(mode="after")
+    def _ranks_each_once(self) -> "_Ranking":
+        every = list(range(len(self.items)))
+        if any(order.ranked is not None and sorted(order.ranked) != every for order in self.orders):
+            raise ValueError("orders: a ranking must have each idea once")
+        return self
+
+
 def sets_of(folders: Sequence[Path]) -> list[NewText]:
-    """The sets of ideas that runs have ranked, for people to rank: a case each, with the judge's ranks in the details.
+    """The sets of ideas that runs have ranked, as their judge saw them: a case each, with the judge's ranks in the details.
 
     Raises:
         RatingError: a folder is no finished ranking.
     """
     if files := [path for path in folders if not path.is_dir()]:
         raise ArenaError(f"{files[0]}: not a run folder", hint=f"name folders of {JUDGED}")
-    return [text for folder in folders for text in _set(read_ranked_set(folder))]
+    return [text for folder in folders for text in _set(folder)]
 
 
-def _set(ranked: RankedSet) -> Iterator[NewText]:
-    case = Case(
-        f"{ranked.indicator}-{ranked.sha256[:8]}", ranked.indicator, f"In {ranked.area}.\n\n{ranked.traits}"
-    )
-    for number, text in enumerate(ranked.texts):
-        details: Mapping[str, str] = {
-            "quality": ranked.indicator, "number": str(number), "target": ranked.target, "run": ranked.run,
-            "judge_ranks": " ".join(map(str, ranked.judge_ranks[number])),
+def _set(folder: Path) -> Iterator[NewText]:
+    run = judged_run(folder, _Ranking, {"target", "orders"}, "a ranking", JUDGED)
+    ranks = [ranks_of(order.ranked) for order in run.orders if order.ranked is not None]
+    if not ranks:
+        raise RatingError(f"{folder}: no order has a ranking", hint=f"run it again: {JUDGED}")
+    texts = [as_ranked(each.title, each.text or "", each.fields, run.shown_fields) for each in run.items]
+    question = _digest("\0".join((run.indicator, texts[0], *sorted(texts[1:]))))
+    case = Case(f"{run.indicator}-{question[:8]}", run.indicator, f"In {run.area}.\n\n{run.traits}")
+    for number, (item, text) in enumerate(zip(run.items, texts, strict=True)):
+        details = {
+            "quality": run.indicator, "number": str(number), "target": run.target.sha256 or _digest(texts[0]),
+            "run": str(folder.resolve()), "judge_ranks": " ".join(str(rank[number] + 1) for rank in ranks),
         }  # fmt: skip
-        source = ranked.sources[number]
-        yield NewText(case, source or f"idea {number}", "", text, 0, source, None, details)
+        yield NewText(case, item.source or f"idea {number}", "", text, 0, item.source, None, details)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -6,23 +6,16 @@ nearer to any ranking. D(S) between two people is not 0 either, and a judge who 
 reported as baselines.
 """
 
-import hashlib
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, product
 from pathlib import Path
 from statistics import fmean
-from string import ascii_uppercase
 from typing import Any
 
-from pydantic import Field, model_validator
-
-from manyheads.asking.forms import as_ranked
 from manyheads.base.errors import MeasureError, RatingError
-from manyheads.core.results import Part, RankedItem, RankedOrder
 from manyheads.core.texts import count
-from manyheads.measures.ratings import judged_run
 from manyheads.measures.statistics import Mean, group_means, kendall_tau, kendall_w, mean_of
 from manyheads.measures.tables import LISTED, Row, read_table, refuse
 
@@ -125,90 +118,8 @@ def ranks_of(order: Sequence[int]) -> list[int]:
     return sorted(range(len(order)), key=order.__getitem__)
 
 
-# Rankings that a judge made in a run.
-
-
-JUDGED = "manyheads ranking judge IDEA… --target …"
-"""The command that makes the runs read here."""
 TARGET = 0
 """The target's number in every set."""
-
-
-def digest(text: str) -> str:
-    """The SHA-256 of a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@dataclass(frozen=True)
-class RankedSet:
-    """A target and ideas, ranked by a judge in a run. Each tuple has the target first.
-
-    Attributes:
-        target: SHA-256 of the target as it was given; equal in all its sets.
-        traits: of the quality `indicator`, as a list in Markdown.
-        texts: as the judge saw them.
-        sources: their files or folders.
-        judge_ranks: for each of them, the judge's rank in each order that has a ranking, from 1.
-    """
-
-    run: str
-    target: str
-    area: str
-    indicator: str
-    traits: str
-    texts: tuple[str, ...]
-    sources: tuple[str, ...]
-    judge_ranks: tuple[tuple[int, ...], ...]
-
-    @property
-    def sha256(self) -> str:
-        """Digest of the question: target, ideas and quality indicator."""
-        return digest("\0".join((self.indicator, self.texts[0], *sorted(self.texts[1:]))))
-
-
-class _Result(Part):
-    """The part of a ranking's result that is read."""
-
-    target: RankedItem
-    ideas: tuple[RankedItem, ...] = Field(min_length=1, max_length=len(ascii_uppercase) - 1)
-    area: str
-    indicator: str
-    traits: str
-    shown_fields: tuple[str, ...]
-    orders: tuple[RankedOrder, ...]
-
-    @property
-    def items(self) -> tuple[RankedItem, ...]:
-        return (self.target, *self.ideas)
-
-    @model_validator(mode="after")
-    def _ranks_each_once(self) -> "_Result":
-        every = list(range(len(self.items)))
-        if any(order.ranked is not None and sorted(order.ranked) != every for order in self.orders):
-            raise ValueError("orders: a ranking must have each idea once")
-        return self
-
-
-def read_ranked_set(folder: Path) -> RankedSet:
-    """A finished run that ranked ideas against a target; raises `RatingError` for others."""
-    result = judged_run(folder, _Result, {"target", "orders"}, "a ranking", JUDGED)
-    size = len(result.items)
-    ranks = [ranks_of(order.ranked) for order in result.orders if order.ranked is not None]
-    if not ranks:
-        raise RatingError(f"{folder}: no order has a ranking", hint=f"run it again: {JUDGED}")
-    texts = tuple(
-        as_ranked(each.title, each.text or "", each.fields, result.shown_fields) for each in result.items
-    )
-    return RankedSet(
-        run=str(folder.resolve()),
-        target=result.target.sha256 or digest(texts[0]),
-        area=result.area,
-        indicator=result.indicator,
-        traits=result.traits,
-        texts=texts,
-        sources=tuple(item.source for item in result.items),
-        judge_ranks=tuple(tuple(rank[number] + 1 for rank in ranks) for number in range(size)),
-    )
 
 
 # Rankings by people, and by a judge of the same ideas.

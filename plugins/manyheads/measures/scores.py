@@ -17,7 +17,6 @@ from manyheads.core.texts import Subject
 from manyheads.corpus.vectors import Embedder, unread
 from manyheads.literature.library import PARTS, Library, comparable, window
 from manyheads.literature.queries import first_sentence, widen
-from manyheads.measures.bearings import with_bearings
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.novelty import (
     NEIGHBOURS,
@@ -31,6 +30,7 @@ from manyheads.measures.novelty import (
     novelty_of,
     relative_neighbour_density,
     surroundings,
+    with_bearings,
 )
 from manyheads.measures.papers import Papers, titled
 from manyheads.measures.statistics import Mean, mean_of

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from pydantic import Field
 
+from manyheads.base.errors import ArenaError, ConfigError, need_extra
+from manyheads.base.escaping import plain
 from manyheads.cli import completion
 from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Changes, Estimated, Json, Limits, Options
+from manyheads.cli.options import Changes, Estimated, Json, Limits, Options, resumable, without_index
 from manyheads.cli.printing import safe_console, say, say_json
+from manyheads.core.texts import count
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from manyheads.arena.report import ArenaResult
+    from manyheads.arena.store import Arena
     from manyheads.measures.ranking import Rankings
     from manyheads.measures.ratings import Ratings
     from manyheads.measures.standings import Rules, Standings
@@ -39,6 +43,12 @@ Columns = Annotated[
         "other name is a question.",
     ),
 ]
+
+
+def _opened(folder: Path) -> "Arena":
+    from manyheads.arena.store import Arena
+
+    return Arena.open(folder)
 
 
 @app.command()
@@ -64,6 +74,25 @@ def new(
     say(f"Next       manyheads arena add {folder} RUN…")
 
 
+class Adding(Options):
+    """Whose texts are added, what they are about, and what is removed from them."""
+
+    maker: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """Maker of these texts. Files need it, but to be rated; a run has its system."""
+    by: Literal["system", "config"] = "system"
+    """What a run's maker is: its system, or its config."""
+    case: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """What these texts are about. [default: name of the run's paper, or of the file]"""
+    papers: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None
+    """Papers of the cases, named after them; text files are shown as background."""
+    hide: Annotated[tuple[str, ...], typer.Option(metavar="WORD")] = ()
+    """Replace a word that names a maker."""
+    cut: Annotated[tuple[str, ...], typer.Option(metavar="HEADING")] = ()
+    """Leave out sections under this heading."""
+    drop: Annotated[tuple[str, ...], typer.Option(metavar="LINE")] = ()
+    """Leave out this heading, bold label or sentence; the text below it stays, and numbers may differ."""
+
+
 @app.command()
 def add(
     folder: Folder,
@@ -73,44 +102,10 @@ def add(
             metavar="RUN|FILE…",
             help="Run folders, text files, or .jsonl files of abstracts.",
             autocompletion=completion.texts,
+            callback=without_index,
         ),
     ],
-    maker: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Maker of these texts. Files need it; a run has its system."),
-    ] = None,
-    by: Annotated[
-        Literal["system", "config"], typer.Option(help="What a run's maker is: its system, or its config.")
-    ] = "system",
-    case: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            show_default=False,
-            help="What these texts are about. [default: name of the run's paper, or of the file]",
-        ),
-    ] = None,
-    papers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Papers of the cases, named after them; text files are shown as background.",
-        ),
-    ] = None,
-    hide: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="Replace a word that names a maker. Repeatable.")
-    ] = None,
-    cut: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HEADING", help="Leave out sections under this heading. Repeatable."),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LINE",
-            help="Leave out this heading, bold label or sentence; the text below it stays, and numbers may differ. Repeatable.",
-        ),
-    ] = None,
+    how: Adding,
 ) -> None:
     """Add texts. The same case by several makers is what raters compare.
 
@@ -118,36 +113,23 @@ def add(
     """
     from manyheads.arena.blinding import ArenaConfig, giveaways
     from manyheads.arena.entries import Source, sets_of
-    from manyheads.arena.store import Arena
-    from manyheads.core.texts import count
 
-    with Arena.open(folder) as arena:
-        source = Source(
-            maker,
-            by,
-            case,
-            papers,
-            ArenaConfig(
-                names=tuple(hide or ()),
-                cut=tuple(cut or ()),
-                drop=tuple(drop or ()),
-                writer=arena.form.writer,
-            ),
-            arena.kind == "ratings",
-        )
-        ranked = arena.kind == "ranking" and maker is None and all(path.is_dir() for path in texts)
+    with _opened(folder) as arena:
+        blinding = ArenaConfig(names=how.hide, cut=how.cut, drop=how.drop, writer=arena.form.writer)
+        source = Source(how.maker, how.by, how.case, how.papers, blinding, arena.kind == "ratings")
+        ranked = arena.kind == "ranking" and how.maker is None and all(path.is_dir() for path in texts)
         made = sets_of(texts) if ranked else source.texts(texts)
         left = arena.add(made)
         every = arena.texts()
-        known = (f"left out: {each}: there already" for each in left)
-        for each in (*source.warnings, *known, *giveaways(every)):
-            say(f"warning: {each}", err=True)
-        say(
-            f"{count(len(made) - len(left), 'text')} added; now {count(len(every), 'text')} of "
-            f"{count(len({each.maker for each in every}), 'maker')} on {count(len({each.case for each in every}), 'case')}"
-        )
-        if hints := sum(each.hints for each in made):
-            say(f"{count(hints, 'hint')} at makers removed")
+    known = (f"left out: {each}: there already" for each in left)
+    for each in (*source.warnings, *known, *giveaways(every)):
+        say(f"warning: {each}", err=True)
+    say(
+        f"{count(len(made) - len(left), 'text')} added; now {count(len(every), 'text')} of "
+        f"{count(len({each.maker for each in every}), 'maker')} on {count(len({each.case for each in every}), 'case')}"
+    )
+    if hints := sum(each.hints for each in made):
+        say(f"{count(hints, 'hint')} at makers removed")
 
 
 @app.command()
@@ -162,9 +144,8 @@ def invite(
     ] = 30,
 ) -> None:
     """Print a link for each rater. It is shown only here; a second invitation is a second link of the same rater."""
-    from manyheads.arena.store import Arena
 
-    with Arena.open(folder) as arena:
+    with _opened(folder) as arena:
         for name in names:
             invitation = arena.invite(name, days=days)
             say(f"{invitation.rater.name}  {url.rstrip('/')}{invitation.path}")
@@ -176,10 +157,8 @@ def revoke(
     folder: Folder, names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Raters.")]
 ) -> None:
     """Revoke all links of a rater. The votes stay."""
-    from manyheads.arena.store import Arena
-    from manyheads.core.texts import count
 
-    with Arena.open(folder) as arena:
+    with _opened(folder) as arena:
         for name in names:
             say(f"{name}  {count(arena.revoke(name), 'link')} revoked")
 
@@ -188,9 +167,8 @@ def revoke(
 def status(folder: Folder, json: Json = False) -> None:
     """Show makers, raters and progress."""
     from manyheads.arena.report import as_lines, status_of
-    from manyheads.arena.store import Arena
 
-    with Arena.open(folder) as arena:
+    with _opened(folder) as arena:
         known = status_of(arena)
     say_json(dumps(known, indent=2, ensure_ascii=False)) if json else say("\n".join(as_lines(known)))
 
@@ -209,13 +187,11 @@ def import_(
     The same table again changes nothing.
     """
     from manyheads.arena.sheets import take
-    from manyheads.arena.store import Arena
-    from manyheads.core.texts import count
     from manyheads.measures.tables import columns_named
     from manyheads.measures.votes import LEADS, WINNER
 
     named = columns_named(columns, (*LEADS[3:], WINNER)) if columns else None
-    with Arena.open(folder) as arena:
+    with _opened(folder) as arena:
         taken = take(arena, tables, named)
         earlier = f"; {taken.number - taken.new:,} imported before" if taken.new < taken.number else ""
         what = "vote" if arena.kind == "pairs" else "answer"
@@ -251,9 +227,8 @@ def export(
     """  # fmt: skip
     from manyheads.arena.sheets import export as write
     from manyheads.arena.sheets import write_sheets
-    from manyheads.arena.store import Arena
 
-    with Arena.open(folder) as arena:
+    with _opened(folder) as arena:
         if sheets:
             *files, guide = write_sheets(arena, sheets, out or Path("sheet.csv"))
             for each in files:
@@ -292,9 +267,6 @@ def judge(
     import asyncio
 
     from manyheads.arena import judging
-    from manyheads.arena.store import Arena
-    from manyheads.cli.options import resumable
-    from manyheads.core.texts import count
     from manyheads.engine.budget import Budget
     from manyheads.engine.jobtable import JobTable
 
@@ -303,7 +275,7 @@ def judge(
     rater = name or f"{model.provider}/{model.name}"
     limits = Budget.parse(budget or (), whose="the arena's")
     limits.need_prices([config])
-    with Arena.open(folder) as arena, resumable():
+    with _opened(folder) as arena, resumable():
         by = partial(judging.estimate, arena, rater, pairs)
         if estimate:
             print_estimate([config], as_json=False, by=by)
@@ -337,7 +309,6 @@ class Fitting(Options):
 
     @property
     def rules(self) -> "Rules":
-        from manyheads.base.errors import ConfigError
         from manyheads.measures.standings import Rules
         from manyheads.measures.votes import STYLE
 
@@ -377,7 +348,6 @@ def rate(
     Makers whose intervals overlap, or that were never compared, are not put in order. People and models are rated apart.
     """
     from manyheads.arena.report import questions_of, rate, write_result
-    from manyheads.base.errors import need_extra
 
     need_extra("statistics", "rating makers")
     rules = fitting.rules
@@ -396,13 +366,11 @@ def rate(
 
 def _votes_of(source: Path, columns: str | None) -> "tuple[Sequence[Vote], str | None, Sequence[str], str]":
     """The votes of an arena or a table; the main question, if it is known; notes; and a title."""
-    from manyheads.arena.store import Arena
-    from manyheads.base.errors import ArenaError
     from manyheads.measures.tables import columns_named
     from manyheads.measures.votes import LEADS, WINNER, read_votes
 
     if source.is_dir():
-        with Arena.open(source) as arena:
+        with _opened(source) as arena:
             if arena.kind != "pairs":
                 raise ArenaError(
                     f"{source}: an arena of {arena.kind} has no pairs to rate makers by",
@@ -460,9 +428,8 @@ def agreement(
     Rankings: D(S), whole rankings, first places, beside those between people and of a judge who guesses.
     """
     from manyheads.arena.sheets import rankings_of, ratings_of
-    from manyheads.arena.store import FILE, Arena
+    from manyheads.arena.store import FILE
     from manyheads.measures.ratings import read_reviews
-    from manyheads.measures.tables import columns_named, read_table
 
     folders = [path for path in sources if path.is_dir()]
     if folders and (len(folders) < len(sources) or how.columns or how.scale or how.judge or how.target):
@@ -470,66 +437,56 @@ def agreement(
             "folders and tables cannot be mixed, and --columns, --scale, --judge and --target work with tables only; "
             "if run folders hold scores, give each with --scores"
         )
+    if len(sources) > 1 and any((folder / FILE).is_file() for folder in folders):
+        raise typer.BadParameter("one arena at a time")
     if (how.on or how.plot) and not how.scores:
         raise typer.BadParameter("--on and --plot need --scores")
-    if folders and (sources[0] / FILE).is_file():
-        with Arena.open(sources[0]) as arena:
-            if arena.kind == "ranking":
-                _print_rankings(rankings_of(arena), json)
-            else:
-                _print_ratings(ratings_of(arena), how, json)
-    elif folders:
-        _print_ratings(read_reviews(folders), how, json)
+    if not folders:
+        _print(_of_tables(sources, how), how, json)
+    elif (sources[0] / FILE).is_file():
+        with _opened(sources[0]) as arena:
+            _print(rankings_of(arena) if arena.kind == "ranking" else ratings_of(arena), how, json)
     else:
-        from manyheads.measures.ranking import read_rankings
-        from manyheads.measures.ratings import COLUMNS, read_ratings
-        from manyheads.measures.tables import scale_named
-
-        named = columns_named(how.columns, COLUMNS) if how.columns else {}
-        if "rank" in named or (
-            not named and any("rank" in row.cells for row in read_table(sources[0], (), "")[:1])
-        ):
-            _print_rankings(read_rankings(sources, named, how.judge, how.target), json)
-        else:
-            _print_ratings(
-                read_ratings(sources, named, scale_named(how.scale) if how.scale else None), how, json
-            )
+        _print(read_reviews(folders), how, json)
 
 
-def _print_ratings(ratings: "Ratings", how: Agreeing, json: bool) -> None:
-    from manyheads.measures.agreement import as_lines, compare
+def _of_tables(tables: Sequence[Path], how: Agreeing) -> "Ratings | Rankings":
+    """Rankings of tables with a column for ranks, else ratings."""
+    from manyheads.measures.ranking import read_rankings
+    from manyheads.measures.ratings import COLUMNS, read_ratings
+    from manyheads.measures.tables import columns_named, read_table, scale_named
+
+    named = columns_named(how.columns, COLUMNS) if how.columns else {}
+    if "rank" in named or (
+        not named and any("rank" in row.cells for row in read_table(tables[0], (), "")[:1])
+    ):
+        return read_rankings(tables, named, how.judge, how.target)
+    return read_ratings(tables, named, scale_named(how.scale) if how.scale else None)
+
+
+def _print(found: "Ratings | Rankings", how: Agreeing, json: bool) -> None:
+    """Compare and print."""
+    from manyheads.measures import agreement, ranking
     from manyheads.measures.ratings import read_scores
     from manyheads.report.plots import needs_plots, scatter_plot
 
-    if how.plot:
-        needs_plots(how.plot)
-    scores = read_scores(how.scores, how.by) if how.scores else None
-    found = compare(
-        ratings,
-        scores,
-        how.by,
-        how.on,
-        threshold=how.threshold,
-        score_threshold=how.score_threshold,
-        seed=how.seed,
-    )
-    if how.plot:
-        scatter_plot(found, how.plot)
-    if json:
-        say_json(dumps(asdict(found), indent=2, ensure_ascii=False))
+    if isinstance(found, ranking.Rankings):
+        qualities = ranking.alignments(found)
+        data, lines = ranking.as_data(found, qualities), ranking.as_lines(found, qualities)
     else:
-        say("\n".join(as_lines(found)))
+        if how.plot:
+            needs_plots(how.plot)
+        scores = read_scores(how.scores, how.by) if how.scores else None
+        limits = {"threshold": how.threshold, "score_threshold": how.score_threshold}
+        compared = agreement.compare(found, scores, how.by, how.on, **limits, seed=how.seed)
+        data, lines = asdict(compared), agreement.as_lines(compared)
+        if how.plot:
+            scatter_plot(compared, how.plot)
+    if json:
+        say_json(dumps(data, indent=2, ensure_ascii=False))
+    else:
+        say("\n".join(lines))
         say(f"Plot        {how.plot}") if how.plot else None
-
-
-def _print_rankings(rankings: "Rankings", json: bool) -> None:
-    from manyheads.measures.ranking import alignments, as_data, as_lines
-
-    found = alignments(rankings)
-    if json:
-        say_json(dumps(as_data(rankings, found), indent=2, ensure_ascii=False))
-    else:
-        say("\n".join(as_lines(rankings, found)))
 
 
 MOST_IN_MATRIX = 6
@@ -564,8 +521,6 @@ def _new_table(title: str, *headings: str) -> "Table":
 
 def _table(found: "Standings", name: str) -> "Table":
     from manyheads.arena.report import elo_range, interval, rank, rating
-    from manyheads.base.escaping import plain
-    from manyheads.core.texts import count
 
     adjusted, grouped = not found.unadjusted, len(found.groups.connected) > 1
     table = _new_table(
@@ -584,7 +539,6 @@ def _table(found: "Standings", name: str) -> "Table":
 
 def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
     from manyheads.arena.report import rating
-    from manyheads.base.escaping import plain
 
     table = _new_table(f"{name}: ratings by question", "maker", *(each.question for each in part))
     by_maker = [{each.maker: each.rated for each in found.makers} for found in part]
@@ -596,7 +550,6 @@ def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
 
 def _matrix(found: "Standings") -> "Table":
     from manyheads.arena.report import win_rates
-    from manyheads.base.escaping import plain
 
     cells, names = win_rates(found), [each.maker for each in found.makers]
     table = _new_table("Win rate of the row: expected / observed (votes)", "maker")

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, GetJsonSchemaHandler, RootModel
 from pydantic_core import CoreSchema
 
-from manyheads.arena.form import ArenaForm
+from manyheads.arena.items import ArenaForm
 from manyheads.asking import roles
 from manyheads.base.resources import shipped
 from manyheads.config import RunConfig

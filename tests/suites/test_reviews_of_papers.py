@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
+from manyheads.arena.store import Arena
 from manyheads.base.resources import Resources, shipped
 from manyheads.judges.planted_error.planted import KINDS
 from manyheads.judges.planted_error.result import KEY, read_key
 from manyheads.judges.planted_error.result import Entry as Document
-from manyheads.measures.calibration import Calibration
+from manyheads.measures.agreement import Calibration
 from manyheads.suites.evaluate import calibrations
 from manyheads.suites.measuring import Row
 from manyheads.suites.spec import read_suite
@@ -155,9 +156,11 @@ def test_reviews_are_laid_out_without_their_makers(llm: LLM, tmp_path: Path) -> 
         "As an AI language model I like it. MAMORX and its clarity_expert would too. Table 1 is clear."
     )
     out = evaluated(tmp_path, "review-systems", llm, "plain", "kiln")
-    [text] = [path.read_text() for path in (out / "arena" / "texts").iterdir()]
-    assert "the reviewer would too. Table 1 is clear." in text
-    assert "language model" not in text
-    [case] = [json.loads(line) for line in (out / "arena" / "cases.jsonl").read_text().splitlines()]
-    assert case["title"].startswith("Listening to Kilns")
-    assert json.loads((out / "arena" / case["paper"]).read_text())["title"] == case["title"]
+    with Arena.open(out / "arena") as arena:
+        [text], [case] = arena.texts(), arena.cases()
+        paper = arena.paper(case)
+    assert "the reviewer would too. Table 1 is clear." in text.body
+    assert "language model" not in text.body
+    assert case.title.startswith("Listening to Kilns")
+    assert paper
+    assert json.loads(paper.read_text())["title"] == case.title

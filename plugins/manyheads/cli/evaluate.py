@@ -113,7 +113,7 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
     for picture in evaluation.pictures:
         say(f"Plot      {picture}")
     if evaluation.arena:
-        say(f"Arena     {evaluation.arena}  (keep its key.csv from the raters)")
+        say(f"Arena     {evaluation.arena}  (manyheads arena invite {evaluation.arena} NAME)")
     say(f"Report    {evaluation.report}")
 
 

@@ -34,7 +34,7 @@ from manyheads.corpus.meta import read_meta
 from manyheads.engine.budget import Budget, in_use
 from manyheads.engine.jobs import Job, Listener, Local, Scheduler, finished_jobs
 from manyheads.hosts import host_factory, need_framework
-from manyheads.measures.calibration import Calibration, calibrate
+from manyheads.measures.agreement import Calibration, calibrate
 from manyheads.measures.scores import as_lines
 from manyheads.suites.arena import ARENA, write_arena
 from manyheads.suites.cells import CELLS, RUN, Cell, jobs_of, judged_in, need_all

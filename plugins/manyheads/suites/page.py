@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from manyheads.measures.calibration import FIGURES as ALIKE
-from manyheads.measures.calibration import Calibration
-from manyheads.measures.calibration import figure as alike
+from manyheads.measures.agreement import FIGURES as ALIKE
+from manyheads.measures.agreement import Calibration
+from manyheads.measures.agreement import figure as alike
 from manyheads.measures.statistics import FEW
 from manyheads.report.page import render, write_html
 from manyheads.report.plots import WITHOUT

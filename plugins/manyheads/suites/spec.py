@@ -16,7 +16,7 @@ from manyheads.base.files import expanded, read_text
 from manyheads.base.resources import Resources, data_file, parse_json
 from manyheads.config import Slot, Strict
 from manyheads.config.files import read_yaml
-from manyheads.measures.calibration import Ratings, read_people
+from manyheads.measures.ratings import SCORE, Ratings, read_ratings
 from manyheads.suites.replies import ALL, FIGURES
 from manyheads.systems import systems
 from manyheads.team.system import System
@@ -198,7 +198,7 @@ class SuiteSpec(Strict):
     calibration: CalibrationConfig | None = None
     """Comparison with people's ratings of the cases, for each condition."""
     arena: ArenaConfig | None = None
-    """Write the texts of runs to `arena/` for a blind comparison, under anonymous ids, with a key."""
+    """Put the texts of runs into an arena, `arena/`, for a blind comparison."""
 
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:
@@ -482,7 +482,7 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
         return Suite(name, spec)
     calibration, beside = spec.calibration, file if file.is_dir() else file.parent
     keys = read_cases(file, spec.files)
-    people = read_people(beside / calibration.people, calibration.on) if calibration else None
+    people = read_ratings([beside / calibration.people], {SCORE: calibration.on}) if calibration else None
     return Suite(name, spec, keys, people)
 
 

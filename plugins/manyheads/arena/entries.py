@@ -14,7 +14,7 @@ from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.arena.items import Case, NewText
 from manyheads.asking.forms import as_ranked
 from manyheads.base.errors import ArenaError, RatingError, SubjectError
-from manyheads.base.files import read_text
+from manyheads.base.files import inside, read_text
 from manyheads.base.folders import CONFIG
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT, Part, RankedItem, RankedOrder

@@ -9,7 +9,7 @@ import typer
 from manyheads import __version__
 from manyheads.asking import json_text as objects
 from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
-from manyheads.cli import arena, corpus, evaluate, forms, inspect, measure, project, review, run, serve, show
+from manyheads.cli import arena, corpus, evaluate, inspect, measure, project, review, run
 from manyheads.cli.options import with_models
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say

@@ -18,7 +18,7 @@ from manyheads.cli.evaluate import PLANTED
 from manyheads.cli.examples import EXAMPLES
 from manyheads.cli.options import Changes
 from manyheads.config import RunConfig
-from manyheads.datasets.formats import FORMATS
+from manyheads.datasets.mapping import formats
 from manyheads.judges.planted_error.planted import KINDS
 from manyheads.systems import systems
 from support.command import manyheads_command, parsed

@@ -117,7 +117,7 @@ def targets(
     """Sample published papers, with the abstracts they cite, as ranking targets."""
     from manyheads.corpus.corpora import resolve_corpus
     from manyheads.corpus.ecosystem import Ecosystem
-    from manyheads.datasets.table import column_option
+    from manyheads.datasets.formats import column_option
     from manyheads.datasets.targets import (
         Wish,
         need_new,
@@ -283,8 +283,7 @@ def build(
     from manyheads.corpus.building import build_corpus
     from manyheads.corpus.embedding import load_embedder
     from manyheads.corpus.meta import PRESET_FORMATS, BuildOptions
-    from manyheads.datasets.formats import Opening, folder_of, open_sources
-    from manyheads.datasets.table import column_option
+    from manyheads.datasets.formats import Opening, column_option, folder_of, open_sources
 
     if (vectors is None) != (ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
@@ -337,10 +336,10 @@ def _librarian(
 @app.command()
 def formats() -> None:
     """List the formats of papers that a corpus can be built from."""
-    from manyheads.datasets.formats import FORMATS
+    from manyheads.datasets.mapping import formats
 
-    for one in FORMATS.values():
-        say(f"{one.name:<22}{one.about}\n{'':<22}example: {one.example}")
+    for name, one in formats().items():
+        say(f"{name:<22}{one.about}\n{'':<22}example: {one.example}")
 
 
 @app.command()

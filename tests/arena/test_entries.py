@@ -33,7 +33,7 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_has_its_system_as_maker_and_its_paper_as_case(reviews: Path) -> None:
-    source = Source()
+    source = Source(papers=reviews)
     [text] = source.texts([reviews / "one"])
     assert (text.maker, text.case.id) == ("conference-review", "owls")
     assert "They hear well." in text.case.context
@@ -41,8 +41,36 @@ def test_a_run_has_its_system_as_maker_and_its_paper_as_case(reviews: Path) -> N
     assert text.body
     assert "conference" not in text.body.lower()
     assert Source(by="config").texts([reviews / "one"])[0].maker
-    [named] = Source(maker="ours", case="owls-2").texts([reviews / "one"])
+    [named] = Source(maker="ours", case="owls-2", papers=reviews).texts([reviews / "one"])
     assert (named.maker, named.case.id) == ("ours", "owls-2")
+    assert "They hear well." in named.case.context
+
+
+@pytest.mark.parametrize("name", ["id_rsa", "notes.md", "run/link.md"])
+def test_a_run_of_others_shows_no_file_outside_its_folder(reviews: Path, tmp_path: Path, name: str) -> None:
+    for kept in ("config.yaml", "result.json"):
+        (tmp_path / "run").mkdir(exist_ok=True)
+        (tmp_path / "run" / kept).write_bytes((reviews / "one" / kept).read_bytes())
+    (tmp_path / "secret.md").write_text("secret")
+    (tmp_path / "run" / "link.md").symlink_to(tmp_path / "secret.md")
+    (tmp_path / "run" / "own.md").write_text("On owls.")
+    file = tmp_path / name
+    if not file.is_symlink():
+        file.write_text("secret")
+    config = tmp_path / "run" / "config.yaml"
+    named = config.read_text().replace("../owls.md", str(file))
+    assert str(file) in named
+    config.write_text(named)
+    source = Source()
+    [text] = source.texts([tmp_path / "run"])
+    assert (text.case.id, text.case.context, text.paper) == (file.resolve().stem, "", None)
+    assert text.body
+    [warning] = source.warnings
+    assert str(file.resolve()) in warning
+    assert f"--papers {file.resolve().parent}" in warning
+    config.write_text(named.replace(str(file), "own.md"))
+    [text] = Source().texts([tmp_path / "run"])
+    assert text.case.context == "On owls."
 
 
 def test_the_text_of_a_run_is_its_review_without_the_summary_of_its_figures(reviews: Path) -> None:

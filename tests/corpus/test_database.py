@@ -283,7 +283,7 @@ def test_papers_that_say_the_same_are_one_cluster(database: LiteratureDatabase) 
     ids = [f"p{number}" for number in (3, 0, 4, 1, 8, 5)]
     clusters = database.clusters(ids, (0.5, 0.5), 0.5)
     assert [one.members for one in clusters] == [("p3",), ("p0", "p4", "p8"), ("p1", "p5")]
-    assert [one.representative for one in clusters] == ["p3", "p0", "p1"]
+    assert [one.members[0] for one in clusters] == ["p3", "p0", "p1"]
     assert len(database.clusters([*ids, "no such paper"], (1, 0), 1.0)) == 4
 
 

@@ -37,7 +37,6 @@ def test_a_paper_keeps_its_text_and_its_record(graph: Graph) -> None:
     assert graph.missing("another") == ["a", "b"]
     assert graph.entity_counts(["deep nets", "none"]) == {"deep nets": 1}
     assert graph.counts() == (2, 1, 0, 0, 1, 2)
-    assert graph.holding("GRAPH SEARCH") == ["b"]
 
 
 def test_a_new_record_takes_the_place_of_the_old_one(graph: Graph) -> None:

@@ -120,6 +120,14 @@ async def test_how_many_references(run: Run, references: int):
     assert {len(lines) for lines in shown} == {3}
 
 
+async def test_the_result_tells_which_paper_a_number_of_the_vote_is(whole: Played):
+    titles = {each["id"]: each["title"] for each in whole.result["evidence"]}
+    numbered = re.findall(r"^\[\d+\]\n<paper>\nTitle: (.*)$", whole.asked(VOTE)[0].asking, re.MULTILINE)
+    assert len(numbered) > 1
+    for vote in whole.result["votes"]:
+        assert [titles[paper] for paper in vote["papers"]] == numbered
+
+
 @pytest.mark.slow
 async def test_topology(run: Run, whole: Played):
     played = await run("topology=random", "turns.topic=3", "turns.idea=3")

@@ -267,6 +267,45 @@ async def test_a_reply_that_fails_is_told(
     assert len(played.run.warnings) >= 2
 
 
+@pytest.mark.parametrize("failing", [("Colours",), ("FigureDescription", "FigureCritique")])
+async def test_a_server_that_is_down_is_told_once_with_its_reason(
+    paper: Manuscript, tmp_path: Path, failing: Sequence[str]
+) -> None:
+    down = Fault("status", status=503, message="down for good", times=None, when=lambda one: one.title in failing)  # fmt: skip
+    with LLM(answers=SEEING, faults=[down]) as llm:
+        played = await play(alone(llm, paper), tmp_path, llm)
+    [warning] = played.run.warnings
+    assert "down for good" in warning
+    assert "503" in warning
+    assert "Figure" not in warning
+    assert "shown no figures" not in warning, "nothing was refused"
+    assert not of(played.requests, "CaptionCritique"), "a server that is down is not asked again"
+    for note in played.run.result.figures:
+        assert (note.seen, note.critique, bool(note.why)) == (False, "", True)
+        assert "sees no pictures" not in note.why
+
+
+async def test_a_server_that_cannot_be_reached_is_told_once(paper: Manuscript, tmp_path: Path) -> None:
+    with LLM(answers=SEEING, faults=[Fault("drop", times=None)]) as llm:
+        played = await play(alone(llm, paper), tmp_path, llm)
+    [warning] = played.run.warnings
+    assert llm.base_url in warning
+    assert "cannot be reached" in warning
+
+
+async def test_a_refused_picture_is_a_warning_of_its_figure(paper: Manuscript, tmp_path: Path) -> None:
+    def is_second(request: Request) -> bool:
+        return request.title != "Colours" and shows_picture(request) and "Figure 2" in request.asking.split("caption")[0]  # fmt: skip
+
+    with LLM(answers=SEEING, faults=[Fault("status", status=413, times=None, when=is_second)]) as llm:
+        played = await play(alone(llm, paper), tmp_path, llm)
+    first, second = played.run.result.figures
+    assert (first.seen, second.seen) == (True, False)
+    assert second.critique, "its caption is judged"
+    assert played.run.warnings
+    assert all(each.startswith("Figure 2") for each in played.run.warnings)
+
+
 @pytest.mark.slow
 async def test_a_spent_budget_keeps_what_is_done_and_resume_shows_the_same_bytes(
     paper: Manuscript, seeing: LLM, tmp_path: Path

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +40,7 @@ class Source:
     Attributes:
         maker: of all texts; None for the system or the config of each run.
         case: of all texts; None for the name of the paper's file, or of the text's.
-        papers: a folder with a file for each case, named after it.
+        papers: a folder with a file for each case, named after it, or by a run.
         abstracts: whether title and abstract of a run are its text, as on rating forms, instead of all that it wrote.
         warnings: receives hints at makers that are left in the texts.
     """
@@ -89,7 +90,7 @@ class Source:
         maker = self.maker or (config.name if self.by == "config" else None) or config.system
         names = (*self.blinding.names, *names_of(config, ()))
         title = str(getattr(run.result, "title", "") or "")
-        case, paper = self._case_of_run(config, title)
+        case, paper = self._case_of_run(folder, config, title)
         if self.abstracts:
             subject = read_subject(folder)
             text, hints = nameless(subject.text, names, self.blinding)
@@ -98,7 +99,7 @@ class Source:
         text, hints = nameless("\n\n".join(prose(run)), names, self.blinding)
         return NewText(case, maker, "", text, hints, str(folder), paper)
 
-    def _case_of_run(self, config: RunConfig, title: str) -> tuple[Case, Path | None]:
+    def _case_of_run(self, folder: Path, config: RunConfig, title: str) -> tuple[Case, Path | None]:
         """The paper of a run, or the text it was given; the case `all` if it was given none."""
         for name, slot in system_of(config).slots.items():
             value: Any = getattr(config.inputs, name)
@@ -109,7 +110,7 @@ class Source:
             except (OSError, ValueError):  # not a possible file name
                 path = None
             if path and path.is_file():
-                return self._with_paper(Case(self.case or path.stem, title), path)
+                return self._paper_of_run(folder, Case(self.case or path.stem, title), path.absolute())
             words = (
                 " " in value.strip() and not Path(value).is_absolute()
             )  # rather than the name of a lost file
@@ -117,6 +118,19 @@ class Source:
                 digest = hashlib.sha256(value.encode()).hexdigest()[:8]
                 return self._with_paper(Case(self.case or f"{name}-{digest}", title, value), None)
         return self._with_paper(Case(self.case or ALL, ""), None)
+
+    def _paper_of_run(self, folder: Path, case: Case, path: Path) -> tuple[Case, Path | None]:
+        """A case with the paper that a run names; a run of others may name any file, so only the run's and `papers` are shown."""
+        own = next(
+            (file for home in (folder, self.papers) if home and (file := inside(home, str(path)))), None
+        )
+        case, paper = self._with_paper(case, own)
+        if own is None and not paper and not case.context:
+            hint = f"if raters may read it: --papers {shlex.quote(str(path.parent))}"
+            self.warnings.append(
+                f"{folder}: its paper, {path}, is not in its folder and is not shown; {hint}"
+            )
+        return case, paper
 
     def _file(self, subject: Subject) -> NewText:
         if self.maker is None:

@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import Field
 
 from manyheads.base.errors import ConfigError, ExitCode, did_you_mean
 from manyheads.base.escaping import plain
 from manyheads.cli import completion
-from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Changes, Estimated, Limits, configured, resumable
+from manyheads.cli.options import Changes, Estimated, Limits, Options, Yes, configured, resumable
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
+from manyheads.cli.run import confirm, print_estimate
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,52 +25,27 @@ if TYPE_CHECKING:
     from manyheads.suites.report import Results
 
 
-def evaluate(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="SUITE",
-            help="A shipped suite, such as team-size, or the folder of your own.",
-            autocompletion=completion.suites,
-        ),
-    ],
-    changes: Changes,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            show_default=False,
-            help="Runs per condition and case, each with another seed. [default: the suite's]",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FOLDER",
-            help="Folder of the results. [default: runs/eval-SUITE]",
-            show_default=False,
-        ),
-    ] = None,
-    cases: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|FOLDER",
-            help="Use these cases instead of the suite's: JSON Lines, or a folder of papers for a suite on papers.",
-            show_default=False,
-        ),
-    ] = None,
-    budget: Limits = None,
-    estimate: Estimated = False,
-    yes: Yes = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Runs in parallel.")] = 4,
-    accept_changes: Annotated[
-        bool,
-        typer.Option("--accept-changes", help="Resume although suite, config or prompts have changed."),
-    ] = False,
-) -> None:
+class Evaluating(Options):
+    """How a suite is run."""
+
+    name: Annotated[str, typer.Argument(metavar="SUITE", autocompletion=completion.suites)]
+    """A shipped suite, such as team-size, or the folder of your own."""
+    repeats: int | None = Field(default=None, ge=1)
+    """Runs per condition and case, each with another seed. [default: the suite's]"""
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
+    """Folder of the results. [default: runs/eval-SUITE]"""
+    cases: Annotated[Path | None, typer.Option(metavar="FILE|FOLDER")] = None
+    """Use these cases instead of the suite's: JSON Lines, or a folder of papers for a suite on papers."""
+    budget: Limits = None
+    estimate: Estimated = False
+    yes: Yes = False
+    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
+    """Runs in parallel."""
+    accept_changes: bool = False
+    """Resume although suite, config or prompts have changed."""
+
+
+def evaluate(options: Evaluating, changes: Changes) -> None:
     """Run an evaluation suite, measure every run, and write tables, plots and a report.
 
     A suite runs each condition on each case with several seeds. Run the same command again to resume it. Exits with 5 if
@@ -82,30 +58,28 @@ def evaluate(
     from manyheads.suites.evaluate import evaluate
     from manyheads.suites.files import read_suite
 
-    limits = Budget.parse(budget or ())
-    suite = read_suite(name, Resources.of(changes.path or ()), cases)
-    times = repeats or suite.spec.repeats
+    limits = Budget.parse(options.budget or ())
+    suite = read_suite(options.name, Resources.of(changes.path or ()), options.cases)
+    times = options.repeats or suite.spec.repeats
 
     def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
         return configured(list(suite.spec.configs), keys, changes.path, system=system, strict=False)
 
-    folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
+    own = [options.cases.stem] if options.cases else []
+    folder = options.out or Path("runs") / "-".join(["eval", suite.name, *own])
     cells = cells_of(suite, times, load, folder, changes.settings())
     graph = jobs_of(cells)
     left = [graph[key] for key, finished in finished_jobs(graph).items() if not finished]
     runs = [job.config for job in left if job.kind == RUN]
-    if estimate:
+    if options.estimate:
         kinds = sorted({job.kind for job in left if job.kind != RUN})
         print_estimate(runs, as_json=False, without=[f"each {kind} of a run" for kind in kinds])
         return
-    confirm(runs, yes=yes)
-    with (
-        resumable(),
-        jobs_progress("runs", len(graph)) as listener,
-    ):
+    confirm(runs, yes=options.yes)
+    with resumable(), jobs_progress("runs", len(graph)) as listener:
         work = evaluate(
-            suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,
-            budget=limits, settings=changes.sets or (),
+            suite, cells, folder, repeats=times, jobs=options.jobs, accept_changes=options.accept_changes,
+            listener=listener, budget=limits, settings=changes.sets or (),
         )  # fmt: skip
         evaluation = asyncio.run(work)
     _show(suite, evaluation)
@@ -155,27 +129,18 @@ def _explain(results: "Results") -> None:
             say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} cells", err=True)
 
 
-# A suite's means as a table: a column for each measure where the terminal is wide enough, else a line.
+def suite_table(console: "Console", results: "Results") -> "Table":
+    """The means: a column for each measure where the terminal is wide enough, else a line for each."""
+    table = _table(results, wide=True)
+    fits = console.measure(table, options=console.options.update(width=ENDLESS)).maximum <= console.width
+    return table if fits else _table(results, wide=False)
 
 
-WIDEST = 16
-"""Maximum characters of an axis's name in one line of a table."""
 ENDLESS = 100_000
 """A width that no table fills, to measure the width that it would take."""
 
 
-def suite_table(console: "Console", results: "Results") -> "Table":
-    """The most detailed table that fits; a mean and its error stay together."""
-    unbound = console.options.update(width=ENDLESS)
-    tables = (_table(results, wide=wide, narrow=narrow) for wide in (True, False) for narrow in (False, True))
-    for table in tables:
-        if console.measure(table, options=unbound).maximum <= console.width:
-            return table
-    return _table(results, wide=False, narrow=True, fold=True)
-
-
-def _table(results: "Results", *, wide: bool, narrow: bool, fold: bool = False) -> "Table":
-    """A line for each condition with a column for each measure, or, where it is not wide, a line for each measure."""
+def _table(results: "Results", *, wide: bool) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -183,13 +148,12 @@ def _table(results: "Results", *, wide: bool, narrow: bool, fold: bool = False) 
     from manyheads.suites.report import with_error
 
     axes, measures = results.spec.axes, results.spec.measures
-    table = Table(box=SIMPLE_HEAD, pad_edge=not narrow and not wide, collapse_padding=narrow)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for axis in axes:
-        head = axis.replace(".", ".\n") if narrow else axis
-        table.add_column(head, min_width=min(max(map(len, head.split("\n"))), WIDEST), overflow="fold")
+        table.add_column(axis, overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
     if not wide:
-        table.add_column("measure", no_wrap=not fold, overflow="fold")
+        table.add_column("measure", overflow="fold")
     for head in measures if wide else ("mean ± SE",):
         table.add_column(Text(head), justify="right", no_wrap=True)
     for start in range(0, len(results.entries), len(measures)):
@@ -198,8 +162,7 @@ def _table(results: "Results", *, wide: bool, narrow: bool, fold: bool = False) 
         if wide:
             counts = sorted({entry.n for entry in entries})
             n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-            means = (with_error(entry.mean, entry.se) for entry in entries)
-            table.add_row(*names, n, *(mean.replace(" ± ", "\n± ") if narrow else mean for mean in means))
+            table.add_row(*names, n, *(with_error(entry.mean, entry.se) for entry in entries))
             continue
         for entry in entries:
             shown = names if entry is entries[0] else [Text()] * len(axes)
@@ -211,28 +174,22 @@ PLANTED = ("wrong-number", "caption", "missing-baseline", "broken-reference", "s
 """The kinds of `systems.planted_error.planted`, listed here so that help does not load it."""
 
 
-def plant(
-    papers: Annotated[
-        list[Path],
-        typer.Argument(metavar="PAPER|FOLDER…", help="Papers in a supported format, or folders of papers."),
-    ],
+class Planting(Options):
+    """Which errors are planted, and where the copies go."""
+
+    papers: Annotated[tuple[Path, ...], typer.Argument(metavar="PAPER|FOLDER…")]
+    """Papers in a supported format, or folders of papers."""
     kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            show_default=False,
-            autocompletion=completion.one_of(*PLANTED),
-            help=f"Kind of error: {', '.join(PLANTED)}. Repeatable. [default: all]",
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(metavar="NUMBER", help="Random seed: chooses the numbers, captions and rows to change."),
-    ] = 0,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder to write to.")] = Path(
-        "planted"
-    ),
-) -> None:
+        list[str] | None, typer.Option(metavar="KIND", autocompletion=completion.one_of(*PLANTED))
+    ] = None
+    """Kind of error: wrong-number, caption, missing-baseline, broken-reference, swapped-columns. Repeatable. [default: all]"""
+    seed: int = 0
+    """Random seed: chooses the numbers, captions and rows to change."""
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER")] = Path("planted")
+    """Folder to write to."""
+
+
+def plant(options: Planting) -> None:
     """Plant known errors into copies of papers, to test reviewers.
 
     Each copy gets one error. `manyheads eval review-planted-errors` then measures how many of them reviewers find.
@@ -241,7 +198,8 @@ def plant(
     from manyheads.judges.planted_error.key import CASES, KEY, plant_all
     from manyheads.judges.planted_error.planted import KINDS
 
-    if strange := set(kind or ()) - {*KINDS}:
+    kind, out = options.kind or KINDS, options.out
+    if strange := set(kind) - {*KINDS}:
         word = min(strange)
         raise ConfigError(
             f"--kind {', '.join(sorted(strange))}: no such kind of error",
@@ -250,12 +208,12 @@ def plant(
         )
     files = [
         file
-        for path in papers
+        for path in options.papers
         for file in (sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path])
     ]
     if not files:
-        raise typer.BadParameter(f"{papers[0]}: no files in it")
-    key = plant_all(files, out, [each for each in KINDS if not kind or each in kind], seed)
+        raise typer.BadParameter(f"{options.papers[0]}: no files in it")
+    key = plant_all(files, out, [each for each in KINDS if each in kind], options.seed)
     clean = sum(each.planted is None for each in key.documents)
     say(f"{count(clean, 'paper')}, {count(len(key.documents) - clean, 'planted error')}")
     for paper, kinds in key.without.items():

@@ -1,57 +1,58 @@
-"""`manyheads check`, `roles`, `prompts export`, `export`, `search`."""
+"""What there is: `manyheads check`, `roles`, `prompts export`, `export`, `search`, and a run's result: `show`, `open`."""
 
 import asyncio
 from contextlib import ExitStack
 from functools import partial
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from pydantic import Field
 
-from manyheads.base.errors import ConfigError, ExitCode
+from manyheads.base.errors import ConfigError, ExitCode, SubjectError
+from manyheads.base.folders import CONFIG, REPORT
 from manyheads.cli import completion
 from manyheads.cli.options import (
     Changes,
     Configs,
+    Options,
     Output,
     Paths,
+    RunFolder,
     Services,
     Sets,
     configured,
-    library,
     settings,
-    show_silent,
 )
-from manyheads.cli.printing import safe_console, say, say_json, write_or_print
+from manyheads.cli.printing import browse, safe_console, say, say_json, write_or_print
+from manyheads.cli.progress import library, show_silent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from manyheads.base.papers import Paper
     from manyheads.config import RunConfig
     from manyheads.corpus.retrieval import Inspirations
     from manyheads.engine.readiness import Finding
     from manyheads.literature.lookup import Findings
 
 
+class Checking(Options):
+    """What is asked of models and services."""
+
+    probe: Annotated[bool | None, typer.Option("--probe/--no-probe")] = None
+    """Ask each model what it supports: tools, schemas, images, context; about 7 requests and 1,000 tokens. Runs use the answers
+    for a day. [default: only models on your own servers (base_url, ollama)]"""
+    ping: bool = False
+    """Send one short request to each model (about 30 tokens) and one search to each literature service; print seconds, tokens
+    and cost. Models are then probed only with --probe."""
+
+
 def check(
     configs: Configs,
     changes: Changes,
-    probe: Annotated[
-        bool | None,
-        typer.Option(
-            "--probe/--no-probe",
-            help="Ask each model what it supports: tools, schemas, images, context; about 7 requests and 1,000 tokens. "
-            "Runs use the answers for a day. [default: only models on your own servers (base_url, ollama)]",
-            show_default=False,
-        ),
-    ] = None,
-    ping: Annotated[
-        bool,
-        typer.Option(
-            "--ping",
-            help="Send one short request to each model (about 30 tokens) and one search to each literature service; "
-            "print seconds, tokens and cost. Models are then probed only with --probe.",
-        ),
-    ] = False,
+    options: Checking,
 ) -> None:
     """Check that a config can run: keys, roles, prompts, models and corpus.
 
@@ -65,7 +66,8 @@ def check(
         say(f"{'ok   ' if finding.ok else 'WRONG'}  {what}{finding.subject}: {finding.message}")
         return finding
 
-    asked = False if ping and probe is None else probe
+    ping = options.ping
+    asked = False if ping and options.probe is None else options.probe
     found = [show(finding) for finding in findings(config, ask_models=asked, connect=not ping)]
     wrong = {finding.subject for finding in found if not finding.ok}
     if ping and "host" not in wrong:
@@ -83,30 +85,25 @@ def check(
 # `manyheads roles`.
 
 
-Prompts = Annotated[bool, typer.Option("--prompts", help="Print the prompt file of each task instead.")]
+class RoleOptions(Options):
+    role: Annotated[tuple[str, ...], typer.Argument(metavar="ROLE…", autocompletion=completion.roles)] = ()
+    """Show these roles in detail. [default: all, in short]"""
+    path: Paths = None
+    prompts: bool = False
+    """Print the prompt file of each task instead."""
 
 
-def roles(
-    role: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="ROLE…", help="Show these roles in detail. [default: all, in short]", show_default=False,
-            autocompletion=completion.roles,
-        ),
-    ] = None,
-    path: Paths = None,
-    prompts: Prompts = False,
-) -> None:  # fmt: skip
+def roles(options: RoleOptions) -> None:
     """List the roles of agents, with their tasks and variables."""
     from manyheads.asking.roles import Roles
     from manyheads.base.resources import Resources
 
-    resources = Resources.of(path or ())
+    role, resources = options.role, Resources.of(options.path or ())
     every = Roles(resources)
     cards = [every.card(name) for name in role] if role else [*every.cards.values()]
     for number, card in enumerate(cards):
         say(f"{chr(10) if number else ''}{card.name}")
-        if prompts:
+        if options.prompts:
             files = {"(system)": card.system_prompt(), **{task: card.prompt_of(task) for task in card.tasks}}
             width = max(map(len, files))
             for task, prompt in files.items():
@@ -182,90 +179,86 @@ def export(
 # `manyheads search`.
 
 
-def search(
-    query: Annotated[
-        str,
-        typer.Argument(
-            metavar="QUERY", help="A few keywords; with --how, a research background of any length."
-        ),
-    ],
-    config: Services = "virsci",
+class Search(Options):
+    """What is searched, and where."""
+
+    query: Annotated[str, typer.Argument(metavar="QUERY")]
+    """A few keywords; with --how, a research background of any length."""
+    config: Services = "virsci"
     source: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            show_default=False,
             autocompletion=completion.one_of("local", "semantic_scholar", "openalex", "arxiv"),
-            help="Source to search: local (the corpus), semantic_scholar, openalex or arxiv. Repeatable: each is asked if those "
-            "before it find too little. [default: the config's]",
         ),
-    ] = None,
-    corpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CORPUS",
-            autocompletion=completion.corpora,
-            show_default=False,
-            help="A corpus by name, or a corpus folder. [default: the config's]",
-        ),
-    ] = None,
+    ] = None
+    """Source to search: local (the corpus), semantic_scholar, openalex or arxiv. Repeatable: each is asked if those before it
+    find too little. [default: the config's]"""
+    corpus: Annotated[str | None, typer.Option(metavar="CORPUS", autocompletion=completion.corpora)] = None
+    """A corpus by name, or a corpus folder. [default: the config's]"""
     how: Annotated[
         str | None,
         typer.Option(
-            metavar="WAY,…",
-            autocompletion=completion.one_of("semantic", "entity", "cocitation", "bm25"),
-            help="Search the corpus's literature database instead: semantic, entity, cocitation, bm25, or several, separated by "
-            "commas. Shows why each paper was found.",
+            metavar="WAY,…", autocompletion=completion.one_of("semantic", "entity", "cocitation", "bm25")
         ),
-    ] = None,
-    before: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DATE",
-            show_default=False,
-            help="Only papers published before this year or date; any for no limit. [default: the config's]",
-        ),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, max=200, help="Maximum number of papers.")
-    ] = 10,
-    sets: Sets = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, one paper per line.")] = False,
-) -> None:
+    ] = None
+    """Search the corpus's literature database instead: semantic, entity, cocitation, bm25, or several, separated by commas.
+    Shows why each paper was found."""
+    before: Annotated[str | None, typer.Option(metavar="DATE")] = None
+    """Only papers published before this year or date; any for no limit. [default: the config's]"""
+    limit: int = Field(default=10, ge=1, le=200)
+    """Maximum number of papers."""
+    sets: Sets = None
+    lines: Annotated[bool, typer.Option("--json")] = False
+    """Print JSON, one paper per line."""
+
+
+def search(options: Search) -> None:
     """Search the literature as agents do.
 
     Standard error shows how each source answered. Exits with 4 if nothing was found and a source failed.
     """
+    how, source = options.how, options.source
     if how is not None and source:
         raise ConfigError(
             "--how searches the corpus only, --source the literature services", hint="leave one of them out"
         )
-    flags = settings({"before": before, "cascade": source or None}, "literature")
-    flags += settings({"corpus": corpus, "literature.retrieval.how": how and how.replace(" ", "").split(",")})
-    loaded = configured([config], (*flags, *(sets or ())))
+    flags = settings({"before": options.before, "cascade": source or None}, "literature")
+    flags += settings(
+        {"corpus": options.corpus, "literature.retrieval.how": how and how.replace(" ", "").split(",")}
+    )
+    loaded = configured([options.config], (*flags, *(options.sets or ())))
     if how is not None:
-        _print_inspirations(asyncio.run(_retrieve(loaded, query, limit)), json)
+        _print_inspirations(asyncio.run(_retrieve(loaded, options.query, options.limit)), options.lines)
         return
-    findings = asyncio.run(_look(loaded, query, limit))
+    findings = asyncio.run(_look(loaded, options.query, options.limit))
     show_silent(findings.degraded)
     if findings.degraded and not findings.papers:
         say("no paper found in the sources that could be searched", err=True)
         raise typer.Exit(ExitCode.SERVER)
-    if json:
+    if options.lines:
         for paper in findings.papers:
             say_json(paper.model_dump_json())
         return
+    _print_papers((paper, ()) for paper in findings.papers)
+
+
+def _print_papers(found: "Iterable[tuple[Paper, Sequence[str]]]") -> None:
+    """Print a table of papers, each with the reasons for which it was found."""
     from rich.table import Table
     from rich.text import Text
 
     from manyheads.base.escaping import plain
 
     table = Table("year", "cited", "title and id", box=None, pad_edge=False)
-    for paper in findings.papers:
+    for paper, reasons in found:
         year, cited = (str(value) if value is not None else "–" for value in (paper.year, paper.citations))
         # a column of its own would cut long ids
-        table.add_row(year, cited, Text(plain(paper.title)).append(f"\n{plain(paper.id)}", "dim"))
-    safe_console().print(table if findings.papers else "No paper found.")
+        cell = Text(plain(paper.title)).append(f"\n{plain(paper.id)}", "dim")
+        for reason in reasons:
+            cell.append(f"\n  {plain(reason)}", "dim")
+        table.add_row(year, cited, cell)
+    safe_console().print(table if table.rows else "No paper found.")
 
 
 async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
@@ -304,38 +297,75 @@ async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspir
 
 
 def _print_inspirations(found: "Inspirations", json: bool) -> None:
+    from manyheads.base.escaping import plain
+
     for note in found.notes:
         say(f"note: {note}", err=True)
     if json:
         for one in found.papers:
-            say_json(
-                dumps(
-                    {
-                        **one._asdict(),
-                        "paper": one.paper.model_dump(mode="json"),
-                        "channels": [
-                            {key: value for key, value in channel._asdict().items() if value is not None}
-                            for channel in one.channels
-                        ],
-                    },
-                    ensure_ascii=False,
-                )
-            )
+            channels = (channel._asdict().items() for channel in one.channels)
+            data = {
+                **one._asdict(),
+                "paper": one.paper.model_dump(mode="json"),
+                "channels": [{key: value for key, value in each if value is not None} for each in channels],
+            }
+            say_json(dumps(data, ensure_ascii=False))
         return
-    from rich.table import Table
-    from rich.text import Text
-
-    from manyheads.base.escaping import plain
-
-    table = Table("year", "title, id and why it was found", box=None, pad_edge=False)
-    for one in found.papers:
-        cell = Text(plain(one.paper.title)).append(f"\n{plain(one.paper.id)}", "dim")
-        for channel in one.channels:
-            cell.append(f"\n  {plain(channel.reason)}", "dim")
-        table.add_row(str(one.paper.year or "–"), cell)
-    safe_console().print(table if found.papers else "No paper found.")
+    _print_papers((one.paper, [channel.reason for channel in one.channels]) for one in found.papers)
     if found.papers:
         ways = ", ".join(f"{how} {count}" for how, count in found.by_channel().items())
         say(f"{len(found.papers)} of {found.total} papers found: {ways}", err=True)
         if found.entities:
             say(f"entities: {', '.join(map(plain, found.entities))}", err=True)
+
+
+class Showing(Options):
+    """Which result is printed, and how."""
+
+    run: RunFolder
+    form: Annotated[Literal["md", "tex", "bib", "json", "csv"], typer.Option("--format")] = "md"
+    """md, tex: a document with title, abstract, idea and references, or the review. bib: the references. csv: all ideas with their
+    scores. json: the whole result."""
+    out: Output = None
+
+
+def show(options: Showing) -> None:
+    """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
+    from manyheads.systems.formats import written
+
+    write_or_print(written(options.run, options.form), options.out, as_json=options.form == "json")
+    if options.out:
+        say(options.out)
+
+
+class Opening(Options):
+    run: Annotated[Path | None, typer.Argument(metavar="RUN", autocompletion=completion.runs)] = None
+    """A run folder, or a folder of runs. [default: runs]"""
+
+
+def open_report(options: Opening) -> None:
+    """Open a run's report in the browser, or the list of all runs."""
+    from manyheads.report.index import RUNS
+
+    page = _page_of(options.run or Path(RUNS))
+    say(page)
+    browse(page)
+
+
+def _page_of(folder: Path) -> Path:
+    """The page of a run, or of a folder of runs, made if missing; raises `SubjectError`."""
+    from manyheads.report.index import INDEX, entries, write_index
+    from manyheads.systems.results import write_report
+
+    try:
+        if (folder / CONFIG).is_file():
+            page = folder / REPORT
+            return page if page.is_file() else write_report(folder)
+        if not folder.is_dir() or not entries(folder):
+            raise SubjectError(f"{folder}: no runs in it", hint="name a run folder: manyheads list runs")
+        page = write_index(folder)
+    except OSError as error:
+        raise SubjectError(f"{folder}: {error.strerror}", hint="name the folder of a run") from error
+    if page is None:
+        raise SubjectError(f"{folder / INDEX}: not a page of manyheads", hint="rename it")
+    return page

@@ -221,6 +221,8 @@ class Vote(Part):
     """A comment on each idea."""
     shown: list[int] = []
     """The ideas in the order shown to the voter; `choice` is a position in it."""
+    papers: list[str] = []
+    """Ids, in the run's evidence, of the papers as the voter saw them numbered: [3] is the third."""
     copy_of: int | None = None
     """The turn whose vote counts again, for a model at temperature 0 that was asked once; None for a separate vote."""
     round: int | None = None

@@ -21,10 +21,6 @@ class Cluster:
 
     members: tuple[str, ...]
 
-    @property
-    def representative(self) -> str:
-        return self.members[0]
-
 
 def weighted(parts: "Sequence[tuple[float, Rows]]") -> "Rows":
     """Σ weight · (n, dim) rows of unit length, normalised (SciPIP, Eq. 5). If one part has a row of zeros, only the others

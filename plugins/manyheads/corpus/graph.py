@@ -258,15 +258,6 @@ class Graph(Closing):
         rows = self._rows(f"SELECT key, papers FROM entity WHERE key IN {_GIVEN}", given)
         return {given[key]: papers for key, papers in rows}
 
-    def holding(self, entity: str) -> list[str]:
-        """Ids of the papers with an entity, in the order of papers."""
-        rows = self._rows(
-            "SELECT paper.id FROM entity JOIN mention ON mention.entity = entity.number"
-            f" JOIN paper ON paper.number = mention.paper WHERE key IN {_GIVEN} ORDER BY paper.number",
-            [fold(entity)],
-        )
-        return [paper for (paper,) in rows]
-
     # The same by number, for the copy in memory (`bank.network`).
 
     def paper_rows(self) -> Iterator[tuple[Any, ...]]:

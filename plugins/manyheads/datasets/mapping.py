@@ -49,6 +49,7 @@ class Value(Strict):
     """A value that its path alone does not tell."""
 
     path: Paths
+    """Its path, or several."""
     read: ReadName | None = None
     """How its text is read."""
     split: str = ""
@@ -67,6 +68,7 @@ class Authors(Strict):
     id: Paths | None = None
     """Path of what identifies an author in the dataset."""
     affiliation: Paths | None = None
+    """Path of an author's affiliation in this paper."""
     read: ReadName | None = None
     """How a name is read."""
     nameless: Literal["reject", "skip"] = "reject"

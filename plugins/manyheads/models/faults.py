@@ -12,6 +12,7 @@ from manyheads.base.http import (
     SlowError,
     SpentError,
     in_short,
+    is_garbled,
     is_unreachable,
     status_of,
 )
@@ -68,6 +69,10 @@ class TooLongError(ModelError):
         super().__init__(message, **more)
 
 
+class DownError(ModelError):
+    """A server that answers no request of this model: unreachable, overloaded, without the model, or the key is refused."""
+
+
 class ToolsRefusedError(ModelError):
     """A server refuses requests with tools; a run then asks without them, at the same place."""
 
@@ -87,11 +92,11 @@ def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> M
         variable = key_variable(config)
         export = f"export {variable}=…" if variable else "check the server's access rules"
         hint = f"{export}; or that key's account may not use {config.name}" if status == 403 else export
-        return ModelError(f"{model}: the key is refused ({status})", hint=hint)
+        return DownError(f"{model}: the key is refused ({status})", hint=hint)
     # a gateway also says so of a model that it has, if the server rejects the request
     unable = matter_of(error) in ("tools", "images") and re.search(r"\bsupport", str(error), re.I)
     if status == 404 and not unable:
-        return ModelError(f"{model}: no such model or address (404)", hint=_not_found(error, alias, config))
+        return DownError(f"{model}: no such model or address (404)", hint=_not_found(error, alias, config))
     what = (
         ""
         if isinstance(error, GarbledError)
@@ -110,7 +115,10 @@ def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> M
             window, asked = _number(n[3]), _number(n[1]) + _number(n[2])
         asked = asked if asked and asked > (window or 0) else None
         return TooLongError(message, window=window, asked=asked, tried=tried, hint=hint)
-    kind = ToolsRefusedError if matter_of(error) == "tools" and status is not None else ModelError
+    if matter_of(error) == "tools" and status is not None:
+        return ToolsRefusedError(message, tried=tried, hint=hint)
+    refused = is_garbled(error) or status in (400, 413, 415, 422, 500) or matter_of(error) == "images"
+    kind = ModelError if refused else DownError
     return kind(message, tried=tried, hint=hint)
 
 

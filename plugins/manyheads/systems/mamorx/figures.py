@@ -17,6 +17,7 @@ from manyheads.base.folders import door, writing
 from manyheads.core import Image, Speaker, together
 from manyheads.documents import Figure, PictureError, picture
 from manyheads.models import sight
+from manyheads.models.faults import DownError
 from manyheads.systems.mamorx.desk import FIGURES
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.reading import note_of
@@ -108,12 +109,14 @@ class Critic:
         variables: dict[str, Any],
         images: tuple[Image, ...] = (),
     ) -> str:
-        """A reply in words; empty if there is no usable one."""
+        """A reply in words; empty if there is no usable one. Raises `DownError`."""
         question = Question(
             FIGURES, exhibit.number, self.speaker, ROLE, task, variables, images=images, spare=True
         )
         try:
             return self.run.wording(await _ask(self.run, question, like))
+        except DownError:
+            raise
         except ModelError as error:
             self.run.warn(FIGURES, f"{exhibit.note.name}: {error.message}")
             return ""
@@ -155,6 +158,8 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     question = Question(FIGURES, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),), spare=True)
     try:
         said = await _ask(run, question, Colours)
+    except DownError:
+        raise
     except ModelError as error:
         run.warn(FIGURES, f"{config.name} is shown no figures: {error.message}")
         return False
@@ -199,8 +204,10 @@ async def critique(run: MamorxRun) -> None:
                 if exhibit.problem:
                     run.warn(FIGURES, f"{exhibit.note.name}: {exhibit.problem}")
                 result.figures[at] = await (await looking).judge(exhibit)
-        except BugError as error:
-            run.warn(FIGURES, f"{notes[at].name}: {error.message}")
+        except (BugError, DownError) as error:
+            what = notes[at].name if isinstance(error, BugError) else "figures are not assessed"
+            if (told := f"{what}: {error.message}") not in run.warned.get(FIGURES, ()):
+                run.warn(FIGURES, told)
             result.figures[at] = notes[at].model_copy(update={"why": reason(run, "failed")})
 
     await together(*map(judge, range(min(len(figures), settings.most))))

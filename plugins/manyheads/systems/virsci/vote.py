@@ -76,6 +76,7 @@ async def most_novel(
         if reply is None:
             return None
         ballot, why = ballot_of(reply.value, member.name, turn, ideas, order), reply.value.thought
+        ballot.papers = [hit.evidence for hit in papers]
         run.emit(Voted(stage=STAGE, turn=turn, voter=member.name, choice=ballot.choice, reasoning=why))
         return ballot
 

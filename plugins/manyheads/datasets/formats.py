@@ -107,11 +107,8 @@ def column_option(text: str) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split(",")]
     columns, known = {field.strip(): column.strip() for field, _, column in pairs}, format_of("csv").fields
     if wrong := [field for field, column in columns.items() if field not in known or not column]:
-        raise CorpusError(
-            f"--columns: {wrong[0]!r} is not field=column",
-            tried=f"fields: {', '.join(known)}",
-            hint="--columns title=Title,year=Year",
-        )
+        tried, hint = f"fields: {', '.join(known)}", "--columns title=Title,year=Year"
+        raise CorpusError(f"--columns: {wrong[0]!r} is not field=column", tried=tried, hint=hint)
     return columns
 
 
@@ -145,11 +142,7 @@ def detect(path: Path) -> str:
         raise CorpusError(f"{path}: empty", hint="download the file again")
     if found := _of_folder(path) if path.is_dir() else _of_file(path):
         return found.name
-    raise CorpusError(
-        f"{path}: unknown format",
-        tried=format_examples(),
-        hint="set it with --format NAME",
-    )
+    raise CorpusError(f"{path}: unknown format", tried=format_examples(), hint="set it with --format NAME")
 
 
 @dataclass(frozen=True)
@@ -168,9 +161,7 @@ def _of_folder(folder: Path) -> Match | None:
         if (parts := one.signs.parts) and all(part_files(folder, part) for part in parts):
             return Match(name)
     pdfs = sum(name.endswith(".pdf") for name in files.values())
-    if (
-        pdfs > 1
-    ):  # a table or a bibliography beside them describes them; a single PDF may be a dataset's documentation
+    if pdfs > 1:  # a table beside them describes them; a single PDF may be a dataset's documentation
         return Match("pdf")
     # a table may lie beside any other dataset
     for name, one in sorted(formats().items(), key=lambda item: item[1].signs.content is None):

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +16,7 @@ from manyheads.base.papers import fold
 from manyheads.corpus.records import RawPaper, Reader, Record, Rejects, shards
 from manyheads.datasets.mapping import Dataset, Format, Reading, format_of, validated
 from manyheads.datasets.records import csv_records
-from manyheads.datasets.values import YEAR
+from manyheads.datasets.values import YEAR, FieldName
 from manyheads.documents import Document, Kind, Reference, read_document
 from manyheads.documents import Reader as Process
 
@@ -124,18 +124,21 @@ class _Told:
         return next((self._about[key] for key in keys if key and key in self._about), {})
 
     def _read_table(self, file: Path) -> None:
-        tables, header = format_of("csv"), list[str]()
-        for _, row in csv_records(
-            file, lambda header: len(tables.columns(header, {})), lambda names: header.extend(names) or ()
-        ):
-            columns = tables.columns(header, {})
-            if isinstance(row, tuple):
-                continue
-            nobody = not row.get(columns.get("authors", ""), "").strip()
-            about = Reading(tables, columns).fields(row, but=("authors",) if nobody else ())
-            if isinstance(about, dict):
+        tables, columns = format_of("csv"), dict[FieldName, str]()
+
+        def header(names: Sequence[str]) -> Collection[str]:
+            columns.update(tables.columns(names, {}))
+            return names
+
+        reading = None
+        for _, row in csv_records(file, lambda names: len(tables.columns(names, {})), header):
+            reading = reading or Reading(tables, columns)
+            if isinstance(row, dict):
+                nobody = not row.get(columns.get("authors", ""), "").strip()
+                about = reading.fields(row, but=("authors",) if nobody else ())
                 files = [Path(name).name for column, name in row.items() if fold(column) in _FILES]
-                self._add(about, *files, about.get("id", ""), about.get("title", ""))
+                if isinstance(about, dict):
+                    self._add(about, *files, about.get("id", ""), about.get("title", ""))
 
     def _add(self, about: Mapping[str, Any], *names: str) -> None:
         *files, title = names

@@ -172,9 +172,9 @@ def _paths(given: Paths | Value | Authors) -> Iterator[str]:
 # Paths as functions of a record, made once.
 
 
-def value_at(path: str, *more: str) -> Get:
+def value_at(path: str) -> Get:
     """The value at a path of an object; None if there is none."""
-    first, *below = (path, *more) if more else path.split(".")
+    first, *below = path.split(".")
     if not below:
         return methodcaller("get", first)
 

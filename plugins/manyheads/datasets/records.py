@@ -36,6 +36,12 @@ BATCH, LONGEST_LIST = 500, 1000
 """Rows read at a time, and maximum mean values per row of a paper."""
 DELIMITERS = ",\t;|"
 
+
+def unlike(file: Path, what: str, kind: str = "a table of papers") -> CorpusError:
+    """The error of a file that goes beyond what any of its kind has."""
+    return CorpusError(f"{file}: {what}", hint=f"check that it is {kind}")
+
+
 # JSON: a list of objects, an object a line, or one after the other.
 
 
@@ -94,10 +100,7 @@ def _listed(file: Path, text: IO[str], rest: str) -> Iterator[dict[str, Any] | F
             yield row
             at = end
         elif more and len(rest) - at > LONGEST_ROW:
-            raise CorpusError(
-                f"{file}: a record of more than {LONGEST_ROW >> 20} MB",
-                hint="check that it is a list of papers",
-            )
+            raise unlike(file, f"a record of more than {LONGEST_ROW >> 20} MB", "a list of papers")
         elif more:  # the object may continue
             part = text.read(CHUNK)
             rest, more, at = rest[at:] + part, bool(part), 0
@@ -186,9 +189,7 @@ def _rows(file: Path, text: IO[str], delimiter: str) -> Iterator[list[str] | Fau
         while line := text.readline(LONGEST_ROW + 1):
             letters += len(line)
             if letters > LONGEST_ROW:
-                raise CorpusError(
-                    f"{file}: a row of more than {LONGEST_ROW >> 20} MB", hint="check that it is a table"
-                )
+                raise unlike(file, f"a row of more than {LONGEST_ROW >> 20} MB", "a table")
             yield line
 
     rows = csv.reader(lines(), delimiter=delimiter)
@@ -224,10 +225,7 @@ def parquet_records(file: Path, columns: Columns) -> Records:
         with ParquetFile(file, read_dictionary=texts) as table:  # a repeated text is stored once
             for batch in table.iter_batches(batch_size=BATCH, columns=[*dict.fromkeys(needed)]):
                 if sum(map(_size, batch.columns)) > MOST_BYTES:
-                    raise CorpusError(
-                        f"{file}: more than {MOST_BYTES >> 20} MB in {BATCH} rows",
-                        hint="check that it is a table of papers",
-                    )
+                    raise unlike(file, f"more than {MOST_BYTES >> 20} MB in {BATCH} rows")
                 for row in _rows_of(batch):
                     yield (number := number + 1), row or ("encoding", "not UTF-8")
     except (ArrowException, OSError) as wrong:
@@ -248,10 +246,7 @@ def _need_bounded(file: Path, metadata: Any, columns: Collection[str]) -> list[s
                 texts.append(name)
             folded = size > max(MOST_BYTES, MOST_FOLD * part.total_compressed_size)
             if folded or part.num_values > max(BATCH, group.num_rows) * LONGEST_LIST:
-                raise CorpusError(
-                    f"{file}: {name} has {size:,} bytes and {part.num_values:,} values unpacked",
-                    hint="check that it is a table of papers",
-                )
+                raise unlike(file, f"{name} has {size:,} bytes and {part.num_values:,} values unpacked")
     return [*dict.fromkeys(texts)]
 
 
@@ -315,10 +310,7 @@ class _Bounded:
         piece = self._stream.read(size)
         self.size += len(piece)
         if self.size > MOST_XML:
-            raise CorpusError(
-                f"{self.file}: no record ends within {MOST_XML >> 20} MB",
-                hint=f"check that it is {self.kind}",
-            )
+            raise unlike(self.file, f"no record ends within {MOST_XML >> 20} MB", self.kind)
         return piece
 
 
@@ -432,9 +424,7 @@ def bibtex_records(file: Path) -> Records:
             if kind == b"string":
                 text = source.decode("utf-8", "replace")
                 if (size := size + len(text)) > ENTRY_BYTES:
-                    raise CorpusError(
-                        f"{file}: more than {ENTRY_BYTES >> 20} MB of @string", hint="check that it is BibTeX"
-                    )
+                    raise unlike(file, f"more than {ENTRY_BYTES >> 20} MB of @string", "BibTeX")
                 macros[re.split(r"[{(]|=", text)[1].strip().lower()] = text
             elif kind not in NO_ENTRY:
                 place = (

@@ -184,7 +184,7 @@ def _of_file(file: Path) -> Match | None:
         return None
     # a table has a telling name, or most of the columns that a paper needs
     columns = partial(format_of("csv").columns, chosen={})
-    _, header = csv_header(text, lambda header: len(columns(header)))
+    _, header = csv_header(text, columns)
     named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
     fallback = Match("csv") if named or len(columns(header).keys() & {*NEEDED}) > 1 else None
     return _by_keys(dict.fromkeys(header, True)) or fallback

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -131,7 +132,7 @@ class _Told:
             return names
 
         reading = None
-        for _, row in csv_records(file, lambda names: len(tables.columns(names, {})), header):
+        for _, row in csv_records(file, partial(tables.columns, chosen={}), header):
             reading = reading or Reading(tables, columns)
             if isinstance(row, dict):
                 nobody = not row.get(columns.get("authors", ""), "").strip()

@@ -6,7 +6,7 @@ element of a list, any other key is looked up in each object of a list.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from operator import methodcaller
@@ -275,11 +275,10 @@ class Reading:
         for name in format.fields if columns is None else columns:
             given = format.fields[name]
             if isinstance(given, Authors):
-                self._gets.append((name, _authors(given), dict))
+                get, meaning = _authors(given), dict
             else:
-                self._gets.append(
-                    (name, _value(given, columns[name] if columns else None), values.FIELDS[name])
-                )
+                get, meaning = _value(given, columns[name] if columns else None), values.FIELDS[name]
+            self._gets.append((name, get, meaning))
         self._computed = values.COMPUTED[format.computed] if format.computed else None
         self._with_ids = any(name == "id" for name, *_ in self._gets)
 
@@ -328,13 +327,11 @@ class Dataset(Reader):
         self.unit, self.most_broken = UNITS.get(format.records, "record"), format.most_broken
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
-        files = [
-            file for file in self._files() if not any(part in file.name.lower() for part in self.format.skip)
-        ]
+        skip = self.format.skip
+        files = [file for file in self._files() if not any(part in file.name.lower() for part in skip)]
         if not files and self.path.is_dir():
-            raise CorpusError(
-                f"{self.path}: contains no publications", hint="use the folder of the downloads"
-            )
+            hint = "use the folder of the downloads"
+            raise CorpusError(f"{self.path}: contains no publications", hint=hint)
         for file in self.each(files or [self.path], rejects):
             where, inside = rejects.file, members(file) if self.format.members else [None]
             for member in inside:
@@ -364,9 +361,8 @@ class Dataset(Reader):
         ours = self.format
         match ours.records:
             case "csv":
-                return records.csv_records(
-                    file, lambda header: len(ours.columns(header, self._chosen)), columns
-                )
+                known = partial(ours.columns, chosen=self._chosen)
+                return records.csv_records(file, known, columns)
             case "parquet":
                 return records.parquet_records(file, columns)
             case "xml":
@@ -416,9 +412,8 @@ class Dataset(Reader):
 
     def author_files(self) -> list[Path]:
         """The files with authors."""
-        return [
-            one for one in self._files() if self.format.authors_in in one.name.lower() and one != self.path
-        ]
+        part = self.format.authors_in
+        return [file for file in self._files() if part in file.name.lower() and file != self.path]
 
     def _files(self) -> list[Path]:
         def numbers(file: Path) -> list[int | str]:
@@ -435,9 +430,7 @@ def formats() -> Mapping[str, Format]:
     specs = (find_spec(entry.value) for entry in entry_points(group=GROUP))
     folders = (Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ())
     files = {file.stem: file for folder in folders for file in sorted(folder.glob("*.yaml"))}
-    files |= {
-        Path(name).stem: path for name, path in Resources.of().names("configs", ".yaml", FOLDER).items()
-    }
+    files |= {path.stem: path for path in Resources.of().names("configs", ".yaml", FOLDER).values()}
     return _formats(tuple(sorted(files.items())))
 
 

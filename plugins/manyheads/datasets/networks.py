@@ -130,13 +130,9 @@ class AMiner(Dataset):
     def records(self, rejects: Rejects) -> Iterator[Record]:
         """Raises `CorpusError` if there are no papers, or a file cannot be read."""
         if (file := self._papers or self._file("paper")) is None:
-            packed = any(self.path.glob("*.rar"))
-            raise CorpusError(
-                f"{self.path}: contains no AMiner-Paper.txt",
-                hint="unpack it: unrar x AMiner-Paper.rar"
-                if packed
-                else "use the folder with AMiner-Paper.txt",
-            )
+            packed, folder = "unpack it: unrar x AMiner-Paper.rar", "use the folder with AMiner-Paper.txt"
+            hint = packed if any(self.path.glob("*.rar")) else folder
+            raise CorpusError(f"{self.path}: contains no AMiner-Paper.txt", hint=hint)
         ties = self._file("author2paper")
         cited = CitationCounts(file)
         authorships = Authorships(ties, rejects) if ties else None
@@ -148,9 +144,9 @@ class AMiner(Dataset):
                     _parts(block.get("@")),
                     _parts(block.get("o")),
                 )
-                ids = [""] * len(names) if authorships is None else authorships.of(index, len(names))
-                places = places if len(places) == len(names) else [""] * len(names)
-                people = zip(names, ids, places, strict=True)
+                unknown = [""] * len(names)
+                ids = authorships.of(index, len(names)) if authorships else unknown
+                people = zip(names, ids, places if len(places) == len(names) else unknown, strict=True)
                 block["people"] = [{"name": name, "id": own, "place": place} for name, own, place in people]
                 block["cited"] = cited.times(index)
             yield number, self.format.reading.paper(block, "") if isinstance(block, dict) else block
@@ -159,31 +155,19 @@ class AMiner(Dataset):
         """See `Reader.authors`. Without indices, only authors with unique names are known."""
         if (file := self._file("author")) is None:
             return {}
-        by_index, by_key, shared = (
-            self._file("author2paper") is not None,
-            dict[str, dict[str, Any]](),
-            set[str](),
-        )
+        by_index, by_key, shared = self._file("author2paper"), dict[str, dict[str, Any]](), set[str]()
         for _, block in self.raw(file):
             if isinstance(block, dict):
                 for key in [text(block.get("index"))] if by_index else map(text, _parts(block.get("n"))):
                     if key in wanted:
                         shared |= {key} & by_key.keys()
                         by_key[key] = block
-        for key in shared:
-            del by_key[key]
-        pairs = self._file("coauthor")
-        met = pairs and read_coauthors(
-            pairs, {text(block.get("index")): key for key, block in by_key.items()}
-        )
-        known = {key: self.author(block, key) for key, block in by_key.items()}
-        return {
-            key: replace(
-                one,
-                coauthors=met and met.get(text(by_key[key].get("index")), {}) if met is not None else None,
-            )
-            for key, one in known.items()
-        }
+        authors = {key: self.author(block, key) for key, block in by_key.items() if key not in shared}
+        if pairs := self._file("coauthor"):
+            index = {key: text(by_key[key].get("index")) for key in authors}
+            met = read_coauthors(pairs, {at: key for key, at in index.items()})
+            authors = {key: replace(one, coauthors=met.get(index[key], {})) for key, one in authors.items()}
+        return authors
 
     def _file(self, part: str) -> Path | None:
         """The file of a part of the dataset, by its name in any case, or None."""

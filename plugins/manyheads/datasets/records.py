@@ -69,12 +69,10 @@ def json_records(file: Path, member: str | None = None, inside: str = "") -> Rec
     records = _json_values(file, member)
     if not inside:
         return records
-    each = (record if not isinstance(record, dict) else record.get(inside, [record]) for _, record in records)
+    each = (record.get(inside, record) if isinstance(record, dict) else record for _, record in records)
     inner = chain.from_iterable(one if isinstance(one, list) else [one] for one in each)
-    return (
-        (number, one if isinstance(one, dict | tuple) else ("json", "no object"))
-        for number, one in enumerate(inner, 1)
-    )
+    sound = (one if isinstance(one, dict | tuple) else ("json", "no object") for one in inner)
+    return enumerate(sound, 1)
 
 
 def _json_values(file: Path, member: str | None) -> Records:
@@ -146,7 +144,7 @@ def json_table(file: Path, records: Records, columns: Columns) -> Records:
 # CSV and TSV: UTF-8, quoted as in RFC 4180, the delimiter detected from the header.
 
 
-def csv_header(line: str, known: Callable[[Sequence[str]], int]) -> tuple[str, list[str]]:
+def csv_header(line: str, known: Columns) -> tuple[str, list[str]]:
     """The delimiter that gives the most known columns, and the names of all columns."""
 
     def cells(delimiter: str) -> list[str]:
@@ -156,10 +154,10 @@ def csv_header(line: str, known: Callable[[Sequence[str]], int]) -> tuple[str, l
             return []
 
     headers = ((delimiter, cells(delimiter)) for delimiter in DELIMITERS)
-    return max(headers, key=lambda one: (known(one[1]), len(one[1])))
+    return max(headers, key=lambda one: (len(known(one[1])), len(one[1])))
 
 
-def csv_records(file: Path, known: Callable[[Sequence[str]], int], columns: Columns) -> Records:
+def csv_records(file: Path, known: Columns, columns: Columns) -> Records:
     """The rows of a CSV or TSV by column, or the fault of one."""
     csv.field_size_limit(LONGEST_CELL)
     number = 0

@@ -29,7 +29,9 @@ from manyheads.judges.planted_error.result import (
     PlantedErrorResult,
     Rates,
     Reviewed,
+    essence,
     read_key,
+    report,
     words,
 )
 from manyheads.judges.replies import FaultFound
@@ -39,6 +41,7 @@ from manyheads.report.record import count
 from manyheads.systems.ranking.judging import Bench
 from manyheads.systems.results import in_full, load
 from manyheads.team.run import Run
+from manyheads.team.system import Judge, Number, System
 
 WHERE: Mapping[Kind, re.Pattern[str]] = {
     "wrong-number": re.compile(r"\btab(?:le|\.)", re.IGNORECASE),
@@ -458,3 +461,50 @@ def needs(config: RunConfig) -> dict[tuple[str, str], type[FaultFound]]:
     """The judge's task, if a model judges."""
     settings: PlantedErrorConfig = config.settings
     return {(JUDGE, "fault"): FaultFound} if settings.by == "model" else {}
+
+
+__all__ = ["PLANTED_ERROR"]
+
+
+def path(steps: Sequence[str]) -> tuple[str, ...]:
+    """`found`, `caption.found` and `alarms` are means; other measures are read at their paths."""
+    place = (
+        ("kinds", *steps)
+        if steps[0] in KINDS
+        else ("all", *steps)
+        if steps[0] in Rates.model_fields
+        else tuple(steps)
+    )
+    return (*place, "mean") if steps[-1] in ("found", "false_alarms", "difference", "alarms") else place
+
+
+SHARES = {
+    "found": "share of planted errors found",
+    "false_alarms": "share of them alleged in papers without them",
+}
+PLANTED_ERROR = System(
+    name="planted-error",
+    title="Planted errors",
+    about="Counts the planted errors that reviews of papers find, and those they allege without cause.",
+    config=PlantedErrorConfig,
+    inputs=PlantedErrorInputs,
+    result=PlantedErrorResult,
+    run=judge,
+    needs=needs,
+    essence=essence,
+    table=lambda result: result.checks,
+    report=report,
+    read=read,
+    judge=Judge("reviews", "planted-error.found", path),
+    extras=("statistics",),
+    numbers={
+        **{f"planted-error.{name}": Number(title, (0, 1)) for name, title in SHARES.items()},
+        **{
+            f"planted-error.{kind}.{name}": Number(f"{title}: {kind}", (0, 1))
+            for kind in KINDS
+            for name, title in SHARES.items()
+        },
+        "planted-error.alarms": Number("points that allege an error that does not exist", (0, inf)),
+        "planted-error.failed": Number("checks without a valid answer", (0, inf)),
+    },
+)

@@ -20,9 +20,23 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import Citations
 from manyheads.corpus.retrieval import RetrievalConfig, fused
 from manyheads.corpus.vectors import whole_vector
-from manyheads.judges.retrieval_recall.config import WAYS, Method, RecallConfig
-from manyheads.judges.retrieval_recall.result import Recall, RecallRun, Row, Target
+from manyheads.judges.retrieval_recall.result import (
+    DEPTHS,
+    WAYS,
+    Method,
+    Recall,
+    RecallConfig,
+    RecallInputs,
+    RecallResult,
+    RecallRun,
+    Row,
+    Target,
+    essence,
+    need_corpus,
+    report,
+)
 from manyheads.measures.statistics import Mean, mean_difference, mean_of
+from manyheads.team.system import Number, System
 
 if TYPE_CHECKING:
     import numpy as np
@@ -445,3 +459,25 @@ def _warn(run: RecallRun, cases: Sequence[Case]) -> None:
             f"for {small} of {len(cases)} papers the first {deepest} are half or more of all that could be found: there, recall "
             "says little about a method; compare it with chance",
         )
+
+
+__all__ = ["RETRIEVAL_RECALL"]
+
+RETRIEVAL_RECALL = System(
+    name="retrieval-recall",
+    title="Recall of retrieval",
+    about="Retrieves papers for the backgrounds of a corpus's papers, and counts how many of their references are found.",
+    config=RecallConfig,
+    inputs=RecallInputs,
+    result=RecallResult,
+    run=retrieval_recall,
+    needs=lambda run: {},
+    essence=essence,
+    table=lambda result: result.rows,
+    report=report,
+    corpus=lambda run: True,
+    prepare=need_corpus,
+    aliases={"retrieval-recall.options": "literature.retrieval"},
+    extras=("statistics",),
+    numbers={f"recall.{depth}.mean": Number(f"recall at {depth}", (0, 1)) for depth in DEPTHS},
+)

@@ -18,9 +18,8 @@ from manyheads.core import Image, Speaker, together
 from manyheads.documents import Figure, PictureError, picture
 from manyheads.models import sight
 from manyheads.models.faults import DownError
-from manyheads.systems.mamorx.desk import FIGURES
+from manyheads.systems.mamorx.desk import FIGURES, note_of
 from manyheads.systems.mamorx.paper import MamorxRun
-from manyheads.systems.mamorx.reading import note_of
 from manyheads.systems.mamorx.replies import CaptionCritique, Colours, FigureCritique, FigureDescription
 from manyheads.systems.mamorx.result import FigureNote
 from manyheads.team.run import Question
@@ -111,11 +110,9 @@ class Critic:
         images: tuple[Image, ...] = (),
     ) -> str:
         """A reply in words; empty if there is no usable one. Raises `DownError`."""
-        question = Question(
-            FIGURES, exhibit.number, self.speaker, ROLE, task, variables, images=images, spare=True
-        )
         try:
-            return self.run.wording(await _ask(self.run, question, like))
+            reply = await _ask(self.run, self.speaker, exhibit.number, task, like, variables, images)
+            return self.run.wording(reply)
         except DownError:
             raise
         except ModelError as error:
@@ -126,8 +123,17 @@ class Critic:
         return reason(self.run, why, model=self.run.config.models[self.speaker.model].name)
 
 
-async def _ask(run: MamorxRun, question: Question, like: type[R]) -> R:
+async def _ask(
+    run: MamorxRun,
+    speaker: Speaker,
+    number: int,
+    task: str,
+    like: type[R],
+    variables: dict[str, Any],
+    images: tuple[Image, ...],
+) -> R:
     """A reply, counted in the result."""
+    question = Question(FIGURES, number, speaker, ROLE, task, variables, images=images, spare=True)
     reply = await run.ask(question, like)
     run.result.count(FIGURES)
     return reply.value
@@ -156,9 +162,8 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     offline = config.provider == "offline"
     if not config.sees or (offline and not config.vision):
         return False
-    question = Question(FIGURES, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),), spare=True)
     try:
-        said = await _ask(run, question, Colours)
+        said = await _ask(run, speaker, 1, "look", Colours, {}, (Image(sight.picture()),))
     except DownError:
         raise
     except ModelError as error:

@@ -237,14 +237,10 @@ def section_name(section: Section) -> str:
 
 
 def _numbered(parts: Sequence[F], name: str, word: re.Pattern[str]) -> F | None:
-    wanted = re.sub(r"[\s.:()]+$", "", word.sub("", name)).strip()
-    wanted = wanted.split(":")[0].strip()
-    for number in (wanted, re.sub(r"(?i)\s*\(?[a-z]\)?$", "", wanted)):
-        if found := next(
-            (one for one in parts if number and one.number.casefold() == number.casefold()), None
-        ):
-            return found
-    return None
+    wanted = re.sub(r"[\s.:()]+$", "", word.sub("", name)).split(":")[0].strip()
+    numbers = (wanted, re.sub(r"(?i)\s*\(?[a-z]\)?$", "", wanted))
+    by_number = {one.number.casefold(): one for one in reversed(parts) if one.number}
+    return next((by_number[number.casefold()] for number in numbers if number.casefold() in by_number), None)
 
 
 def _page(number: int) -> tuple[int, ...]:
@@ -297,10 +293,5 @@ def read_paper(config: RunConfig) -> Manuscript | None:
         subject = read_subject(path)
         document = Document(title=subject.title, abstract=subject.text, faults=(ALONE,))
         return Manuscript(document, path, named, subject.sha256)
-    return Manuscript(_read(path), path, named, sha256_of(path))
-
-
-def _read(path: Path) -> Document:
-    if path.suffix.lower() != ".pdf":
-        return read_document(path)
-    return read_apart(path)
+    read = read_apart if path.suffix.lower() == ".pdf" else read_document
+    return Manuscript(read(path), path, named, sha256_of(path))

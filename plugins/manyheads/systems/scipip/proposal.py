@@ -9,7 +9,7 @@ from manyheads.config import PERSON
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.results import Abstract, Draft
-from manyheads.systems.scipip import replies
+from manyheads.systems.scipip import config, replies, report
 from manyheads.systems.scipip.config import IDEATOR, JUDGE, RESEARCHER
 from manyheads.systems.scipip.replies import (
     Brainstorm,
@@ -25,6 +25,7 @@ from manyheads.systems.scipip.result import (
     FinalIdea,
     Origin,
     ResearchBackground,
+    ScipipResult,
     ScipipRun,
     Screening,
     Twin,
@@ -43,6 +44,7 @@ from manyheads.systems.scipip.retrieval import (
     retrieve,
 )
 from manyheads.team.steering import steer
+from manyheads.team.system import System
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
@@ -361,3 +363,27 @@ async def write(desk: Desk) -> None:
         result.abstract = Abstract.of(result.drafts[-1])
         if not person.back:
             return
+
+
+__all__ = ["SCIPIP"]
+
+SCIPIP = System(
+    name="scipip",
+    title="SciPIP",
+    class_name="SciPIP",
+    about="A proposer of research ideas for a background: it retrieves papers, brainstorms, filters and refines.",
+    config=config.ScipipConfig,
+    inputs=config.ScipipInputs,
+    result=ScipipResult,
+    run=scipip,
+    essence=report.essence,
+    details=report.details,
+    work=report.work,
+    report=report.report,
+    needs=config.needs,
+    corpus=lambda config: True,
+    prepare=config.need_corpus,
+    read=config.read_background,
+    steers=config.STEERS,
+    aliases={"scipip.retrieval": "literature.retrieval"},
+)

@@ -9,10 +9,9 @@ from manyheads.core.events import Judged
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import Consensus, Interest, Topic
 from manyheads.systems.virsci.result import VirSciRun
-from manyheads.team.invitation import speak
 from manyheads.team.run import Question
 from manyheads.team.steering import steer
-from manyheads.team.team import Member, Team, Thread, speakers
+from manyheads.team.team import Member, Team, Thread, speak, speakers
 
 STAGE = "topic"
 

@@ -13,9 +13,8 @@ from manyheads.core.results import Vote as Ballot
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import IdeaNotes, Vote, vote_among
 from manyheads.systems.virsci.result import VirSciRun
-from manyheads.team.invitation import ask_with_advice
 from manyheads.team.run import Cited, Question, need_one
-from manyheads.team.team import Team, another_turns
+from manyheads.team.team import Team, another_turns, ask_with_advice
 
 STAGE = VOTE = "novelty"
 

@@ -52,7 +52,7 @@ MANUSCRIPT = {
     "figures": [{"name": "Figure 1", "caption": EVIL, "critique": EVIL, "description": EVIL, "seen": seen} for seen in (True, False)],
     "tables": [{"number": EVIL, "caption": EVIL}],
     "novelty": {"verdict": "NOT NOVEL", "reason": EVIL, "related": [
-        {"name": "N1", "title": EVIL, "year": 2020, "relevant": True, "novel": False, "why": EVIL}
+        {"name": "N1", "title": EVIL, "year": 2020, "relevant": True, "novel": False, "why": EVIL, "passage": EVIL}
     ]},
     "speech": [{"text": EVIL, "where": EVIL}],
     "cited": [{"name": "[1]", "text": EVIL, "state": "differs", "details": [EVIL], "retracted": True}],

@@ -44,7 +44,6 @@ PARTS = (
     "events.jsonl.part",
     "report.html.part",
     "journal.sqlite-wal",
-    "journal.sqlite.claim",
 )
 COMMANDS = ("resume", "show", "report", "measure")
 NAMES = (

@@ -20,8 +20,8 @@ from manyheads.systems.loading import validate
 HELD = ("threads", "open files", "maps")
 THREADS = 64
 """However many runs there are: those of the numeric libraries, the event loop, the journals and the embeddings."""
-OPEN_FILES = 1024
-"""What a process may usually hold open."""
+OPEN_FILES = 4096
+"""What a system usually lets a process open."""
 MEMORY = 4096
 """MB that a thousand small teams may take."""
 

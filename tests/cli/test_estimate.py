@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from manyheads.cli.cost import confirm
+from manyheads.cli.run import confirm
 from manyheads.config import RunConfig
 from manyheads.engine.estimate import estimate as run_estimate
 from manyheads.systems.loading import load

@@ -5,19 +5,21 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import pytest
 import typer.main
+from pydantic import Field, model_validator
+from typer.testing import CliRunner
 
 import manyheads
 from manyheads.base.errors import EXIT_CODES, BudgetError, ConfigError, ExitCode, LiteratureError, ModelError
-from manyheads.cli import app
+from manyheads.cli import EXAMPLES, app
 from manyheads.cli.corpus import FORMAT_NAMES
 from manyheads.cli.evaluate import PLANTED
-from manyheads.cli.examples import EXAMPLES
-from manyheads.cli.options import Changes
-from manyheads.config import RunConfig
+from manyheads.cli.options import Changes, Given, Options, with_models
+from manyheads.config import documented
+from manyheads.config.hosts import BUILT_IN
 from manyheads.datasets.formats import FORMATS
 from manyheads.judges.planted_error.planted import KINDS
 from manyheads.systems import systems
@@ -102,8 +104,7 @@ def test_every_command_has_examples_that_the_parser_takes(name: str) -> None:
 
 
 def test_choices_that_help_names_are_those_that_there_are() -> None:
-    hints: Any = Changes.__annotations__["host"]
-    assert get_args(get_args(get_args(hints)[0])[0]) == get_args(RunConfig.model_fields["host"].annotation)
+    assert ", ".join(BUILT_IN) in documented(Changes)["host"]
     assert PLANTED == KINDS
     assert ("auto", *FORMATS) == FORMAT_NAMES
 
@@ -145,3 +146,58 @@ def test_hints_name_only_commands_and_options_that_there_are() -> None:
                 strange.append(f"{where}: manyheads {words}")
     assert seen > 200
     assert strange == []
+
+
+# Options from models.
+
+
+class Sampling(Options):
+    """Options of a test."""
+
+    least: int = Field(default=2, ge=1)
+    """Minimum
+    number."""
+    most: int | None = Field(default=None, le=9)
+    """Maximum number."""
+    names: Annotated[tuple[str, ...], typer.Option("--name", "-n", metavar="NAME")] = ()
+    """A name."""
+    quick: bool = False
+    """Be quick."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Sampling":
+        if self.most is not None and self.most < self.least:
+            raise ValueError("least is more than most")
+        return self
+
+
+def sampled(*words: str) -> Any:
+    """What a command gets, or its exit code."""
+    seen: list[Any] = []
+
+    def sample(sampling: Sampling, given: Annotated[dict[str, Any], Given(Other)]) -> None:
+        seen.extend((sampling, given))
+
+    app = typer.Typer()
+    app.command()(with_models(sample))
+    done = CliRunner().invoke(app, words)
+    return seen or done.exit_code
+
+
+class Other(Options):
+    bound: int
+    """Needed."""
+    start: int = 3
+    """Not given."""
+
+
+def test_options_follow_from_models() -> None:
+    assert sampled() == [Sampling(), {}]
+    words = ("--least", "3", "--most", "5", "-n", "a", "--name", "b", "--quick", "--bound", "7")
+    assert sampled(*words) == [Sampling(least=3, most=5, names=("a", "b"), quick=True), {"bound": 7}]
+    assert [
+        sampled("--least", "0"),
+        sampled("--most", "10"),
+        sampled("--no-quick"),
+        sampled("--most", "1"),
+    ] == [2] * 4

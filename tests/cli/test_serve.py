@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from manyheads.base.errors import ConfigError
-from manyheads.cli.serve import PORT, _listener, _need_writable, _runs_of
+from manyheads.cli.project import PORT, _listener, _need_writable, _runs_of
 from support.ports import bound_socket
 from support.served import served
 from support.web import CSRF

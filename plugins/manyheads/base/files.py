@@ -11,13 +11,14 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 import portalocker
 
-from manyheads.base.errors import CacheError
+from manyheads.base.errors import CacheError, ConfigError, UserError
 
 log = logging.getLogger("manyheads")
 
@@ -104,6 +105,22 @@ def inside(folder: Path, name: str) -> Path | None:
         return path if path.is_relative_to(home) and path.is_file() else None
     except (OSError, ValueError, RuntimeError, TypeError):  # no possible name, a loop of links
         return None
+
+
+@cache
+def allowed_files() -> int:
+    """How many files this process may have open; raises its limit as far as the system lets it."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 1024
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 10_240 if most == resource.RLIM_INFINITY else min(most, 65_536)  # macOS has no more
+    if now != resource.RLIM_INFINITY and now < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+            return wanted
+    return wanted if now == resource.RLIM_INFINITY else now
 
 
 # Paths from users.
@@ -264,6 +281,17 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except RecursionError:
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(folder)) from None
+
+
+@contextmanager
+def writable(
+    path: Path, error_type: type[UserError] = ConfigError, hint: str = "choose another --out"
+) -> Generator[None]:
+    """Turns an error of a file or folder that cannot be written into a user's error."""
+    try:
+        yield
+    except OSError as error:
+        raise error_type(f"{path}: cannot be written: {error.strerror or error}", hint=hint) from error
 
 
 def cache_folder() -> Path:

@@ -1,17 +1,15 @@
-"""SQLite files: shared by threads, durable as needed, bounded in number, replaced when broken."""
+"""SQLite files: shared by threads, durable as needed, replaced when broken."""
 
-import atexit
 import os
 import sqlite3
-import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from manyheads.base.files import FileLock, LockedError, read_text, replace_text, set_aside
+from manyheads.base.files import FileLock, allowed_files, set_aside
 
 T = TypeVar("T")
 Safety: TypeAlias = Literal["each write", "process", "none"]
@@ -32,8 +30,7 @@ class Database:
     Args:
         path: the file, created if missing. Its folder must exist.
         schema: statements that create its tables, without effect if they exist.
-        alone: exclusive to this process. The number of open files is bounded: the least recently used is closed,
-            stays reserved (see `_Claim`), and reopens on its next use.
+        alone: locked against other processes until `close`.
         replace_broken: a broken file is set aside with a warning and replaced by an empty one. For caches.
         wait: seconds that a statement waits for another process.
 
@@ -52,10 +49,12 @@ class Database:
         wait: float = WAIT_SECONDS,
     ) -> None:
         self._path = path and path.absolute()
-        self._open = partial(connect, self._path, *schema, safety=safety, wait=wait)
+        if alone:
+            allowed_files()  # a process may have many of them
+        first = "PRAGMA locking_mode=EXCLUSIVE" if alone else ""
+        self._open = partial(connect, self._path, *schema, safety=safety, wait=wait, first=first)
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
-        self._claim = _Claim(path) if alone and path is not None else None
         self._replace_broken, self._closed = replace_broken, False
         self._do(lambda database: None)
 
@@ -104,11 +103,8 @@ class Database:
         """Close the file; may be called twice."""
         with self._lock:
             self._closed = True
-            _forget(self)
             with suppress(sqlite3.Error):
                 self._disconnect()
-            if self._claim:
-                self._claim.drop()
 
     def _do(self, act: Callable[[sqlite3.Connection], T]) -> T:
         """The result of `act`; retried on an empty file if a broken one may be replaced."""
@@ -138,35 +134,8 @@ class Database:
         if self._closed:
             raise sqlite3.ProgrammingError("the database is closed")
         if self._db is None:
-            self._db = self._connect()
-        if self._claim:
-            _used(self)
+            self._db = self._open()
         return self._db
-
-    def _connect(self) -> sqlite3.Connection:
-        if self._claim is None:
-            return self._open()
-        self._claim.need_free()
-        database = self._open(first="PRAGMA locking_mode=EXCLUSIVE")
-        try:
-            self._claim.need_free()  # it may have been closed before we got the lock
-        except sqlite3.Error:
-            database.close()
-            raise
-        self._claim.drop()
-        return database
-
-    def lay_by(self) -> bool:
-        """Close the file until its next use, still reserved; False while another thread uses it."""
-        if self._claim is None or not self._lock.acquire(blocking=False):
-            return False
-        try:
-            if self._db is not None:
-                self._claim.make()
-                self._disconnect()
-            return True
-        finally:
-            self._lock.release()
 
     def _disconnect(self) -> None:
         database, self._db = self._db, None
@@ -207,77 +176,3 @@ def reading(path: Path, wait: float = 1) -> Generator[sqlite3.Connection]:
     address = f"{path.resolve().as_uri()}?mode=ro{alone}"
     with closing(sqlite3.connect(address, uri=True, timeout=wait)) as database:
         yield database
-
-
-# Open files of exclusive databases, within the system's limit.
-
-_open_files: dict[int, Database] = {}
-"""Least recently used first."""
-_open_files_lock = threading.Lock()
-
-
-@cache
-def most_open() -> int:
-    """Maximum number of open `alone` databases: each has two files, and half of the system's limit is for others."""
-    try:
-        import resource
-    except ImportError:
-        return 256
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 4096 if allowed == resource.RLIM_INFINITY else max(8, min(allowed // 4, 4096))
-
-
-def _used(database: Database) -> None:
-    with _open_files_lock:
-        _open_files.pop(id(database), None)
-        _open_files[id(database)] = database
-        surplus = [*_open_files.values()][: max(0, len(_open_files) - most_open())]
-    for other in surplus:
-        if other is not database and other.lay_by():
-            _forget(other)
-
-
-def _forget(database: Database) -> None:
-    with _open_files_lock:
-        _open_files.pop(id(database), None)
-
-
-class _Claim:
-    """Marks, in a file beside a closed database, that it is still reserved by this process.
-
-    The file names another file, which the process keeps locked while it lives, so the mark of a dead process
-    does not block anybody.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.with_name(f"{path.name}.claim")
-        self._made = False
-
-    def make(self) -> None:
-        replace_text(self._file, str(_sign_of_life().path))
-        self._made = True
-
-    def need_free(self) -> None:
-        """Raises sqlite3.OperationalError if another live process has reserved the database."""
-        if self._made:
-            return
-        try:
-            FileLock(Path(read_text(self._file)), mode="r").release()
-        except LockedError as held:
-            raise sqlite3.OperationalError("database is locked") from held
-        except (OSError, ValueError):  # no claim, or one of a dead process
-            return
-
-    def drop(self) -> None:
-        with suppress(OSError):
-            self._file.unlink(missing_ok=True)
-        self._made = False
-
-
-@cache
-def _sign_of_life() -> FileLock:
-    """A file that this process keeps locked until it ends."""
-    handle, name = tempfile.mkstemp(prefix="manyheads-", suffix=".lock")
-    os.close(handle)
-    atexit.register(Path(name).unlink, missing_ok=True)
-    return FileLock(Path(name))

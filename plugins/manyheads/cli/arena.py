@@ -2,7 +2,6 @@
 
 import shlex
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from manyheads.cli import completion
-from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Changes, Estimated, Json, Limits
+from manyheads.cli.options import Changes, Estimated, Json, Limits, Options, Yes
 from manyheads.cli.printing import safe_console, say, say_json
+from manyheads.cli.run import confirm, print_estimate
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -294,8 +293,7 @@ def judge(
         say(f"warning: {count(done.invalid, 'question')} without a valid answer, skipped", err=True)
 
 
-@dataclass(frozen=True)
-class Fitting:
+class Fitting(Options):
     """How votes become ratings."""
 
     poor: Annotated[

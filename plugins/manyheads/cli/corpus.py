@@ -3,7 +3,6 @@
 import asyncio
 import shlex
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,16 +16,15 @@ from manyheads.cli.options import (
     Changes,
     Corpus,
     Embedding,
+    Options,
     Services,
     Sets,
-    building,
     configured,
-    library,
     resumable,
     settings,
-    show_silent,
 )
 from manyheads.cli.printing import safe_console, say
+from manyheads.cli.progress import building, library, show_silent
 from manyheads.corpus.meta import INDEX_FROM
 
 if TYPE_CHECKING:
@@ -169,8 +167,7 @@ app.command("targets")(targets)
 app.command("extract")(extract)
 
 
-@dataclass(frozen=True)
-class Filters:
+class Filters(Options):
     """Filters of papers and authors."""
 
     bound: Annotated[
@@ -288,7 +285,7 @@ def build(
 
     if (vectors is None) != (ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
-    options = BuildOptions.of(**asdict(filters), seed=seed)
+    options = BuildOptions.of(**filters.model_dump(), seed=seed)
     config = changes.config([])
     target = out or CORPORA / folder_of(name, sources[0])
     opening = Opening(

@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import Field
 
 from manyheads.base.errors import ConfigError, ExitCode, did_you_mean
 from manyheads.base.escaping import plain
 from manyheads.cli import completion
-from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Changes, Estimated, Limits, configured, resumable
+from manyheads.cli.options import Changes, Estimated, Limits, Options, Yes, configured, resumable
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
+from manyheads.cli.run import confirm, print_estimate
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +23,24 @@ if TYPE_CHECKING:
     from manyheads.suites.evaluate import Evaluation
     from manyheads.suites.files import Suite
     from manyheads.suites.report import Results
+
+
+class Evaluating(Options):
+    """How a suite is run."""
+
+    repeats: int | None = Field(default=None, ge=1)
+    """Runs per condition and case, each with another seed. [default: the suite's]"""
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
+    """Folder of the results. [default: runs/eval-SUITE]"""
+    cases: Annotated[Path | None, typer.Option(metavar="FILE|FOLDER")] = None
+    """Use these cases instead of the suite's: JSON Lines, or a folder of papers for a suite on papers."""
+    budget: Limits = None
+    estimate: Estimated = False
+    yes: Yes = False
+    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
+    """Runs in parallel."""
+    accept_changes: bool = False
+    """Resume although suite, config or prompts have changed."""
 
 
 def evaluate(
@@ -34,41 +53,7 @@ def evaluate(
         ),
     ],
     changes: Changes,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            show_default=False,
-            help="Runs per condition and case, each with another seed. [default: the suite's]",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FOLDER",
-            help="Folder of the results. [default: runs/eval-SUITE]",
-            show_default=False,
-        ),
-    ] = None,
-    cases: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|FOLDER",
-            help="Use these cases instead of the suite's: JSON Lines, or a folder of papers for a suite on papers.",
-            show_default=False,
-        ),
-    ] = None,
-    budget: Limits = None,
-    estimate: Estimated = False,
-    yes: Yes = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Runs in parallel.")] = 4,
-    accept_changes: Annotated[
-        bool,
-        typer.Option("--accept-changes", help="Resume although suite, config or prompts have changed."),
-    ] = False,
+    options: Evaluating,
 ) -> None:
     """Run an evaluation suite, measure every run, and write tables, plots and a report.
 
@@ -82,30 +67,28 @@ def evaluate(
     from manyheads.suites.evaluate import evaluate
     from manyheads.suites.files import read_suite
 
-    limits = Budget.parse(budget or ())
-    suite = read_suite(name, Resources.of(changes.path or ()), cases)
-    times = repeats or suite.spec.repeats
+    limits = Budget.parse(options.budget or ())
+    suite = read_suite(name, Resources.of(changes.path or ()), options.cases)
+    times = options.repeats or suite.spec.repeats
 
     def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
         return configured(list(suite.spec.configs), keys, changes.path, system=system, strict=False)
 
-    folder = out or Path("runs") / "-".join(["eval", suite.name, *([cases.stem] if cases else [])])
+    own = [options.cases.stem] if options.cases else []
+    folder = options.out or Path("runs") / "-".join(["eval", suite.name, *own])
     cells = cells_of(suite, times, load, folder, changes.settings())
     graph = jobs_of(cells)
     left = [graph[key] for key, finished in finished_jobs(graph).items() if not finished]
     runs = [job.config for job in left if job.kind == RUN]
-    if estimate:
+    if options.estimate:
         kinds = sorted({job.kind for job in left if job.kind != RUN})
         print_estimate(runs, as_json=False, without=[f"each {kind} of a run" for kind in kinds])
         return
-    confirm(runs, yes=yes)
-    with (
-        resumable(),
-        jobs_progress("runs", len(graph)) as listener,
-    ):
+    confirm(runs, yes=options.yes)
+    with resumable(), jobs_progress("runs", len(graph)) as listener:
         work = evaluate(
-            suite, cells, folder, repeats=times, jobs=jobs, accept_changes=accept_changes, listener=listener,
-            budget=limits, settings=changes.sets or (),
+            suite, cells, folder, repeats=times, jobs=options.jobs, accept_changes=options.accept_changes,
+            listener=listener, budget=limits, settings=changes.sets or (),
         )  # fmt: skip
         evaluation = asyncio.run(work)
     _show(suite, evaluation)
@@ -211,27 +194,25 @@ PLANTED = ("wrong-number", "caption", "missing-baseline", "broken-reference", "s
 """The kinds of `systems.planted_error.planted`, listed here so that help does not load it."""
 
 
+class Planting(Options):
+    """Which errors are planted, and where the copies go."""
+
+    kind: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", autocompletion=completion.one_of(*PLANTED))
+    ] = None
+    """Kind of error: wrong-number, caption, missing-baseline, broken-reference, swapped-columns. Repeatable. [default: all]"""
+    seed: int = 0
+    """Random seed: chooses the numbers, captions and rows to change."""
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER")] = Path("planted")
+    """Folder to write to."""
+
+
 def plant(
     papers: Annotated[
         list[Path],
         typer.Argument(metavar="PAPER|FOLDER…", help="Papers in a supported format, or folders of papers."),
     ],
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            show_default=False,
-            autocompletion=completion.one_of(*PLANTED),
-            help=f"Kind of error: {', '.join(PLANTED)}. Repeatable. [default: all]",
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(metavar="NUMBER", help="Random seed: chooses the numbers, captions and rows to change."),
-    ] = 0,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder to write to.")] = Path(
-        "planted"
-    ),
+    options: Planting,
 ) -> None:
     """Plant known errors into copies of papers, to test reviewers.
 
@@ -241,7 +222,8 @@ def plant(
     from manyheads.judges.planted_error.planted import KINDS
     from manyheads.judges.planted_error.result import CASES, KEY, plant_all
 
-    if strange := set(kind or ()) - {*KINDS}:
+    kind, out = options.kind or KINDS, options.out
+    if strange := set(kind) - {*KINDS}:
         word = min(strange)
         raise ConfigError(
             f"--kind {', '.join(sorted(strange))}: no such kind of error",
@@ -255,7 +237,7 @@ def plant(
     ]
     if not files:
         raise typer.BadParameter(f"{papers[0]}: no files in it")
-    key = plant_all(files, out, [each for each in KINDS if not kind or each in kind], seed)
+    key = plant_all(files, out, [each for each in KINDS if each in kind], options.seed)
     clean = sum(each.planted is None for each in key.documents)
     say(f"{count(clean, 'paper')}, {count(len(key.documents) - clean, 'planted error')}")
     for paper, kinds in key.without.items():

@@ -8,8 +8,9 @@ import typer
 
 from manyheads.base.errors import PartialError
 from manyheads.cli import completion
-from manyheads.cli.options import Changes, Corpus, Embedding, Limits, building, resumable
+from manyheads.cli.options import Changes, Corpus, Embedding, Limits, resumable
 from manyheads.cli.printing import say
+from manyheads.cli.progress import building
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig

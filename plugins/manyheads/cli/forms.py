@@ -1,6 +1,6 @@
 """`manyheads rating` and `manyheads ranking`: forms for human raters, and agreement with them."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from manyheads.cli import completion, review
-from manyheads.cli.options import BootstrapSeed, Json, without_index
+from manyheads.cli.options import BootstrapSeed, Json, Options, without_index
 from manyheads.cli.printing import say, say_json, warn_of_skipped
 
 if TYPE_CHECKING:
     from manyheads.measures.forms import Form
 
 
-@dataclass(frozen=True)
-class Forms:
+class Forms(Options):
     """Options of blind forms."""
 
     out: Annotated[

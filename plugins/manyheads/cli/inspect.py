@@ -1,29 +1,30 @@
-"""`manyheads check`, `roles`, `prompts export`, `export`, `search`."""
+"""What there is: `manyheads check`, `roles`, `prompts export`, `export`, `search`, and a run's result: `show`, `open`."""
 
 import asyncio
 from contextlib import ExitStack
 from functools import partial
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from pydantic import Field
 
-from manyheads.base.errors import ConfigError, ExitCode
+from manyheads.base.errors import ConfigError, ExitCode, SubjectError
 from manyheads.cli import completion
 from manyheads.cli.options import (
     Changes,
     Configs,
+    Options,
     Output,
     Paths,
     Services,
     Sets,
     configured,
-    library,
     settings,
-    show_silent,
 )
-from manyheads.cli.printing import safe_console, say, say_json, write_or_print
+from manyheads.cli.printing import browse, safe_console, say, say_json, write_or_print
+from manyheads.cli.progress import library, show_silent
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -32,26 +33,21 @@ if TYPE_CHECKING:
     from manyheads.literature.lookup import Findings
 
 
+class Checking(Options):
+    """What is asked of models and services."""
+
+    probe: Annotated[bool | None, typer.Option("--probe/--no-probe")] = None
+    """Ask each model what it supports: tools, schemas, images, context; about 7 requests and 1,000 tokens. Runs use the answers
+    for a day. [default: only models on your own servers (base_url, ollama)]"""
+    ping: bool = False
+    """Send one short request to each model (about 30 tokens) and one search to each literature service; print seconds, tokens
+    and cost. Models are then probed only with --probe."""
+
+
 def check(
     configs: Configs,
     changes: Changes,
-    probe: Annotated[
-        bool | None,
-        typer.Option(
-            "--probe/--no-probe",
-            help="Ask each model what it supports: tools, schemas, images, context; about 7 requests and 1,000 tokens. "
-            "Runs use the answers for a day. [default: only models on your own servers (base_url, ollama)]",
-            show_default=False,
-        ),
-    ] = None,
-    ping: Annotated[
-        bool,
-        typer.Option(
-            "--ping",
-            help="Send one short request to each model (about 30 tokens) and one search to each literature service; "
-            "print seconds, tokens and cost. Models are then probed only with --probe.",
-        ),
-    ] = False,
+    options: Checking,
 ) -> None:
     """Check that a config can run: keys, roles, prompts, models and corpus.
 
@@ -65,7 +61,8 @@ def check(
         say(f"{'ok   ' if finding.ok else 'WRONG'}  {what}{finding.subject}: {finding.message}")
         return finding
 
-    asked = False if ping and probe is None else probe
+    ping = options.ping
+    asked = False if ping and options.probe is None else options.probe
     found = [show(finding) for finding in findings(config, ask_models=asked, connect=not ping)]
     wrong = {finding.subject for finding in found if not finding.ok}
     if ping and "host" not in wrong:
@@ -83,20 +80,21 @@ def check(
 # `manyheads roles`.
 
 
-Prompts = Annotated[bool, typer.Option("--prompts", help="Print the prompt file of each task instead.")]
-
-
 def roles(
     role: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="ROLE…", help="Show these roles in detail. [default: all, in short]", show_default=False,
+            metavar="ROLE…",
+            help="Show these roles in detail. [default: all, in short]",
+            show_default=False,
             autocompletion=completion.roles,
         ),
     ] = None,
     path: Paths = None,
-    prompts: Prompts = False,
-) -> None:  # fmt: skip
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Print the prompt file of each task instead.")
+    ] = False,
+) -> None:
     """List the roles of agents, with their tasks and variables."""
     from manyheads.asking.roles import Roles
     from manyheads.base.resources import Resources
@@ -182,76 +180,64 @@ def export(
 # `manyheads search`.
 
 
-def search(
-    query: Annotated[
-        str,
-        typer.Argument(
-            metavar="QUERY", help="A few keywords; with --how, a research background of any length."
-        ),
-    ],
-    config: Services = "virsci",
+class Search(Options):
+    """What is searched, and where."""
+
+    query: Annotated[str, typer.Argument(metavar="QUERY")]
+    """A few keywords; with --how, a research background of any length."""
+    config: Services = "virsci"
     source: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            show_default=False,
             autocompletion=completion.one_of("local", "semantic_scholar", "openalex", "arxiv"),
-            help="Source to search: local (the corpus), semantic_scholar, openalex or arxiv. Repeatable: each is asked if those "
-            "before it find too little. [default: the config's]",
         ),
-    ] = None,
-    corpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CORPUS",
-            autocompletion=completion.corpora,
-            show_default=False,
-            help="A corpus by name, or a corpus folder. [default: the config's]",
-        ),
-    ] = None,
+    ] = None
+    """Source to search: local (the corpus), semantic_scholar, openalex or arxiv. Repeatable: each is asked if those before it
+    find too little. [default: the config's]"""
+    corpus: Annotated[str | None, typer.Option(metavar="CORPUS", autocompletion=completion.corpora)] = None
+    """A corpus by name, or a corpus folder. [default: the config's]"""
     how: Annotated[
         str | None,
         typer.Option(
-            metavar="WAY,…",
-            autocompletion=completion.one_of("semantic", "entity", "cocitation", "bm25"),
-            help="Search the corpus's literature database instead: semantic, entity, cocitation, bm25, or several, separated by "
-            "commas. Shows why each paper was found.",
+            metavar="WAY,…", autocompletion=completion.one_of("semantic", "entity", "cocitation", "bm25")
         ),
-    ] = None,
-    before: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DATE",
-            show_default=False,
-            help="Only papers published before this year or date; any for no limit. [default: the config's]",
-        ),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, max=200, help="Maximum number of papers.")
-    ] = 10,
-    sets: Sets = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, one paper per line.")] = False,
-) -> None:
+    ] = None
+    """Search the corpus's literature database instead: semantic, entity, cocitation, bm25, or several, separated by commas.
+    Shows why each paper was found."""
+    before: Annotated[str | None, typer.Option(metavar="DATE")] = None
+    """Only papers published before this year or date; any for no limit. [default: the config's]"""
+    limit: int = Field(default=10, ge=1, le=200)
+    """Maximum number of papers."""
+    sets: Sets = None
+    lines: Annotated[bool, typer.Option("--json")] = False
+    """Print JSON, one paper per line."""
+
+
+def search(options: Search) -> None:
     """Search the literature as agents do.
 
     Standard error shows how each source answered. Exits with 4 if nothing was found and a source failed.
     """
+    how, source = options.how, options.source
     if how is not None and source:
         raise ConfigError(
             "--how searches the corpus only, --source the literature services", hint="leave one of them out"
         )
-    flags = settings({"before": before, "cascade": source or None}, "literature")
-    flags += settings({"corpus": corpus, "literature.retrieval.how": how and how.replace(" ", "").split(",")})
-    loaded = configured([config], (*flags, *(sets or ())))
+    flags = settings({"before": options.before, "cascade": source or None}, "literature")
+    flags += settings(
+        {"corpus": options.corpus, "literature.retrieval.how": how and how.replace(" ", "").split(",")}
+    )
+    loaded = configured([options.config], (*flags, *(options.sets or ())))
     if how is not None:
-        _print_inspirations(asyncio.run(_retrieve(loaded, query, limit)), json)
+        _print_inspirations(asyncio.run(_retrieve(loaded, options.query, options.limit)), options.lines)
         return
-    findings = asyncio.run(_look(loaded, query, limit))
+    findings = asyncio.run(_look(loaded, options.query, options.limit))
     show_silent(findings.degraded)
     if findings.degraded and not findings.papers:
         say("no paper found in the sources that could be searched", err=True)
         raise typer.Exit(ExitCode.SERVER)
-    if json:
+    if options.lines:
         for paper in findings.papers:
             say_json(paper.model_dump_json())
         return
@@ -339,3 +325,64 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
         say(f"{len(found.papers)} of {found.total} papers found: {ways}", err=True)
         if found.entities:
             say(f"entities: {', '.join(map(plain, found.entities))}", err=True)
+
+
+def show(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The run folder.", autocompletion=completion.runs)
+    ],
+    form: Annotated[
+        Literal["md", "tex", "bib", "json", "csv"],
+        typer.Option(
+            "--format",
+            help="md, tex: a document with title, abstract, idea and references, or the review. bib: the references. csv: all "
+            "ideas with their scores. json: the whole result.",
+        ),
+    ] = "md",
+    out: Output = None,
+) -> None:
+    """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
+    from manyheads.systems.results import written
+
+    write_or_print(written(run, form), out, as_json=form == "json")
+    if out:
+        say(out)
+
+
+def open_report(
+    run: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="RUN",
+            help="A run folder, or a folder of runs. [default: runs]",
+            show_default=False,
+            autocompletion=completion.runs,
+        ),
+    ] = None,
+) -> None:
+    """Open a run's report in the browser, or the list of all runs."""
+    from manyheads.base.folders import CONFIG
+    from manyheads.report.index import RUNS
+    from manyheads.systems.results import write_report
+
+    folder = run or Path(RUNS)
+    if run and not run.is_dir():
+        raise SubjectError(f"{run}: no such folder", hint="manyheads list runs")
+    if (folder / CONFIG).is_file():
+        page = folder / "report.html"
+        page = page if page.is_file() else write_report(folder)
+        say(page)
+        browse(page)
+        return
+    from manyheads.report.index import INDEX, entries, write_index
+
+    try:
+        if not folder.is_dir() or not entries(folder):
+            raise SubjectError(f"{folder}: no runs in it", hint="name a run folder; manyheads list runs")
+        page = write_index(folder)
+    except OSError as error:
+        raise SubjectError(f"{folder}: {error.strerror}", hint="name the folder of a run") from error
+    if page is None:
+        raise SubjectError(f"{folder / INDEX}: not a page of manyheads", hint="rename it")
+    say(page)
+    browse(page)

@@ -182,7 +182,7 @@ def _by_corpus(
     how: dict[str, Any],
 ) -> "list[Score]":
     """Scores by the papers of a corpus."""
-    from manyheads.cli.options import building
+    from manyheads.cli.progress import building
     from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_corpus, normalisation
     from manyheads.measures.scores import scores
@@ -202,7 +202,7 @@ def _by_services(
     how: dict[str, Any],
 ) -> "list[Score]":
     """Scores by the papers that services find for each text."""
-    from manyheads.cli.options import building, library
+    from manyheads.cli.progress import building, library
     from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_services
     from manyheads.measures.scores import RETRIEVED, service_scores

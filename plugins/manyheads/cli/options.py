@@ -1,56 +1,127 @@
 """Options that several commands share, and how they become settings."""
 
 import json
-import math
-import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from copy import copy
+from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
+from pydantic import BaseModel, ConfigDict, ValidationError
+from typer.models import ParameterInfo
 
-from manyheads.base.errors import ConfigError, ExitCode, UserError
+from manyheads.base.errors import ConfigError, ExitCode, describe
 from manyheads.cli import completion
-from manyheads.cli.printing import safe_console, say
+from manyheads.cli.printing import say
+from manyheads.config import documented
 
 if TYPE_CHECKING:
-    from manyheads.config import LiteratureConfig, RunConfig
-    from manyheads.core.events import Searched
-    from manyheads.corpus.building import Progress
-    from manyheads.literature.library import Library
+    from manyheads.config import RunConfig
 
 
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each dataclass parameter of a command by its fields, one option each, after its own options."""
-    parameters = signature(command, eval_str=True).parameters
-    groups: dict[str, Any] = {
-        name: each.annotation for name, each in parameters.items() if is_dataclass(each.annotation)
-    }
+# Options from models.
+
+
+@dataclass(frozen=True)
+class Given:
+    """Makes options of a model's fields without their defaults; see `with_models`."""
+
+    model: type[BaseModel]
+    without: tuple[str, ...] = ()
+
+
+def with_models(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter of a command whose type is a pydantic model by an option for each field of the model.
+
+        class Sampling(BaseModel):
+            count: int = Field(default=10, ge=1)
+            '''Number of papers.'''
+            source: Annotated[tuple[str, ...], typer.Option(autocompletion=completion.configs)] = ()
+            '''Service to ask.'''
+
+        def sample(out: Output, sampling: Sampling) -> None: ...
+
+    The text below a field is its help, `ge` and `le` are its bounds, a `bool` is a flag, a tuple is repeatable. `typer.Option`
+    or `typer.Argument` add what a model does not know: other names, a placeholder, completion.
+
+    A parameter `Annotated[dict[str, Any], Given(Model)]` gets only the values that were given, as for models whose defaults
+    depend on others, and does not validate them together.
+    """
+    own, groups = list[Parameter](), dict[str, tuple[type[BaseModel] | None, list[Parameter]]]()
+    for name, each in signature(command, eval_str=True).parameters.items():
+        given = next((part for part in get_args(each.annotation)[1:] if isinstance(part, Given)), None)
+        if given:
+            fields = [field for field in given.model.model_fields if field not in given.without]
+            groups[name] = None, [_option(given.model, field, given=True) for field in fields]
+        elif isinstance(model := each.annotation, type) and issubclass(model, BaseModel):
+            groups[name] = model, [_option(model, field) for field in model.model_fields]
+        else:
+            own.append(each.replace(kind=Parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def call(**values: Any) -> None:
-        for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        for name, (model, options) in groups.items():
+            given = {each.name: values.pop(each.name) for each in options}
+            given = {field: value for field, value in given.items() if value not in (None, [])}
+            try:
+                values[name] = model(**given) if model else given
+            except ValidationError as error:
+                raise typer.BadParameter(describe(error)) from error
         command(**values)
 
-    own = [each for name, each in parameters.items() if name not in groups]
-    options = chain(own, *(signature(group).parameters.values() for group in groups.values()))
-    shape = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in options])
-    setattr(call, "__signature__", shape)  # noqa: B010
+    shape = [*own, *chain.from_iterable(options for _, options in groups.values())]
+    setattr(call, "__signature__", Signature(shape))  # noqa: B010
     return call
 
+
+def _option(model: type[BaseModel], name: str, *, given: bool = False) -> Parameter:
+    """A field as a parameter that Typer makes an option of."""
+    field = model.model_fields[name]
+    infos = [each for each in field.metadata if isinstance(each, ParameterInfo)]
+    info: ParameterInfo = copy(infos[0]) if infos else typer.Option()
+    info.help = info.help or " ".join(documented(model)[name].split())
+    for each in field.metadata:
+        info.min, info.max = getattr(each, "ge", info.min), getattr(each, "le", info.max)
+        info.metavar = info.metavar or getattr(each, "metavar", None)
+    kind: Any = field.annotation
+    if {int, float} & {kind, *get_args(kind)}:
+        info.metavar = info.metavar or "NUMBER"
+    if kind is bool and info.default is ...:  # in `Annotated`, the first name of `typer.Option`
+        info.default = f"--{name.replace('_', '-')}"  # and no --no-NAME
+    if get_origin(kind) is tuple:
+        kind, info.help = list[get_args(kind)[0]], f"{info.help} Repeatable."
+    default = None if given else field.get_default(call_default_factory=True)
+    if field.is_required() and not given:
+        default = Parameter.empty
+    elif default in (None, ()):
+        info.show_default, default, kind = False, None, kind | None
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])
+
+
+# Options that several commands share.
 
 Configs = Annotated[
     list[str],
     typer.Argument(
         metavar="NAME|FILE…",
-        help="A system or shipped config by name, or a config file of your own; several are merged in this order.",
         autocompletion=completion.configs,
+        help="A system or shipped config by name, or a config file of your own; several are merged in this order.",
+    ),
+]
+RunFolder = Annotated[
+    Path, typer.Argument(metavar="RUN", autocompletion=completion.runs, help="The run folder.")
+]
+Corpus = Annotated[
+    str,
+    typer.Argument(
+        metavar="CORPUS",
+        autocompletion=completion.corpora,
+        help="A shipped corpus or one in corpora/ by name, or a corpus folder.",
     ),
 ]
 Paths = Annotated[
@@ -73,16 +144,19 @@ def _typed(sets: list[str] | None) -> list[str] | None:
 Sets = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", "-s", metavar="KEY=VALUE", help="Set a key of the config, such as team.size=8. Repeatable.",
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
         callback=_typed,
+        help="Set a key of the config, such as team.size=8. Repeatable.",
     ),
-]  # fmt: skip
+]
 Limits = Annotated[
     list[str] | None,
     typer.Option(
         metavar="LIMIT=NUMBER",
-        help="Stop at this many calls, tokens or minutes, or this much money. Repeatable.",
         autocompletion=completion.limits,
+        help="Stop at this many calls, tokens or minutes, or this much money. Repeatable.",
     ),
 ]
 Estimated = Annotated[
@@ -92,22 +166,23 @@ Estimated = Annotated[
         help="Print the expected calls, tokens and cost of each stage, and stop. No model is asked.",
     ),
 ]
-Corpus = Annotated[
-    str,
-    typer.Argument(
-        metavar="CORPUS",
-        help="A shipped corpus or one in corpora/ by name, or a corpus folder.",
-        autocompletion=completion.corpora,
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        "-y",
+        help="Start without asking for confirmation (asked if the estimate exceeds confirm.money).",
     ),
 ]
 Embedding = Annotated[
     str,
     typer.Option(
-        metavar="MODEL", autocompletion=completion.one_of("auto", "minilm-int8", "lexical"),
-        help="Embedding model: auto, minilm-int8 (2 times faster), lexical (word "
-        "counts, no model), a fastembed model, or a model folder.",
+        metavar="MODEL",
+        autocompletion=completion.one_of("auto", "minilm-int8", "lexical"),
+        help="Embedding model: auto, minilm-int8 (2 times faster), lexical (word counts, no model), a fastembed model, or a model "
+        "folder.",
     ),
-]  # fmt: skip
+]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="NUMBER", help="Random seed.")]
 BootstrapSeed = Annotated[
     int, typer.Option("--seed", metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
@@ -124,41 +199,27 @@ Services = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="File to write. [default: standard output]",
-        show_default=False,
+        "--out", "-o", metavar="FILE", show_default=False, help="File to write. [default: standard output]"
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@dataclass(frozen=True)
-class Changes:
+class Options(BaseModel):
+    """Options of a command; see `with_models`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Changes(Options):
     """Options of all commands that take a config."""
 
-    host: Annotated[
-        str | None,
-        typer.Option(
-            "--host",
-            metavar="HOST",
-            help="Agent framework: autogen, agentscope, agent_framework. [default: the config's, else the first installed]",
-            show_default=False,
-            autocompletion=completion.hosts,
-        ),
-    ] = None
+    host: Annotated[str | None, typer.Option(metavar="HOST", autocompletion=completion.hosts)] = None
+    """Agent framework: autogen, agentscope, agent_framework. [default: the config's, else the first installed]"""
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="PROVIDER/NAME",
-            help="Language model, such as openai/gpt-4o-mini or ollama/llama3.1. [default: the config's, else offline]",
-            show_default=False,
-            autocompletion=completion.models,
-        ),
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/NAME", autocompletion=completion.models)
     ] = None
+    """Language model, such as openai/gpt-4o-mini or ollama/llama3.1. [default: the config's, else offline]"""
     sets: Sets = None
     path: Paths = None
 
@@ -185,15 +246,11 @@ class Changes:
 
 def without_index(named: list[Any]) -> list[Any]:
     """Leave out the index page of runs, which `runs/*` matches too."""
-    left = list[Any]()
-    for each in named:
-        if str(each).endswith("index.html"):
-            from manyheads.report.index import INDEX, is_ours
+    from manyheads.report.index import INDEX, is_ours
 
-            if len(named) > 1 and (path := Path(each)).name == INDEX and is_ours(path.parent):
-                continue
-        left.append(each)
-    return left
+    paths = [Path(str(each)) for each in named]
+    ours = [path.name == INDEX and len(named) > 1 and is_ours(path.parent) for path in paths]
+    return [each for each, left_out in zip(named, ours, strict=True) if not left_out]
 
 
 def settings(values: Mapping[str, object], section: str = "") -> list[str]:
@@ -241,72 +298,3 @@ def resumable(*, kept: bool = True) -> Generator[None]:
         )
         say(f"manyheads: stopped; {what}", err=True)
         raise typer.Exit(ExitCode.STOPPED) from None
-
-
-LINE_EVERY = 60
-"""Seconds between progress lines without a terminal."""
-
-
-@contextmanager
-def building() -> "Generator[Progress]":
-    """Show a progress bar for each step on standard error; without a terminal, a line a minute.
-
-    Hints name the config key of the embedding model; here it is an option.
-    """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = safe_console(stderr=True)
-    columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    tasks: dict[str, Any] = {}
-    started: dict[str, tuple[float, int]] = {}
-    last = time.monotonic()
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
-
-        def progress(step: str, done: int, total: int | None) -> None:
-            if step not in tasks:
-                tasks[step] = bars.add_task(step, total=total)
-            bars.update(tasks[step], completed=done, total=total)
-            nonlocal last
-            now = time.monotonic()
-            began, before = started.setdefault(step, (now, done))
-            if not console.is_terminal and now - last >= LINE_EVERY:
-                last = now
-                left = (now - began) / max(done - before, 1) * ((total or done) - done)
-                rest = f" of {total:,}, about {math.ceil(left / 60)} min left" if total else ""
-                say(f"{step}: {done:,}{rest}", err=True)
-
-        try:
-            yield progress
-        except UserError as error:
-            error.hint = error.hint and error.hint.replace("--set embedding=", "--embedding ")
-            raise
-
-
-# The search ledger on standard error.
-
-
-def library(config: "LiteratureConfig", **bank: Any) -> "Library":
-    """A library that prints its look-ups and caches the answers."""
-    from manyheads.base.files import cache_folder
-    from manyheads.literature.cache import CACHE
-    from manyheads.literature.library import Library
-
-    return Library(config, note=show_look_up, cache=cache_folder() / CACHE, **bank)
-
-
-def show_look_up(entry: "Searched") -> None:
-    """Print one look-up, made safe for the terminal."""
-    from manyheads.base.escaping import plain
-
-    asked = f" as {entry.asked!r}" if entry.asked != entry.query else ""
-    disk = " (from disk)" if entry.cached else ""
-    reason = f": {entry.reason}" if entry.reason else ""
-    bounds = f", {entry.window}" if entry.window else ""
-    came = f"{entry.outcome}, {entry.hits} in {entry.seconds:.1f} s{disk}{reason}"
-    say(plain(f"{entry.source}{asked}{bounds}: {came}"), err=True)
-
-
-def show_silent(sources: Collection[str]) -> None:
-    """Print the sources that could not be searched, if any."""
-    if sources:
-        say(f"not searched: {', '.join(sources)}; there may be more papers", err=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from manyheads.base.errors import ConfigError, closest
+from manyheads.base.errors import closest
 from manyheads.base.escaping import plain, printable, printable_json, scrubbed, shortened
+from manyheads.base.files import writable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,12 +43,8 @@ def write_or_print(text: str, out: Path | None, *, as_json: bool = False) -> Non
     if out is None:
         (say_json if as_json else say)(text.rstrip("\n"))
         return
-    try:
+    with writable(out):
         out.write_text(text, encoding="utf-8", errors="replace", newline="")
-    except OSError as error:
-        raise ConfigError(
-            f"{out}: cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
 
 
 def fail(error: object) -> None:
@@ -88,3 +85,15 @@ def warn_of_skipped(reasons: Iterable[str]) -> None:
     """Warn of files and folders that are left out, a line each."""
     for reason in reasons:
         say(f"warning: left out: {plain(reason)}", err=True)
+
+
+def browse(page: Path) -> None:
+    """Open a page in the browser; without one, print its path."""
+    import webbrowser
+
+    try:
+        shown = webbrowser.open(page.absolute().as_uri())
+    except webbrowser.Error:
+        shown = False
+    if not shown:
+        say(f"No browser was found. Open {page} in one.", err=True)

@@ -3,9 +3,10 @@
 Control characters of models are removed.
 """
 
+import math
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +17,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from manyheads.base.errors import UserError
 from manyheads.base.escaping import plain
 from manyheads.cli.printing import print_line, safe_console, say
 from manyheads.core import money
@@ -41,7 +43,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from manyheads.cli.person import Terminal
+    from manyheads.config import LiteratureConfig
+    from manyheads.corpus.building import Progress as Building
     from manyheads.engine.jobs import JobNews, Listener
+    from manyheads.literature.library import Library
 
 T = TypeVar("T")
 
@@ -282,3 +287,66 @@ def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[List
 
 def _job_line(news: "JobNews") -> str:
     return f"{news.state}: {plain(news.job.label)}{f': {plain(news.text)}' if news.text else ''}"
+
+
+# Commands that may build a corpus, and their look-ups.
+
+LINE_EVERY = 60
+"""Seconds between progress lines without a terminal."""
+
+
+@contextmanager
+def building() -> "Generator[Building]":
+    """Show a progress bar for each step on standard error; without a terminal, a line a minute.
+
+    Hints name the config key of the embedding model; here it is an option.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = safe_console(stderr=True)
+    columns = (TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    tasks: dict[str, Any] = {}
+    last = time.monotonic()
+    with Progress(
+        *columns, console=console, disable=not console.is_terminal, speed_estimate_period=10 * LINE_EVERY
+    ) as bars:
+
+        def progress(step: str, done: int, total: int | None) -> None:
+            nonlocal last
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total)
+            bars.update(tasks[step], completed=done, total=total)
+            if not console.is_terminal and (now := time.monotonic()) - last >= LINE_EVERY:
+                last, seconds = now, bars.tasks[tasks[step]].time_remaining or 0
+                rest = f" of {total:,}, about {math.ceil(seconds / 60)} min left" if total else ""
+                say(f"{step}: {done:,}{rest}", err=True)
+
+        try:
+            yield progress
+        except UserError as error:
+            error.hint = error.hint and error.hint.replace("--set embedding=", "--embedding ")
+            raise
+
+
+def library(config: "LiteratureConfig", **bank: Any) -> "Library":
+    """A library that prints its look-ups and caches the answers."""
+    from manyheads.base.files import cache_folder
+    from manyheads.literature.cache import CACHE
+    from manyheads.literature.library import Library
+
+    return Library(config, note=_show_look_up, cache=cache_folder() / CACHE, **bank)
+
+
+def _show_look_up(entry: Searched) -> None:
+    asked = f" as {entry.asked!r}" if entry.asked != entry.query else ""
+    disk = " (from disk)" if entry.cached else ""
+    reason = f": {entry.reason}" if entry.reason else ""
+    bounds = f", {entry.window}" if entry.window else ""
+    came = f"{entry.outcome}, {entry.hits} in {entry.seconds:.1f} s{disk}{reason}"
+    say(plain(f"{entry.source}{asked}{bounds}: {came}"), err=True)
+
+
+def show_silent(sources: Collection[str]) -> None:
+    """Print the sources that could not be searched, if any."""
+    if sources:
+        say(f"not searched: {', '.join(sources)}; there may be more papers", err=True)

@@ -7,14 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import Field
 
 from manyheads.base.errors import ConfigError, ExitCode
 from manyheads.cli import completion
-from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Changes, Estimated, Limits, Seed, resumable, settings, without_index
-from manyheads.cli.printing import safe_console, say, warn_of_skipped
-from manyheads.cli.run import Out, Show, begin, closing, go, with_budget
-from manyheads.cli.show import browse
+from manyheads.cli.options import (
+    Changes,
+    Estimated,
+    Limits,
+    Options,
+    Seed,
+    Yes,
+    resumable,
+    settings,
+    without_index,
+)
+from manyheads.cli.printing import browse, safe_console, say, warn_of_skipped
+from manyheads.cli.run import Show, Start, begin, confirm, go, print_estimate, with_budget
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,6 +32,24 @@ if TYPE_CHECKING:
     from manyheads.core.results import Figure
     from manyheads.engine.jobs import Job, JobNews, Listener
     from manyheads.report.record import Record
+
+
+class Reviewing(Options):
+    """How texts are reviewed."""
+
+    form: Annotated[str | None, typer.Option(metavar="NAME", autocompletion=completion.forms)] = None
+    """Review form. For papers: mamorx, neurips, iclr, outline or your own. For abstracts: conference, or rating (the form for
+    human raters). [default: mamorx for papers, conference for abstracts]"""
+    repeats: int | None = Field(default=None, ge=1)
+    """Reviews of each abstract. [default: 3]"""
+    seed: Seed = None
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER")] = Path("runs")
+    """Folder for the run folders, one per text."""
+    budget: Limits = None
+    jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
+    """Texts reviewed in parallel."""
+    estimate: Estimated = False
+    yes: Yes = False
 
 
 def review(
@@ -37,32 +64,7 @@ def review(
     ],
     changes: Changes,
     show: Show,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            show_default=False,
-            autocompletion=completion.forms,
-            help="Review form. For papers: mamorx, neurips, iclr, outline or your own. For abstracts: conference, or rating "
-            "(the form for human raters). [default: mamorx for papers, conference for abstracts]",
-        ),
-    ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER", min=1, help="Reviews of each abstract. [default: 3]", show_default=False
-        ),
-    ] = None,
-    seed: Seed = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the run folders, one per text.")
-    ] = Path("runs"),
-    budget: Limits = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Texts reviewed in parallel.")
-    ] = 4,
-    estimate: Estimated = False,
-    yes: Yes = False,
+    options: Reviewing,
 ) -> None:
     """Review papers or abstracts.
 
@@ -76,31 +78,35 @@ def review(
     from manyheads.report.index import write_index
     from manyheads.suites.reviews import review_all, review_of, reviewer_of, texts_of
 
-    limits = Budget.parse(budget or (), whose="the reviews'")
+    limits = Budget.parse(options.budget or (), whose="the reviews'")
     # Check all before paying for the first.
     named = [each for text in texts for each in texts_of(text)]
-    system, own = reviewer_of(named, form, Resources.of(changes.path or ()))
-    config = changes.config([system.name], settings({**own, "repeats": repeats}, system.name), seed)
+    system, own = reviewer_of(named, options.form, Resources.of(changes.path or ()))
+    config = changes.config(
+        [system.name], settings({**own, "repeats": options.repeats}, system.name), options.seed
+    )
     _need_system(config, system.name, "review")
     if given := [name for name in system.slots if getattr(config.inputs, name)]:
         raise ConfigError(
             f"{given[0]}: {getattr(config.inputs, given[0])} would be ignored",
             hint="name the texts as arguments of manyheads review",
         )
-    if estimate:
-        print_estimate([review_of(config, each) for each in named], as_json=show.json)
+    if options.estimate:
+        print_estimate([review_of(config, each) for each in named], as_json=show.as_json)
     elif len(named) == 1:
-        config = with_budget(review_of(config, named[0]), budget)
-        confirm([config], yes=yes, as_json=show.json)
-        go(Session(config, new_folder(config, out)), show)
+        config = with_budget(review_of(config, named[0]), options.budget)
+        confirm([config], yes=options.yes, as_json=show.as_json)
+        go(Session(config, new_folder(config, options.out)), show)
     else:
-        confirm([review_of(config, each) for each in named], yes=yes, as_json=show.json)
+        confirm([review_of(config, each) for each in named], yes=options.yes, as_json=show.as_json)
         with resumable(), _outcomes(len(named), show) as listener:
-            work = review_all(config, named, out, at_once=jobs, budget=limits, listener=listener)
+            work = review_all(
+                config, named, options.out, at_once=options.jobs, budget=limits, listener=listener
+            )
             done = asyncio.run(work)
-        if not show.json:
+        if not show.as_json:
             _show([job for job, failure in done if failure is None])
-        if show.open and (page := write_index(out)):
+        if show.open and (page := write_index(options.out)):
             browse(page)
         if failed := sum(failure is not None for _, failure in done):
             say(f"manyheads: {failed} of {len(done)} texts have no review, see above", err=True)
@@ -120,6 +126,7 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
     Printed below a progress bar if there is one, else as texts finish; warnings at once.
     """
     from manyheads.cli.progress import jobs_bars, show_json, show_warning
+    from manyheads.systems.results import closing_lines
 
     notes: dict[str, list[JobNews]] = {}
 
@@ -133,14 +140,14 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
                     show_json(news.event)
                 elif news.failure:
                     say(f"manyheads: {news.job.label}: {news.failure.reason}", err=True)
-                elif news.state != "began" and not shows.json:
-                    say(closing(news.job.folder))
+                elif news.state != "began" and not shows.as_json:
+                    say(closing_lines(news.job.folder))
 
-    with jobs_bars("texts", texts, hidden=shows.json or shows.quiet) as bars:
+    with jobs_bars("texts", texts, hidden=shows.as_json or shows.quiet) as bars:
 
         def listener(news: "JobNews") -> None:
             kept = notes.setdefault(news.job.key, [])
-            if news.event and not shows.json:
+            if news.event and not shows.as_json:
                 show_warning(news.event)
             else:
                 kept.append(news)
@@ -215,6 +222,21 @@ def _costs(records: "Sequence[Record]") -> "Table":
 # `manyheads ranking judge`.
 
 
+class Judging(Options):
+    """How ideas are ranked."""
+
+    target: Annotated[str, typer.Option(metavar="TEXT|FILE|RUN", autocompletion=completion.texts)]
+    """Abstract to compare with: a file, a run folder, or a text in quotes."""
+    indicator: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """Quality to judge. [default: novelty]"""
+    area: Annotated[str | None, typer.Option(metavar="FIELD")] = None
+    """The judge's research field. [default: computer science]"""
+    orders: int | None = Field(default=None, ge=1)
+    """Number of orders in which the judge sees the ideas. [default: 4]"""
+    round: Annotated[int | None, typer.Option(metavar="N")] = Field(default=None, ge=0)
+    """Use the idea after N revisions. [default: the final idea]"""
+
+
 def judge(
     ideas: Annotated[
         list[str],
@@ -225,66 +247,17 @@ def judge(
             callback=without_index,
         ),
     ],
-    target: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT|FILE|RUN",
-            autocompletion=completion.texts,
-            help="Abstract to compare with: a file, a run folder, or a text in quotes.",
-        ),
-    ],
+    options: Judging,
     changes: Changes,
     show: Show,
-    indicator: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Quality to judge. [default: novelty]", show_default=False),
-    ] = None,
-    area: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIELD",
-            help="The judge's research field. [default: computer science]",
-            show_default=False,
-        ),
-    ] = None,
-    orders: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            show_default=False,
-            help="Number of orders in which the judge sees the ideas. [default: 4]",
-        ),
-    ] = None,
-    after: Annotated[
-        int | None,
-        typer.Option(
-            "--round",
-            metavar="N",
-            min=0,
-            show_default=False,
-            help="Use the idea after N revisions. [default: the final idea]",
-        ),
-    ] = None,
-    seed: Seed = None,
-    out: Out = None,
-    budget: Limits = None,
-    estimate: Estimated = False,
-    yes: Yes = False,
+    start: Start,
 ) -> None:
     """Rank ideas against a target idea, blind and in several orders. S is the share of ideas ranked above the target."""
     from manyheads.systems.ideas import with_ideas
 
     whole, skipped = with_ideas(ideas)
     warn_of_skipped(skipped)
-    given = {
-        "target": target, "ideas": whole, "indicator": indicator, "area": area, "orders": orders,
-        "round": after,
-    }  # fmt: skip
-    flags = settings(given, "ranking")
-    config = with_budget(changes.config(["ranking"], flags, seed), budget)
+    given = settings({**options.model_dump(), "ideas": whole}, "ranking")
+    config = changes.config(["ranking"], given, start.seed)
     _need_system(config, "ranking", "ranking")
-    if estimate:
-        print_estimate([config], as_json=show.json)
-    else:
-        begin(config, out, show, yes=yes)
+    begin(config, start, show)

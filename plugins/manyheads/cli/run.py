@@ -1,97 +1,211 @@
-"""`manyheads run` and `manyheads resume`."""
+"""`manyheads run` and `manyheads resume`, and the cost that runs are estimated to have."""
 
 import asyncio
-from collections.abc import Sequence
+import json
+import sys
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from manyheads.base.errors import ExitCode
-from manyheads.cli import completion
-from manyheads.cli.control import Control, errors_as_lines
-from manyheads.cli.cost import Yes, confirm, print_estimate
-from manyheads.cli.options import Changes, Configs, Estimated, Limits, Seed, settings, with_folders
-from manyheads.cli.printing import say
-from manyheads.cli.show import browse
+from manyheads.cli.options import (
+    Changes,
+    Configs,
+    Estimated,
+    Limits,
+    Options,
+    RunFolder,
+    Seed,
+    Yes,
+    settings,
+    with_folders,
+)
+from manyheads.cli.person import Control, errors_as_lines
+from manyheads.cli.printing import browse, safe_console, say, say_json
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
+    from manyheads.engine.estimate import Estimate
 
-Steer = Annotated[
-    str | None,
-    typer.Option(
-        "--steer",
-        metavar="STAGE,…",
-        help="Let a person steer after these stages, such as topic,idea, or all.",
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", "-o", metavar="FOLDER", help="New run folder. [default: runs/TIME-NAME]", show_default=False
-    ),
-]
-RunFolder = Annotated[
-    Path, typer.Argument(metavar="RUN", help="The run folder.", autocompletion=completion.runs)
-]
+    Estimating = Callable[[Sequence[RunConfig]], Coroutine[Any, Any, Estimate]]
 
 
-@dataclass(frozen=True)
-class Show:
+QUICK = 2.0
+"""Maximum seconds of the dry run before a run."""
+
+
+def print_estimate(
+    configs: "Sequence[RunConfig]",
+    *,
+    as_json: bool,
+    without: Sequence[str] = (),
+    by: "Estimating | None" = None,
+) -> None:
+    """Print the estimated cost of runs by stage. Needs their models' names, but no key and no server.
+
+    Args:
+        by: estimates them, if they are no runs of a system.
+        without: what the estimate leaves out, in words.
+    """
+    from rich.table import Table
+
+    from manyheads.engine.estimate import LONGER, estimate
+
+    spent = asyncio.run((by or estimate)(configs)).spent
+    currency, note = _prices(configs)
+    if as_json:
+        shown = {"calls", "input_tokens", "output_tokens", "cost"}
+        stages = [{"stage": stage, **usage.model_dump(include=shown)} for stage, usage in spent.items()]
+        data = {"runs": len(configs), "stages": stages, "total": spent.total.model_dump(include=shown)}
+        say_json(json.dumps({**data, "longer": LONGER, "currency": currency, "prices": note}))
+        return
+    priced = spent.total.cost is not None
+    runs = f" of {len(configs)} runs" if len(configs) != 1 else ""
+    table = Table(title=f"Estimate{runs} (no model was asked)", title_justify="left")
+    cost = [f"cost ({currency})" if currency else "cost"] * priced
+    for heading in ("stage", "calls", "tokens in", "tokens out", *cost):
+        table.add_column(heading, justify="left" if heading == "stage" else "right", overflow="fold")
+    for name, usage in [*spent.items(), ("total", spent.total)]:
+        if name == "total":
+            table.add_section()
+        figures = (f"{each:,}" for each in (usage.calls, usage.input_tokens, usage.output_tokens))
+        table.add_row(name, *figures, *([f"{usage.cost or 0:.4f}"] * priced))
+    safe_console().print(table, markup=False)
+    say(
+        f"Based on a dry run of the offline model, with replies {LONGER} times as long (or as long as the form asks for) and "
+        "the maximum number of papers per search.\nReasoning models and repeated requests cost more."
+    )
+    if any(model.calls_tools for each in configs for model in each.models.values()):
+        say("The model calls tools: each round of tool calls in a turn takes one more request.")
+    for each in without:
+        say(f"Not included: {each}.")
+    if note:
+        say(f"Prices: {note}.")
+    if not priced:
+        say("For a cost: --set 'models.default.price={input: 0.15, output: 0.6}', per million tokens")
+
+
+def _prices(configs: "Sequence[RunConfig]") -> tuple[str | None, str]:
+    """The currency of runs' models, and where their prices come from."""
+    from manyheads.core.results import currency_of, price_note
+
+    models = {
+        f"{alias} {model.provider}/{model.name}": model
+        for each in configs
+        for alias, model in each.models.items()
+    }
+    prices = {name: model.price for name, model in models.items() if model.price}
+    return currency_of(prices), price_note(prices, {name: name.split(" ", 1)[1] for name in models})
+
+
+def confirm(
+    configs: "Sequence[RunConfig]", *, yes: bool, as_json: bool = False, by: "Estimating | None" = None
+) -> None:
+    """Ask for confirmation if runs are estimated to cost more than `confirm.money`.
+
+    Does not ask without a terminal, with `--json` or `--yes`, without a known price, or if `QUICK` seconds of the dry run
+    stay below that sum.
+
+    Raises:
+        typer.Exit: the answer is no.
+    """
+    limit = min((each.confirm.money for each in configs if each.confirm.money is not None), default=None)
+    priced = any(model.price for each in configs for model in each.models.values())
+    if yes or as_json or limit is None or not priced or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    from manyheads.base.errors import UserError
+    from manyheads.core import money
+    from manyheads.engine.estimate import estimate
+
+    try:
+        known = asyncio.run((by or partial(estimate, within=QUICK))(configs))
+    except UserError:
+        return  # said by the run itself
+    # the estimated runs are taken as typical of all
+    share, total = len(configs) / max(known.runs, 1), known.spent.total
+    cost, calls = (total.cost or 0) * share, round(total.calls * share)
+    if cost <= limit:
+        return
+    currency, note = _prices(configs)
+    how = "about" if known.runs else "at least"
+    runs = f"These {len(configs)} runs are" if len(configs) > 1 else "This run is"
+    say(
+        f"{runs} estimated to cost {how} {money(cost, currency)} in {calls:,} calls ({note}).\n"
+        f"That is more than confirm.money, {money(limit, currency)}. Nothing was asked yet."
+    )
+    try:
+        if typer.confirm("Start?"):
+            return
+    except typer.Abort:
+        say()
+    say("manyheads: not started", err=True)
+    raise typer.Exit(130)
+
+
+class Start(Options):
+    """How a run starts."""
+
+    seed: Seed = None
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
+    """New run folder. [default: runs/TIME-NAME]"""
+    budget: Limits = None
+    estimate: Estimated = False
+    yes: Yes = False
+
+
+class Show(Options):
     """What a run prints while it works, in place of the live view."""
 
-    json: Annotated[bool, typer.Option("--json", help="Print every event as a line of JSON.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and the result.")] = False
-    open: Annotated[bool, typer.Option("--open", help="Open the report in the browser at the end.")] = False
+    events: Annotated[bool, typer.Option("--json")] = False
+    """Print every event as a line of JSON."""
+    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False
+    """Print only warnings and the result."""
+    open: bool = False
+    """Open the report in the browser at the end."""
 
     @property
     def as_json(self) -> bool:
         """Whether stdout has lines of JSON only."""
-        return self.json
+        return self.events
 
 
-@dataclass(frozen=True)
 class ShowOrControl(Show):
     """What a single run prints, or who controls it."""
 
-    control: Annotated[
-        bool,
-        typer.Option(
-            "--control",
-            help="Let another program steer: events on stdout, commands on stdin, as lines of JSON.",
-        ),
-    ] = False
+    control: bool = False
+    """Let another program steer: events on stdout, commands on stdin, as lines of JSON."""
 
     @property
     def as_json(self) -> bool:
-        return self.json or self.control
+        return self.events or self.control
 
 
-def run(
-    configs: Configs,
-    changes: Changes,
-    show: ShowOrControl,
-    seed: Seed = None,
-    out: Out = None,
-    budget: Limits = None,
-    estimate: Estimated = False,
-    yes: Yes = False,
-    steer: Steer = None,
-) -> None:
+class Steering(Options):
+    steer: Annotated[str | None, typer.Option(metavar="STAGE,…")] = None
+    """Let a person steer after these stages, such as topic,idea, or all."""
+
+
+class Resuming(Options):
+    """How a run is resumed."""
+
+    accept_changes: bool = False
+    """Resume although prompts or config have changed: ask again from the first changed turn on."""
+    again: bool = False
+    """Retry the parts of a finished run that failed, such as orders of a ranking."""
+
+
+def run(configs: Configs, changes: Changes, show: ShowOrControl, start: Start, steering: Steering) -> None:
     """Run a system, such as virsci, and write its report.
 
     `manyheads run NAME --help` shows the system's own options. `manyheads resume` continues an interrupted run from its
     folder.
     """
     with errors_as_lines(show.control):
-        config = with_budget(changes.config(configs, settings({"steer": steer}), seed), budget)
-        if estimate:
-            print_estimate([config], as_json=show.as_json)
-        else:
-            begin(config, out, show, yes=yes)
+        begin(changes.config(configs, settings({"steer": steering.steer}), start.seed), start, show)
 
 
 def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConfig":
@@ -104,57 +218,44 @@ def with_budget(config: "RunConfig", settings: Sequence[str] | None) -> "RunConf
     return config.model_copy(update={"budget": limits})
 
 
-def resume(
-    folder: RunFolder,
-    changes: Changes,
-    show: ShowOrControl,
-    accept_changes: Annotated[
-        bool,
-        typer.Option(
-            "--accept-changes",
-            help="Resume although prompts or config have changed: ask again from the first changed turn on.",
-        ),
-    ] = False,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--again", help="Retry the parts of a finished run that failed, such as orders of a ranking."
-        ),
-    ] = False,
-) -> None:
+def resume(folder: RunFolder, changes: Changes, show: ShowOrControl, how: Resuming) -> None:
     """Resume a run that was stopped. Finished turns are not asked again."""
     with errors_as_lines(show.control):
-        _resume(folder, changes, show, accept_changes, again)
+        _resume(folder, changes, show, how)
 
 
-def _resume(folder: Path, changes: Changes, show: ShowOrControl, accept_changes: bool, again: bool) -> None:
+def _resume(folder: Path, changes: Changes, show: Show, how: Resuming) -> None:
     from manyheads.base.errors import SubjectError
     from manyheads.cli.progress import show_json
     from manyheads.core.events import Result
     from manyheads.core.results import result_data
     from manyheads.engine.session import Session
     from manyheads.systems.loading import reopen
-    from manyheads.systems.results import load
+    from manyheads.systems.results import closing_lines, load
 
-    changed = again or accept_changes or any(astuple(changes))
+    changed = changes != Changes() or how != Resuming()
     with suppress(SubjectError):
         if not changed and getattr(load(folder, unfinished=False).result, "failed", 0):
             if show.as_json:
                 show_json(Result(data=result_data(folder)))
             else:
-                say(closing(folder))
+                say(closing_lines(folder))
             say("finished, but some parts failed; to retry them: manyheads resume RUN --again", err=True)
             return
     config = with_folders(reopen(folder, changes.settings()), changes.path)
-    go(Session(config, folder, accept_changes), show)
+    go(Session(config, folder, how.accept_changes), show)
 
 
-def begin(config: "RunConfig", out: Path | None, show: Show, *, yes: bool) -> None:
-    """Run a config in a new folder, after `confirm`."""
+def begin(config: "RunConfig", start: Start, show: Show) -> None:
+    """Estimate a run, or run it in a new folder, after `confirm`."""
     from manyheads.engine.session import Session, fresh, new_folder
 
-    confirm([config], yes=yes, as_json=show.as_json)
-    folder = fresh(out) if out else new_folder(config, Path("runs"))
+    config = with_budget(config, start.budget)
+    if start.estimate:
+        print_estimate([config], as_json=show.as_json)
+        return
+    confirm([config], yes=start.yes, as_json=show.as_json)
+    folder = fresh(start.out) if start.out else new_folder(config, Path("runs"))
     go(Session(config, folder), show)
 
 
@@ -178,6 +279,7 @@ async def _drive(session: Any, show: Show) -> None:
     from manyheads.cli.person import Terminal, is_terminal
     from manyheads.cli.progress import run_progress
     from manyheads.hosts import host_factory
+    from manyheads.systems.results import closing_lines, update_reports
 
     factory = host_factory(session.config.host)
     folder = None if session.way_back else session.folder
@@ -196,25 +298,11 @@ async def _drive(session: Any, show: Show) -> None:
     except BudgetError:
         with suppress(SubjectError):
             if not show.as_json:  # show what was paid for
-                say(closing(session.folder))
+                say(closing_lines(session.folder))
         raise
-    _linked(session.folder)
+    update_reports(session.folder)  # of the runs that this one reviews or judges
     if not show.as_json:
-        say(closing(session.folder))
-
-
-def _linked(folder: Path) -> None:
-    """Add links to this run to the reports of the runs that it reviews or judges."""
-    from manyheads.systems.results import update_reports
-
-    update_reports(folder)
-
-
-def closing(folder: Path) -> str:
-    """The closing lines of a run."""
-    from manyheads.systems.results import closing_lines
-
-    return closing_lines(folder)
+        say(closing_lines(session.folder))
 
 
 def report(folder: RunFolder) -> None:

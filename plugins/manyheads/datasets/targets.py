@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
 from manyheads.base.errors import CorpusError, LiteratureError
+from manyheads.base.files import writable
 from manyheads.base.papers import Paper, fold
 from manyheads.corpus.building import Progress, report_each
 from manyheads.corpus.ecosystem import Ecosystem
@@ -239,12 +240,8 @@ def write_cases(path: Path, cases: Sequence[Case]) -> None:
         name = case.id if seen[case.id] == 1 else f"{case.id} ({seen[case.id]})"
         keys = {"id": name, "about": case.about, "background": case.background, "ranking.target": case.target}
         lines.append(f"{json.dumps(keys, ensure_ascii=False)}\n")
-    try:
+    with writable(path, CorpusError):
         path.write_text("".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise CorpusError(
-            f"{path}: cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
 
 
 # Targets among the contemporary papers of a corpus without references: similar past papers replace them.

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from manyheads.base.errors import JournalError
-from manyheads.base.files import opened
+from manyheads.base.files import opened, writable
 from manyheads.core.events import Searched
 
 LEDGER = "searches.jsonl"
@@ -52,16 +52,13 @@ class SearchLedger:
         self._take(entry, line)
         if (path := self._path) is None:
             return
-        try:
+        with writable(path, JournalError, "free some space on the disk"):
             path.parent.mkdir(parents=True, exist_ok=True)
             if self._torn_at >= 0:
                 os.truncate(path, self._torn_at)
                 self._torn_at = -1
             with opened(path, "ab") as file:
                 file.write(line.encode() + b"\n")
-        except OSError as error:
-            message = f"{path}: cannot be written: {error.strerror or error}"
-            raise JournalError(message, hint="free some space on the disk") from error
 
     def as_data(self) -> dict[str, Any]:
         """For `result.json`: without times, without duplicates and in a fixed order, so that a resumed run gives the same as an

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from manyheads.base.errors import LiteratureError, MeasureError
-from manyheads.base.files import replace_text
+from manyheads.base.files import replace_text, writable
 from manyheads.base.papers import Paper, fold
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.results import Idea, Part, read_result
@@ -217,12 +217,8 @@ def mean_score(found: Sequence[Score], measure: Measure) -> Mean | str:
 
 def write_scores(path: Path, found: Sequence[Score]) -> None:
     """Write one score per line; raises `MeasureError` if the file cannot be written, and leaves it unchanged."""
-    try:
+    with writable(path, MeasureError):
         replace_text(path, as_lines(found))
-    except OSError as error:
-        raise MeasureError(
-            f"{path}: cannot be written: {error.strerror}", hint="choose another --out"
-        ) from error
 
 
 # Papers of the literature services in place of B_con (VirSci 2025, App. C.3; 2024, §4.2).

@@ -13,7 +13,7 @@ from textwrap import fill
 from typing import Any, Literal
 
 from manyheads.base.errors import JournalError, RatingError, UserError, install_command
-from manyheads.base.files import make_folder
+from manyheads.base.files import make_folder, writable
 from manyheads.core.texts import count
 from manyheads.measures.agreement import Comparison
 
@@ -239,13 +239,9 @@ def interval_plot(
 
 def _save(figure: Any, path: Path, error_type: type[UserError], option: str) -> None:
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
-    try:
+    with writable(path, error_type, f"name another {option}"):
         make_folder(path.parent)
         figure.savefig(path, metadata=undated)
-    except OSError as error:
-        raise error_type(
-            f"{path}: cannot be written: {error.strerror}", hint=f"name another {option}"
-        ) from error
 
 
 def _heatmap(axes: Any, panel: Panel) -> None:

@@ -8,7 +8,7 @@ import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from manyheads.base.sqlite import most_open
+from manyheads.base.files import allowed_files
 
 SECONDS = 10.0
 """Maximum time from a connection, or from the first byte of a further request, to the end of the request's headers."""
@@ -16,7 +16,7 @@ SECONDS = 10.0
 
 def most_connections() -> int:
     """A quarter of the files that the system allows, at most 256: runs and arenas need the others."""
-    return min(most_open(), 256)
+    return min(allowed_files() // 4, 256)
 
 
 class Connection(H11Protocol):

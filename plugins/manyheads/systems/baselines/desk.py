@@ -15,7 +15,7 @@ from manyheads.config import RunConfig
 from manyheads.core import Reply, Speaker, Tool, Usage
 from manyheads.core.events import Judged, Voted
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 from manyheads.systems.baselines.config import (
     BaselineConfig,
     BaselineInputs,

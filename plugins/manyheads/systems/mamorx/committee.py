@@ -13,7 +13,7 @@ from manyheads.base.errors import BudgetError, BugError, ModelError
 from manyheads.base.folders import door
 from manyheads.core import Tool, together
 from manyheads.core.events import Judged
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 from manyheads.systems.mamorx import figures, novelty, references
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.desk import (

@@ -11,8 +11,8 @@ from manyheads.core import Message, Reply, Speaker, Tool
 from manyheads.core.results import Person
 from manyheads.core.texts import count
 from manyheads.documents import Figure
-from manyheads.models.faults import ToolsRefusedError
-from manyheads.models.fitting import size_of
+from manyheads.models.governor import ToolsRefusedError
+from manyheads.models.requests import size_of
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.paper import Chapter, MamorxRun, ranked
 from manyheads.systems.mamorx.replies import SectionChoice

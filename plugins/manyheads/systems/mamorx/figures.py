@@ -16,8 +16,8 @@ from manyheads.base.files import replace_bytes
 from manyheads.base.folders import door, writing
 from manyheads.core import Image, Speaker, together
 from manyheads.documents import Figure, PictureError, picture
-from manyheads.models import sight
-from manyheads.models.faults import DownError
+from manyheads.models.abilities import COLOURS, colours_in, image_of_bands
+from manyheads.models.governor import DownError
 from manyheads.systems.mamorx.desk import FIGURES, note_of
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.replies import CaptionCritique, Colours, FigureCritique, FigureDescription
@@ -163,14 +163,14 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     if not config.sees or (offline and not config.vision):
         return False
     try:
-        said = await _ask(run, speaker, 1, "look", Colours, {}, (Image(sight.picture()),))
+        said = await _ask(run, speaker, 1, "look", Colours, {}, (Image(image_of_bands()),))
     except DownError:
         raise
     except ModelError as error:
         run.warn(FIGURES, f"{config.name} is shown no figures: {error.message}")
         return False
-    bands = [sight.colours_in(band) for band in (said.left, said.middle, said.right)]
-    seen = offline or bands == [(one,) for one in sight.COLOURS]
+    bands = [colours_in(band) for band in (said.left, said.middle, said.right)]
+    seen = offline or bands == [(one,) for one in COLOURS]
     if not seen:
         run.warn(FIGURES, f"{config.name} is shown no figures: it did not name the colours of a test picture")
     return seen

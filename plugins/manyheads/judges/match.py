@@ -36,7 +36,6 @@ from manyheads.judges.shared import (
     figure_words,
     histogram,
     ideas_of,
-    need_one,
     score_path,
     score_table,
     score_words,
@@ -45,7 +44,7 @@ from manyheads.judges.shared import (
 from manyheads.report.page import View
 from manyheads.report.record import Record, count
 from manyheads.systems.ideas import Entry
-from manyheads.systems.ranking.judging import Bench
+from manyheads.systems.ranking.judging import Bench, need_one
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
 

@@ -26,7 +26,6 @@ from manyheads.judges.shared import (
     histogram,
     ideas_of,
     invalid,
-    need_one,
     score_path,
     score_table,
     score_words,
@@ -36,7 +35,7 @@ from manyheads.literature.queries import words_of
 from manyheads.report.page import View
 from manyheads.report.record import Record, count
 from manyheads.systems.ideas import Entry
-from manyheads.systems.ranking.judging import Bench
+from manyheads.systems.ranking.judging import Bench, need_one
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
 

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from manyheads.asking.replies import Text
-from manyheads.base.errors import ModelError, ReplyError
 from manyheads.config import Inputs, Section, Slot
 from manyheads.core.results import Figure, Part, Quality
 from manyheads.core.texts import Given
-from manyheads.measures.statistics import Ends, mean_of
+from manyheads.measures.statistics import Ends, Mean, mean_of
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record
 from manyheads.systems.ideas import Entry, read_ideas
@@ -253,17 +252,16 @@ def invalid(run: Run[Any, Any, Any], fault: str, **details: object) -> str:
     return run.roles.prompts.render("judge/invalid.md.j2", {"fault": fault, **details}).strip()
 
 
-def need_one(failures: Sequence[ReplyError], total: int, what: str) -> None:
-    """Raises `ModelError` if all have failed."""
-    if failures and len(failures) == total:
-        first = failures[0]
-        raise ModelError(f"{what}: {first.message}", tried=first.tried, hint=first.hint) from first
-
-
-def figure(values: Sequence[float], seed: int, within: Ends | None = None) -> Figure | None:
+def figure(
+    values: Iterable[float], seed: int, within: Ends | None = None, *, share: bool = False
+) -> Figure | None:
     """The mean of values with its interval; None without values."""
-    mean = mean_of(values, seed=seed, within=within)
-    return mean and Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
+    mean = mean_of([*values], seed=seed, within=within, share=share)
+    return mean and as_figure(mean)
+
+
+def as_figure(mean: Mean) -> Figure:
+    return Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
 
 
 def histogram(scores: Iterable[int], least: int, most: int) -> dict[str, int]:

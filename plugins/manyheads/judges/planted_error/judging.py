@@ -18,7 +18,7 @@ from manyheads.base.papers import fold
 from manyheads.config import Inputs, RunConfig, Slot
 from manyheads.core import together
 from manyheads.core.events import Judged
-from manyheads.core.results import Figure, result_data
+from manyheads.core.results import result_data
 from manyheads.core.texts import Given, read_subject
 from manyheads.judges.planted_error.planted import KINDS, Fault, Kind, sentences
 from manyheads.judges.planted_error.result import (
@@ -35,10 +35,9 @@ from manyheads.judges.planted_error.result import (
     words,
 )
 from manyheads.judges.replies import FaultFound
-from manyheads.judges.shared import JUDGE, JudgeConfig, bench_of, invalid, need_one
-from manyheads.measures.statistics import mean_of
+from manyheads.judges.shared import JUDGE, JudgeConfig, bench_of, figure, invalid
 from manyheads.report.record import count
-from manyheads.systems.ranking.judging import Bench
+from manyheads.systems.ranking.judging import Bench, need_one
 from manyheads.systems.results import in_full, load
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
@@ -374,9 +373,8 @@ async def judge(run: PlantedErrorRun) -> None:
     }
     result.all = rates(result.checks, seed)
     clean = [each for each in result.reviews if each.planted is None]
-    result.alarms = _figure(
-        _by_paper(clean, lambda each: each.paper, lambda each: each.alarms), seed, within=(0, inf)
-    )
+    alarms = _by_paper(clean, lambda each: each.paper, lambda each: each.alarms)
+    result.alarms = figure(alarms.values(), seed, (0, inf))
     for kind, each in result.kinds.items():
         if each.planted or each.clean:
             run.emit(Judged(stage=STAGE, turn=1, subject=kind, outcome=words(each)))
@@ -436,9 +434,9 @@ def rates(checks: Sequence[Check], seed: int = 0) -> Rates:
     return Rates(
         planted=len(parts[True]),
         clean=len(parts[False]),
-        found=_figure(found, seed, share=True),
-        false_alarms=_figure(alarms, seed, share=True),
-        difference=_figure(differences, seed, within=(-1, 1)),
+        found=figure(found.values(), seed, (0, 1), share=True),
+        false_alarms=figure(alarms.values(), seed, (0, 1), share=True),
+        difference=figure(differences.values(), seed, (-1, 1)),
     )
 
 
@@ -448,13 +446,6 @@ def _by_paper(some: Sequence[T], of: Callable[[T], K], value: Callable[[T], floa
     for each in some:
         groups.setdefault(of(each), []).append(value(each))
     return {name: fmean(values) for name, values in groups.items()}
-
-
-def _figure(
-    values: Mapping[str, float], seed: int, *, share: bool = False, within: tuple[float, float] | None = None
-) -> Figure | None:
-    mean = mean_of([*values.values()], seed=seed, share=share, within=(0, 1) if share else within)
-    return mean and Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
 
 
 def needs(config: RunConfig) -> dict[tuple[str, str], type[FaultFound]]:

@@ -35,7 +35,8 @@ from manyheads.judges.retrieval_recall.result import (
     need_corpus,
     report,
 )
-from manyheads.measures.statistics import Mean, mean_difference, mean_of
+from manyheads.judges.shared import as_figure
+from manyheads.measures.statistics import mean_difference, mean_of
 from manyheads.team.system import Number, System
 
 if TYPE_CHECKING:
@@ -403,24 +404,20 @@ def _row(run: RecallRun, method: Method, counts: Sequence[tuple[int, list[int]]]
         values = shares(result.targets, method, depth, config.depths)
         mean = mean_of(values, seed=seed, within=(0, 1))
         assert mean is not None  # there is at least one paper
-        figure = Figure(mean=mean.mean) if method in NOT_DRAWN else _figure(mean)
+        figure = Figure(mean=mean.mean) if method in NOT_DRAWN else as_figure(mean)
         recall = Recall(**figure.model_dump(), seen=fmean(seen[place] for _, seen in counts))
         if method not in NOT_DRAWN:
             recall.otherwise = fmean(one.otherwise[method][place] / len(one.truth) for one in result.targets)
         if config.against in config.methods and method != config.against:
             others = shares(result.targets, config.against, depth, config.depths)
             if difference := mean_difference(values, others, seed=seed, within=(-1, 1)):
-                recall.difference = _figure(difference)
+                recall.difference = as_figure(difference)
         row.recall[str(depth)] = recall
     last = row.recall[str(config.depths[-1])]
     ends = "" if last.low is None else f" ({last.low:.2f} to {last.high:.2f})"
     outcome = f"finds {last.mean:.2f}{ends} of the references among the first {config.depths[-1]}"
     run.emit(Judged(stage=RETRIEVAL, turn=1, subject=row.title, outcome=outcome))
     return row
-
-
-def _figure(mean: Mean) -> Figure:
-    return Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
 
 
 def _target(case: Case) -> Target:

@@ -235,14 +235,10 @@ class Bench:
             *(self._rank(number, shown, entries) for number, shown in enumerate(drawn, 1))
         )
         orders = need_all(answers)
-        if len(self.failed) == len(orders):
-            first = self.failed[1]
-            raise ModelError(
-                f"none of the {len(orders)} orders has a valid ranking: {first.message}",
-                tried=first.tried,
-                hint=first.hint,
-            ) from first
-        for number, why in sorted(self.failed.items()):
+        failed = sorted(self.failed.items())
+        none = f"none of the {len(orders)} orders has a valid ranking"
+        need_one([error for _, error in failed], len(orders), none)
+        for number, why in failed:
             place = f"the target was shown in place {orders[number - 1].target_place}"
             self.run.warn(
                 JUDGING,
@@ -318,6 +314,13 @@ def need_all(answers: Sequence[T | Failure]) -> list[T]:
         if isinstance(each, Failure):
             raise each
     return [each for each in answers if not isinstance(each, Failure)]
+
+
+def need_one(failures: Sequence[ReplyError], total: int, what: str) -> None:
+    """Raises `ModelError` if all have failed."""
+    if failures and len(failures) == total:
+        first = failures[0]
+        raise ModelError(f"{what}: {first.message}", tried=first.tried, hint=first.hint) from first
 
 
 def _warn(run: RankingRun, lineup: Lineup, quality: Quality) -> None:

@@ -20,8 +20,8 @@ from manyheads.report.page import Page, View
 from manyheads.report.record import Record
 from manyheads.systems.ideas import Contest, Entry
 from manyheads.systems.ranking.replies import Ranking
-from manyheads.systems.rebuttal.config import traits_of, unknown
 from manyheads.systems.rebuttal.replies import Condensed
+from manyheads.systems.rebuttal.result import traits_of, unknown
 from manyheads.team.run import Run
 
 

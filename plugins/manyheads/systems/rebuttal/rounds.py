@@ -15,11 +15,13 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Abstract, Draft, Person, Quality, Retrieval
 from manyheads.core.texts import Subject
 from manyheads.systems.ideas import Background, condensing_fault, read_background
-from manyheads.systems.rebuttal import config, replies, result
-from manyheads.systems.rebuttal.config import AREA_CHAIR, JUDGE, PROPOSER, REVIEWER, traits_of
+from manyheads.systems.rebuttal import replies, result
 from manyheads.systems.rebuttal.replies import Condensed, FirstIdea, Proposal, Rethought, review_on
-from manyheads.systems.rebuttal.result import Background as Kept
 from manyheads.systems.rebuttal.result import (
+    AREA_CHAIR,
+    JUDGE,
+    PROPOSER,
+    REVIEWER,
     Course,
     RebuttalResult,
     RebuttalRun,
@@ -27,7 +29,9 @@ from manyheads.systems.rebuttal.result import (
     Round,
     Verdict,
     Version,
+    traits_of,
 )
+from manyheads.systems.rebuttal.result import Background as Kept
 from manyheads.team.run import Question
 from manyheads.team.steering import steer
 from manyheads.team.system import Number, Revisions, System
@@ -339,19 +343,19 @@ REBUTTAL = System(
     name="rebuttal",
     title="Review and rebuttal",
     about="A proposer, a reviewer and an area chair who improve a research idea from background abstracts.",
-    config=config.RebuttalConfig,
-    inputs=config.RebuttalInputs,
+    config=result.RebuttalConfig,
+    inputs=result.RebuttalInputs,
     result=RebuttalResult,
     run=rebuttal,
     essence=result.essence,
     report=result.report,
     work=result.work,
-    needs=config.needs,
-    prepare=config.need_beginning,
-    check=config.check,
+    needs=result.needs,
+    prepare=result.need_beginning,
+    check=result.check,
     read=lambda run: read_background(run.inputs.background, run.settings.most, run.inputs.idea),
     revisions=_revisions,
-    steers=config.STEERS,
+    steers=result.STEERS,
     numbers={
         "rebuttal.iterations": Number("revisions made", (0, inf)),
         "rebuttal.iterations < 10": Number("share with fewer than ten"),

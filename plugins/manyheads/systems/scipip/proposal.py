@@ -9,8 +9,7 @@ from manyheads.config import PERSON
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.results import Abstract, Draft
-from manyheads.systems.scipip import config, replies, report
-from manyheads.systems.scipip.config import IDEATOR, JUDGE, RESEARCHER
+from manyheads.systems.scipip import replies, report, result
 from manyheads.systems.scipip.replies import (
     Brainstorm,
     InspiredIdea,
@@ -21,6 +20,9 @@ from manyheads.systems.scipip.replies import (
     ideas_of,
 )
 from manyheads.systems.scipip.result import (
+    IDEATOR,
+    JUDGE,
+    RESEARCHER,
     Candidate,
     FinalIdea,
     Origin,
@@ -372,18 +374,18 @@ SCIPIP = System(
     title="SciPIP",
     class_name="SciPIP",
     about="A proposer of research ideas for a background: it retrieves papers, brainstorms, filters and refines.",
-    config=config.ScipipConfig,
-    inputs=config.ScipipInputs,
+    config=result.ScipipConfig,
+    inputs=result.ScipipInputs,
     result=ScipipResult,
     run=scipip,
     essence=report.essence,
     details=report.details,
     work=report.work,
     report=report.report,
-    needs=config.needs,
+    needs=result.needs,
     corpus=lambda config: True,
-    prepare=config.need_corpus,
-    read=config.read_background,
-    steers=config.STEERS,
+    prepare=result.need_corpus,
+    read=result.read_background,
+    steers=result.STEERS,
     aliases={"scipip.retrieval": "literature.retrieval"},
 )

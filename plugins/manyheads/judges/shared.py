@@ -4,16 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from manyheads.asking.replies import Text
 from manyheads.config import Inputs, Section, Slot
 from manyheads.core.results import Figure, Part, Quality
-from manyheads.core.texts import Given
 from manyheads.measures.statistics import Ends, Mean, mean_of
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record
-from manyheads.systems.ideas import Entry, read_ideas
+from manyheads.systems.ideas import Entry, Several, read_ideas
 from manyheads.systems.ranking.judging import Bench
 from manyheads.team.run import Run
 
@@ -219,14 +218,8 @@ class IdeasInputs(Inputs):
 
     in_full = frozenset({"ideas"})
 
-    ideas: Annotated[tuple[Given, ...], IDEAS] = ()
+    ideas: Annotated[Several, IDEAS] = ()
     """Folders of runs (all their final ideas), text files, or texts."""
-
-    @model_validator(mode="after")
-    def _each_once(self) -> "IdeasInputs":
-        if len(set(self.ideas)) < len(self.ideas):
-            raise ValueError("ideas: one is named twice")
-        return self
 
 
 def entries_of(named: Iterable[str]) -> tuple[Entry, ...]:

@@ -10,16 +10,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
-from pydantic import Field, field_validator, model_validator
-
-from manyheads.base.errors import ConfigError, ReplyError, SubjectError
-from manyheads.base.files import expanded
+from manyheads.base.errors import ConfigError, SubjectError
 from manyheads.base.papers import fold
 from manyheads.config import Inputs, RunConfig, Slot
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.results import result_data
-from manyheads.core.texts import Given, read_subject
+from manyheads.core.texts import read_subject
 from manyheads.judges.planted_error.planted import KINDS, Fault, Kind, sentences
 from manyheads.judges.planted_error.result import (
     KEY,
@@ -37,7 +34,8 @@ from manyheads.judges.planted_error.result import (
 from manyheads.judges.replies import FaultFound
 from manyheads.judges.shared import JUDGE, JudgeConfig, bench_of, figure, invalid
 from manyheads.report.record import count
-from manyheads.systems.ranking.judging import Bench, need_one
+from manyheads.systems.ideas import PathInFull, Several
+from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
 from manyheads.systems.results import in_full, load
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
@@ -250,15 +248,10 @@ HINT = f"--set planted-error.key=FILE: the {KEY} of manyheads plant"
 class PlantedErrorConfig(JudgeConfig):
     """Settings of a test by planted errors."""
 
-    key: Annotated[str | None, Slot(file=True, metavar="FILE")] = Field(default=None)
+    key: Annotated[PathInFull, Slot(file=True, metavar="FILE")] = None
     """The key of the planted papers: which fault is in which document."""
     by: Literal["rules", "model"] = "rules"
     """Decides whether a point of a review names a fault: rules on its (English) words, or the judge."""
-
-    @field_validator("key")
-    @classmethod
-    def _in_full(cls, value: str | None) -> str | None:
-        return None if value is None else str(expanded(value).resolve())
 
 
 REVIEWS = Slot(
@@ -275,14 +268,8 @@ class PlantedErrorInputs(Inputs):
 
     in_full = frozenset({"reviews"})
 
-    reviews: Annotated[tuple[Given, ...], REVIEWS] = ()
+    reviews: Annotated[Several, REVIEWS] = ()
     """Folders of runs that reviewed a paper, or text files."""
-
-    @model_validator(mode="after")
-    def _each_once(self) -> "PlantedErrorInputs":
-        if len(set(self.reviews)) < len(self.reviews):
-            raise ValueError("reviews: one is named twice")
-        return self
 
 
 class Reviews(NamedTuple):
@@ -353,12 +340,7 @@ async def judge(run: PlantedErrorRun) -> None:
     else:
         asked = (_ask(bench, number, check, review, fault)
                  for number, (check, (review, _, fault)) in enumerate(zip(result.checks, rows, strict=True), 1))  # fmt: skip
-        failures = list[ReplyError]()
-        for error in await together(*asked):
-            if isinstance(error, ReplyError):
-                failures.append(error)
-            elif error is not None:
-                raise error
+        failures = reply_errors(await together(*asked))
         need_one(failures, len(rows), "no check has a valid answer")
         if failures:
             run.warn(
@@ -452,9 +434,6 @@ def needs(config: RunConfig) -> dict[tuple[str, str], type[FaultFound]]:
     """The judge's task, if a model judges."""
     settings: PlantedErrorConfig = config.settings
     return {(JUDGE, "fault"): FaultFound} if settings.by == "model" else {}
-
-
-__all__ = ["PLANTED_ERROR"]
 
 
 def path(steps: Sequence[str]) -> tuple[str, ...]:

@@ -458,8 +458,6 @@ def _warn(run: RecallRun, cases: Sequence[Case]) -> None:
         )
 
 
-__all__ = ["RETRIEVAL_RECALL"]
-
 RETRIEVAL_RECALL = System(
     name="retrieval-recall",
     title="Recall of retrieval",

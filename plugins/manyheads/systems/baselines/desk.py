@@ -417,9 +417,6 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) 
     return True
 
 
-__all__ = ["DISCUSSION", "SELF_REFLECTION", "SINGLE"]
-
-
 def _corpus(config: RunConfig) -> bool:
     """Baselines search the same literature as the team that they are compared with: B_past or services, which may include the corpus
     and its year.

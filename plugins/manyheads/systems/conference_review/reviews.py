@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from manyheads.asking.replies import ReplyModel, Text, label
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ModelError
-from manyheads.base.files import expanded
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core import Reply, together
 from manyheads.core.results import Figure, Part
@@ -23,6 +22,7 @@ from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean, rating_mean
 from manyheads.report.record import count
 from manyheads.systems.conference_review.replies import ConferenceReview, IdeaRating
+from manyheads.systems.ideas import PathInFull
 from manyheads.team.run import Question, Run
 from manyheads.team.system import Judge, Reviews, System
 
@@ -140,13 +140,8 @@ SUBJECT = Slot(
 class ReviewInputs(Inputs):
     """The text to review."""
 
-    subject: Annotated[str | None, SUBJECT] = None
+    subject: Annotated[PathInFull, SUBJECT] = None
     """The text to review: a text file, or the folder of a run that wrote an abstract."""
-
-    @field_validator("subject")
-    @classmethod
-    def _named_in_full(cls, value: str | None) -> str | None:
-        return None if value is None else str(expanded(value).resolve())
 
 
 class Form(NamedTuple):
@@ -232,9 +227,6 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
         )
     result.reviews.sort(key=lambda review: names.index(review.reviewer))
     result.means = {name: rating_mean([getattr(reply, name) for reply in replies]) for name in form.scores}
-
-
-__all__ = ["CONFERENCE_REVIEW"]
 
 
 CONFERENCE_REVIEW = System(

@@ -79,8 +79,6 @@ SERVICES = (
 )
 
 
-__all__ = ["MAMORX"]
-
 MAMORX = System(
     name="mamorx",
     title="MAMORX",

@@ -3,7 +3,7 @@ into the same form, shown in several orders, and each order is ranked independen
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -316,6 +316,17 @@ def need_all(answers: Sequence[T | Failure]) -> list[T]:
     return [each for each in answers if not isinstance(each, Failure)]
 
 
+def reply_errors(answers: Iterable[Exception | None]) -> list[ReplyError]:
+    """The questions without a valid reply; raises any other failure."""
+    failures = list[ReplyError]()
+    for error in answers:
+        if isinstance(error, ReplyError):
+            failures.append(error)
+        elif error is not None:
+            raise error
+    return failures
+
+
 def need_one(failures: Sequence[ReplyError], total: int, what: str) -> None:
     """Raises `ModelError` if all have failed."""
     if failures and len(failures) == total:
@@ -358,8 +369,6 @@ def _judged(result: RankingResult) -> Judged:
     places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {result.position_p:.2g})"
     return Judged(stage=JUDGING, turn=1, subject="S", outcome=outcome, reasoning=places)
 
-
-__all__ = ["RANKING"]
 
 RANKING = System(
     name="ranking",

@@ -6,19 +6,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from manyheads.asking.replies import ReplyModel, Text
 from manyheads.asking.roles import Roles
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.core.events import Said
 from manyheads.core.results import Interval, Quality, RankedItem, RankedOrder
-from manyheads.core.texts import FileOrText, Given, Subject, Trait
+from manyheads.core.texts import FileOrText, Subject, Trait
 from manyheads.measures.ranking import position_bias
 from manyheads.measures.statistics import mean_of
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record
-from manyheads.systems.ideas import Contest, Entry
+from manyheads.systems.ideas import Contest, Entry, Several
 from manyheads.systems.ranking.replies import Ranking
 from manyheads.systems.rebuttal.replies import Condensed
 from manyheads.systems.rebuttal.result import traits_of, unknown
@@ -81,14 +81,8 @@ class RankingInputs(Inputs):
 
     target: Annotated[FileOrText, TARGET_SLOT] = None
     """The abstract whose idea is ranked with the others: a text file, the folder of a run, or the text itself."""
-    ideas: Annotated[tuple[Given, ...], IDEAS_SLOT] = ()
+    ideas: Annotated[Several, IDEAS_SLOT] = ()
     """The ideas to rank: folders of runs, text files, or texts."""
-
-    @model_validator(mode="after")
-    def _each_once(self) -> "RankingInputs":
-        if len(set(self.ideas)) < len(self.ideas):
-            raise ValueError("ideas: one is named twice")
-        return self
 
     def course(self) -> dict[str, Any]:
         """Nothing: every prompt contains the texts."""

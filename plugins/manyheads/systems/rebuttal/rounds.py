@@ -12,7 +12,7 @@ from manyheads.base.errors import ConfigError
 from manyheads.config import PERSON
 from manyheads.core import Speaker, together
 from manyheads.core.events import Judged
-from manyheads.core.results import Abstract, Draft, Person, Quality, Retrieval
+from manyheads.core.results import Person, Quality, Retrieval
 from manyheads.core.texts import Subject
 from manyheads.systems.ideas import Background, condensing_fault, read_background
 from manyheads.systems.rebuttal import replies, result
@@ -33,7 +33,7 @@ from manyheads.systems.rebuttal.result import (
 )
 from manyheads.systems.rebuttal.result import Background as Kept
 from manyheads.team.run import Question
-from manyheads.team.steering import steer
+from manyheads.team.steering import steer, steer_abstract
 from manyheads.team.system import Number, Revisions, System
 
 R = TypeVar("R", bound=ReplyModel)
@@ -311,27 +311,18 @@ class Panel:
     async def write(self, final: Version) -> None:
         """The abstract of the final idea."""
         self.run.begin(WRITING, self.stages)
-        result = self.run.result
-        result.turns[WRITING] = 1
-        while True:
-            abstract = await self._ask(
-                WRITING, 1, PROPOSER, "abstract", shared.Abstract, idea=self.run.wording(final)
-            )
-            result.drafts.append(Draft.of(abstract, self.people[PROPOSER].name, 1))
-            person = await steer(self.run, WRITING, 1, self.run.wording(abstract), edit=abstract)
-            if person.reply:
-                result.drafts.append(Draft.of(person.reply, PERSON, 1))
-            result.abstract = Abstract.of(result.drafts[-1])
-            if not person.back:
-                return
+        self.run.result.turns[WRITING] = 1
+
+        async def ask() -> shared.Abstract:
+            idea = self.run.wording(final)
+            return await self._ask(WRITING, 1, PROPOSER, "abstract", shared.Abstract, idea=idea)
+
+        await steer_abstract(self.run, WRITING, self.people[PROPOSER].name, ask)
 
     async def _ask(self, stage: str, turn: int, role: str, task: str, like: type[R], **variables: Any) -> R:
         reply = await self.run.ask(Question(stage, turn, self.people[role], role, task, variables), like)
         self.asked += 1
         return reply.value
-
-
-__all__ = ["REBUTTAL"]
 
 
 def _revisions(result: RebuttalResult) -> Revisions:

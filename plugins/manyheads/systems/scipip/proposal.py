@@ -8,7 +8,6 @@ from manyheads.asking import replies as shared
 from manyheads.config import PERSON
 from manyheads.core import together
 from manyheads.core.events import Judged
-from manyheads.core.results import Abstract, Draft
 from manyheads.systems.scipip import replies, report, result
 from manyheads.systems.scipip.replies import (
     Brainstorm,
@@ -45,7 +44,7 @@ from manyheads.systems.scipip.retrieval import (
     ecosystem_of,
     retrieve,
 )
-from manyheads.team.steering import steer
+from manyheads.team.steering import steer, steer_abstract
 from manyheads.team.system import System
 
 if TYPE_CHECKING:
@@ -353,21 +352,13 @@ def _origin(sources: Sequence[Candidate]) -> Origin | None:
 async def write(desk: Desk) -> None:
     """The abstract of the first final idea, or of the one that a person picked."""
     desk.begin(WRITING)
-    run, result = desk.run, desk.run.result
-    while True:
-        abstract = await desk.ask(
-            WRITING, RESEARCHER, "abstract", shared.Abstract, idea=run.wording(result.idea)
-        )
-        result.drafts.append(Draft.of(abstract, desk.people[RESEARCHER].name, 1))
-        person = await steer(run, WRITING, 1, run.wording(abstract), edit=abstract)
-        if person.reply:
-            result.drafts.append(Draft.of(person.reply, PERSON, 1))
-        result.abstract = Abstract.of(result.drafts[-1])
-        if not person.back:
-            return
 
+    async def ask() -> shared.Abstract:
+        idea = desk.run.wording(desk.run.result.idea)
+        return await desk.ask(WRITING, RESEARCHER, "abstract", shared.Abstract, idea=idea)
 
-__all__ = ["SCIPIP"]
+    await steer_abstract(desk.run, WRITING, desk.people[RESEARCHER].name, ask)
+
 
 SCIPIP = System(
     name="scipip",

@@ -83,6 +83,10 @@ class Shelf:
     cited_by: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     twins: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Papers by the letters of their titles."""
+    vectors: Any = None
+    """(n, dim), normalised."""
+    years: Any = None
+    """(n,), -1 if unknown."""
 
     @classmethod
     def of(cls, database: LiteratureDatabase) -> "Shelf":
@@ -106,12 +110,6 @@ class Shelf:
             for other in cited.all:
                 shelf.cited_by.setdefault(other, set()).add(paper)
         return shelf
-
-    def __post_init__(self) -> None:
-        self.vectors: Any = None
-        """(n, dim), normalised."""
-        self.years: Any = None
-        """(n,), -1 if unknown."""
 
     def barred(self, paper: Paper) -> frozenset[str]:
         """Papers hidden while a paper is under test, whatever their year: the paper itself, since its references and entities

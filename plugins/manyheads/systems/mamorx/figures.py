@@ -62,15 +62,13 @@ class Critic:
     """The critic of a paper's figures.
 
     Attributes:
-        captions: all of the paper's, each with the name of its figure.
+        paper: its title, its abstract, and all of its captions, each with the name of its figure.
         sees: whether its model is shown pictures.
     """
 
     run: MamorxRun
     speaker: Speaker
-    title: str
-    abstract: str
-    captions: Sequence[FigureNote]
+    paper: dict[str, Any]
     sees: bool
 
     async def judge(self, exhibit: Exhibit) -> FigureNote:
@@ -81,7 +79,7 @@ class Critic:
             place = {"figure": note.name, "whole_page": exhibit.why == "page"}
             described, criticised = await together(
                 self._ask("describe", FigureDescription, exhibit, place, shown),
-                self._ask("critique", FigureCritique, exhibit, {**place, **self._paper}, shown),
+                self._ask("critique", FigureCritique, exhibit, {**place, **self.paper}, shown),
             )
             if described or criticised:
                 told = {"description": described, "critique": criticised, "seen": True}
@@ -93,13 +91,9 @@ class Critic:
             return note.model_copy(update={"why": self.reason("nothing")})
         mentions = exhibit.mentions[:MENTIONS]
         more = len(exhibit.mentions) - len(mentions)
-        variables = {**self._paper, "figure": note.name, "mentions": mentions, "more_mentions": more}
+        variables = {**self.paper, "figure": note.name, "mentions": mentions, "more_mentions": more}
         said = await self._ask("captions", CaptionCritique, exhibit, variables)
         return note.model_copy(update={"critique": said, "why": self.reason(why if said else "failed")})
-
-    @property
-    def _paper(self) -> dict[str, Any]:
-        return {"title": self.title, "abstract": self.abstract, "captions": self.captions}
 
     async def _ask(
         self,
@@ -150,7 +144,8 @@ async def critic_of(
 ) -> Critic:
     """The figure critic of a paper; its model's vision is tested if there are pictures."""
     speaker = run.speaker(ROLE, "Figure critic", area=run.settings.area)
-    return Critic(run, speaker, title, abstract, captions, pictures and await sees(run, speaker))
+    paper = {"title": title, "abstract": abstract, "captions": captions}
+    return Critic(run, speaker, paper, pictures and await sees(run, speaker))
 
 
 async def sees(run: MamorxRun, speaker: Speaker) -> bool:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from manyheads.core.events import Event, Person, Stage, Waiting
     from manyheads.core.results import Evidence, Part, RunResult
     from manyheads.core.texts import FileOrText, subject_of
+    from manyheads.corpus.ecosystem import KnowledgeBank
     from manyheads.corpus.embedding import load_embedder
-    from manyheads.corpus.knowledge import KnowledgeBank
     from manyheads.engine.reading import parse as parse_reply
     from manyheads.hosts import role_agent
     from manyheads.hosts.asking import ask, ask_sync

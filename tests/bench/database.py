@@ -19,10 +19,8 @@ from bench.figures import Figure, Size, Watch, fastest
 from bench.memory import UNIT
 from manyheads.base.papers import Paper
 from manyheads.corpus.database import LiteratureDatabase
-from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extraction import Extraction
-from manyheads.corpus.graph import GRAPH, Citations, Graph
-from manyheads.corpus.knowledge import Collection, KnowledgeBank
+from manyheads.corpus.ecosystem import Collection, Ecosystem, KnowledgeBank
+from manyheads.corpus.graph import GRAPH, Citations, Extraction, Graph
 from manyheads.corpus.meta import AUTHORS, SCIENTISTS, BuildOptions, Counts, EmbeddingMeta, Meta
 from manyheads.corpus.meta import META as META_FILE
 from manyheads.corpus.vectors import unit_rows

@@ -8,9 +8,9 @@ from statistics import median
 from bench.figures import Figure, Size, Watch, fastest
 from manyheads.base.papers import Paper
 from manyheads.config import LiteratureConfig
+from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.knowledge import KnowledgeBank
-from manyheads.literature.ledger import SearchLedger
+from manyheads.literature.cache import SearchLedger
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Note
 

@@ -11,11 +11,10 @@ import numpy as np
 
 from bench.figures import Figure, Size, Spent, Watch, typical
 from manyheads.base.papers import Paper
-from manyheads.corpus.knowledge import PAPERS, KnowledgeBank
+from manyheads.corpus.ecosystem import PAPERS, KnowledgeBank
 from manyheads.corpus.matrix import MatrixFile
 from manyheads.corpus.qdrant import EdgeStore
-from manyheads.corpus.store import Filter
-from manyheads.corpus.vectors import unit_rows
+from manyheads.corpus.vectors import Filter, unit_rows
 from support.embedding import PrecomputedEmbedder
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.corpus.store import lock_folder
+from manyheads.corpus.vectors import lock_folder
 from support.command import SMALL, manyheads_command, manyheads_process, result_of, served_by, start
 from support.faults import Fault
 from support.llm import LLM

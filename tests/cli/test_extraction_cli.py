@@ -14,12 +14,10 @@ from manyheads.base.files import CHECKSUMS, FileLock
 from manyheads.base.papers import Paper
 from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.digest import LOCK, open_database
-from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extraction import Extraction
-from manyheads.corpus.graph import GRAPH, Text
-from manyheads.corpus.knowledge import KnowledgeBank
-from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
+from manyheads.corpus.graph import GRAPH, Extraction, Text
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.phrases import LexicalEmbedder
 from support.command import Done, kill, manyheads_command, manyheads_process, served_by
 from support.corpora import built
 from support.faults import Fault

@@ -11,8 +11,8 @@ from manyheads.base.errors import CorpusError, EmbeddingError, MeasureError, Sub
 from manyheads.cli import app
 from manyheads.core.texts import Subject
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.lexical import LexicalEmbedder
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.scores import Score, mean_score
 from manyheads.measures.scores import scores as scores_of

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from numpy.typing import NDArray
 
-from manyheads.corpus.clusters import Cluster, clusters, weighted
+from manyheads.corpus.retrieval import Cluster, clusters, weighted
 
 Rows = NDArray[np.float64]
 

@@ -214,6 +214,6 @@ def test_a_zip_of_one_file_is_read_and_one_of_several_is_refused(tmp_path: Path)
 
 
 def test_a_line_without_end_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.corpus.files.LONGEST", 5000)
+    monkeypatch.setattr("manyheads.corpus.records.LONGEST", 5000)
     with pytest.raises(CorpusError, match="a line of more than"):
         read(write_corpus(tmp_path / "papers.jsonl", [paper(), b"\0" * 9000]))

@@ -13,11 +13,10 @@ from manyheads.corpus.corpora import verify_corpus
 from manyheads.corpus.database import LiteratureDatabase, Scope
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.extracted import RECORDS, VECTORS
-from manyheads.corpus.extraction import Extraction
-from manyheads.corpus.graph import Citations
+from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.retrieval import Channel, Inspirations, RetrievalConfig
-from manyheads.corpus.store import lock_folder
+from manyheads.corpus.vectors import lock_folder
 from support import corpora
 from support.papers import SUBJECTS, paper
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from manyheads.base.papers import Paper
 from manyheads.corpus.digest import RECIPE, Reading, digest, extract, sentences
-from manyheads.corpus.extraction import ENTITY_WORDS, MOST_ENTITIES, Extraction
-from manyheads.corpus.graph import Text
+from manyheads.corpus.graph import ENTITY_WORDS, MOST_ENTITIES, Extraction, Text
 from manyheads.corpus.phrases import Phrases
 
 ABSTRACT = (

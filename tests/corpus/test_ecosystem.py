@@ -14,15 +14,12 @@ import pytest
 
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.base.papers import Paper
-from manyheads.corpus import building
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.corpora import resolve_corpus, verify_corpus
-from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.knowledge import KnowledgeBank
-from manyheads.corpus.lexical import LexicalEmbedder
 from manyheads.corpus.meta import BuildOptions, read_meta
-from manyheads.corpus.vectors import MINILM, Embedder
+from manyheads.corpus.vectors import Embedder
 from support.corpora import copied
 from support.papers import NAMES, paper, papers, write_corpus
 
@@ -101,32 +98,12 @@ def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> Non
         )
 
 
-class Clocked(LexicalEmbedder):
-    """Says that it takes a second a text."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        super().__init__(32)
-        self.name, self.now = MINILM, 0.0
-        monkeypatch.setattr(building.time, "monotonic", lambda: self.now)
-
-    def embed(self, texts: Sequence[str]) -> "Vectors":
-        self.now += len(texts)
-        return super().embed(texts)
-
-
-@pytest.mark.usefixtures("own_cache")
-def test_a_build_says_how_long_embedding_will_take_and_how_good_its_index_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, notes = write_corpus(tmp_path / "papers.jsonl.gz", papers(90)), list[str]()
-    slow = Clocked(monkeypatch)
-    build_corpus(source, tmp_path / "one", OPTIONS, slow, note=notes.append).close()
-    [said] = notes
-    assert "--embedding minilm-int8" in said
-    assert "1 min" in said
-    build_corpus(source, tmp_path / "again", OPTIONS, slow, note=notes.append, index_from=1).close()
-    assert len(notes) == 2  # all texts were embedded before, so only the index is spoken of
-    assert notes[1].startswith("index: 100%")
+def test_an_index_finds_the_nearest_papers(tmp_path: Path, embedder: Embedder) -> None:
+    source = write_corpus(tmp_path / "papers.jsonl.gz", papers(90))
+    vectors = embedder.embed(["robust retrieval"])
+    with build_corpus(source, tmp_path / "corpus", OPTIONS, embedder, index_from=1) as made:
+        exact, quick = (made.papers.store.query(vectors, 8, exact=exact) for exact in (True, False))
+    assert quick == exact
 
 
 @pytest.mark.slow

@@ -17,8 +17,7 @@ from manyheads.corpus.corpora import resolve_corpus, verify_corpus
 from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.extraction import Extraction
-from manyheads.corpus.graph import GRAPH, Citations, Graph, Text
+from manyheads.corpus.graph import GRAPH, Citations, Extraction, Graph, Text
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.records import JsonLines, RawPaper, Rejects
 from manyheads.corpus.selection import Spool, select

@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from manyheads.base.errors import CorpusError
-from manyheads.corpus.extraction import Extraction
-from manyheads.corpus.graph import Citations, Graph, Text
+from manyheads.corpus.graph import CITATIONS, Citations, Extraction, Graph, Text
 
 IDS = [f"p{number}" for number in range(7)]
 
@@ -63,8 +62,8 @@ def test_a_record_of_no_paper_is_refused_with_all_beside_it(graph: Graph) -> Non
 
 def counting(graph: Graph) -> set[tuple[str, str]]:
     """The citations that count for co-citation, by id."""
-    ids = dict(graph.paper_ids())
-    return {(ids[citing], ids[cited]) for citing, cited in graph.citation_rows()}
+    ids = dict(graph.each("SELECT number, id FROM paper"))
+    return {(ids[citing], ids[cited]) for citing, cited in graph.each(CITATIONS)}
 
 
 def test_cycles_self_citations_and_dangling_ids(graph: Graph) -> None:

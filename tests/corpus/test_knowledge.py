@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.base.papers import Paper, Scientist
-from manyheads.corpus.knowledge import Collection, Item, KnowledgeBank, paper_text
-from manyheads.corpus.lexical import LexicalEmbedder
-from manyheads.corpus.store import MEMORY, Filter
+from manyheads.corpus.ecosystem import Collection, Item, KnowledgeBank, paper_text
+from manyheads.corpus.phrases import LexicalEmbedder
+from manyheads.corpus.vectors import MEMORY, Filter
 from support.embedding import PrecomputedEmbedder
 from support.qdrant import QdrantServer
 

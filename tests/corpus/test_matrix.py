@@ -10,14 +10,12 @@ from manyheads.base.errors import CorpusError
 from manyheads.base.papers import Paper, Period
 from manyheads.corpus import matrix
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.knowledge import PAPERS, KnowledgeBank
-from manyheads.corpus.lexical import LexicalEmbedder
-from manyheads.corpus.matrix import FOLDER, VECTORS, MatrixFile
+from manyheads.corpus.ecosystem import PAPERS, Ecosystem, KnowledgeBank
+from manyheads.corpus.matrix import FOLDER, VECTORS, writing_matrix
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.corpus.qdrant import EdgeStore
-from manyheads.corpus.store import EVERYTHING, Filter
-from manyheads.corpus.vectors import unit_rows
+from manyheads.corpus.vectors import EVERYTHING, Filter, unit_rows
 from support.embedding import PrecomputedEmbedder
 from support.papers import papers, write_corpus
 
@@ -54,12 +52,12 @@ def _period(paper: Paper) -> Period:
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, (some, vectors) = tmp_path_factory.mktemp("bank"), _made()
-    with KnowledgeBank.create(folder, MODEL) as made, MatrixFile(folder / PAPERS, DIM) as file:
-        for period in ("past", "contemporary"):
+    with KnowledgeBank.create(folder, MODEL) as made, writing_matrix(folder / PAPERS, DIM) as add:
+        for period in matrix.PERIODS:
             rows = [row for row, one in enumerate(some) if _period(one) == period]
             part = [some[row] for row in rows]
             made.add(part, vectors[rows], period=period)
-            file.add([one.id for one in part], [one.year or 0 for one in part], period, vectors[rows])
+            add([(one.year or 0, one.id) for one in part], period, vectors[rows])
     return folder
 
 

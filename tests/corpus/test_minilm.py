@@ -14,8 +14,8 @@ import pytest
 
 from manyheads.base.errors import EmbeddingError
 from manyheads.corpus import minilm
+from manyheads.corpus.ecosystem import Collection
 from manyheads.corpus.embedding import OnnxEmbedder, from_folder, from_weights, load_embedder
-from manyheads.corpus.knowledge import Collection
 from manyheads.corpus.vectors import INT8, MINILM, Embedder, QueryEmbedder, unread
 from support.embedding import needs_minilm
 
@@ -117,7 +117,6 @@ def test_the_user_may_name_a_folder(embedder: Embedder, cache: Path, tmp_path: P
     named = load_embedder(str(folder))
     assert named.name.startswith("mine@")
     assert (named.embed(text) @ embedder.embed(text).T).item() > 0.9999
-    assert load_embedder(models_dir=folder).name == named.name
 
 
 @needs_minilm

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.base.papers import Scientist
-from manyheads.corpus.lexical import some_texts
-from manyheads.corpus.phrases import interests
+from manyheads.corpus.phrases import interests, some_texts
 from manyheads.corpus.records import RawAuthor, RawPaper
 from manyheads.corpus.scientists import (
     TOP_INTERESTS,
@@ -226,7 +225,7 @@ def test_a_person_is_shown_by_the_usual_name_and_by_key_where_that_is_another() 
 def test_of_many_texts_some_are_weighed_and_each_author_keeps_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("manyheads.corpus.lexical.MOST_TEXTS", 40)
+    monkeypatch.setattr("manyheads.corpus.phrases.MOST_TEXTS", 40)
     texts, own = [f"text {number}" for number in range(300)], {"a": range(10), "b": range(100, 300)}
     kept, places = some_texts(texts, 300, own)
     assert len(kept) == len(set(kept)) <= 40

@@ -7,7 +7,7 @@ import pytest
 
 from manyheads.base.errors import CacheError
 from manyheads.base.papers import Paper
-from manyheads.corpus.words import WordIndex
+from manyheads.corpus.retrieval import WordIndex
 
 TEXTS = [
     "Tactile grasping of soft fruit",

@@ -8,7 +8,7 @@ import pytest
 from reportlab.platypus import Paragraph
 
 from manyheads.documents import read_document
-from manyheads.documents.dates import day_made, numbers_told
+from manyheads.documents.draft import day_made, numbers_told
 from support.pdfs import TITLE, body, heading, typeset
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.errors import DocumentError
-from manyheads.documents import Document, Reader, read_document, render
+from manyheads.documents import Document, ReaderProcess, read_document, render
 
 FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Times-Roman>>"
 BOX = b"/MediaBox[0 0 612 792]"
@@ -259,14 +259,14 @@ BOMBS: dict[Callable[[], bytes], str] = {
 
 
 @pytest.fixture(scope="module")
-def reader() -> Iterator[Reader]:
-    with Reader() as reader:
+def reader() -> Iterator[ReaderProcess]:
+    with ReaderProcess() as reader:
         yield reader
 
 
 @pytest.mark.parametrize(("make", "why"), BOMBS.items(), ids=[make.__name__ for make in BOMBS])
 def test_bomb_is_refused_before_it_is_opened(
-    make: Callable[[], bytes], why: str, reader: Reader, tmp_path: Path
+    make: Callable[[], bytes], why: str, reader: ReaderProcess, tmp_path: Path
 ) -> None:
     """With its reason, and in little memory: the process that reads lives on."""
     path = tmp_path / "bomb.pdf"
@@ -285,7 +285,7 @@ def test_bomb_is_refused_before_it_is_opened(
         render(path, 1)
 
 
-def test_page_of_a_kilometre_is_refused(reader: Reader, tmp_path: Path) -> None:
+def test_page_of_a_kilometre_is_refused(reader: ReaderProcess, tmp_path: Path) -> None:
     path = tmp_path / "map.pdf"
     path.write_bytes(of_one_page(stream(text())).replace(BOX, b"/MediaBox[0 0 1000000 1000000]"))
     with pytest.raises(DocumentError, match=r"no page of .*map\.pdf") as caught:
@@ -295,7 +295,7 @@ def test_page_of_a_kilometre_is_refused(reader: Reader, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["/SMask 7 0 R", "/Mask 7 0 R", ""])
 def test_mask_of_thousands_of_millions_of_pixels_is_not_drawn(
-    place: str, reader: Reader, tmp_path: Path
+    place: str, reader: ReaderProcess, tmp_path: Path
 ) -> None:
     def picture(side: int, words: bytes = b"") -> bytes:
         size = b"/Width %d/Height %d/ColorSpace/DeviceGray/BitsPerComponent 8" % (side, side)

@@ -14,8 +14,7 @@ from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
 from manyheads.core import ManagedHost, Usage
 from manyheads.corpus.digest import Reading
-from manyheads.corpus.extraction import Extraction
-from manyheads.corpus.graph import Text
+from manyheads.corpus.graph import Extraction, Text
 from manyheads.engine.extraction import BATCH, Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.cache import LookupCache

@@ -17,8 +17,8 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from manyheads.base.errors import ConfigError, CorpusError, UserError
 from manyheads.base.papers import Paper
 from manyheads.config import ModelConfig
+from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.hosts.autogen import KnowledgeMemory, ModelClient, RoleAgent, role_agent
 from support.faults import Fault
 from support.llm import LLM

@@ -15,9 +15,8 @@ from manyheads.base.papers import Paper
 from manyheads.config import LiteratureConfig
 from manyheads.core import Tool
 from manyheads.corpus.corpora import resolve_corpus
-from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.engine.reading import parse
 from manyheads.literature.library import Library
 from manyheads.systems.rebuttal.replies import Verdict

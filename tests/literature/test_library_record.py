@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from manyheads.base.errors import CacheError, LiteratureError
-from manyheads.literature.ledger import SearchLedger
+from manyheads.literature.cache import SearchLedger
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import ALL, Part
 from support.scholar import Scholar, Trouble

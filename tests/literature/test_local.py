@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from manyheads.base.papers import Paper, Window
+from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.literature.local import LocalSource
 from manyheads.literature.source import LackingError
 from support.services import ask, paper_of

@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.base.papers import Paper
 from manyheads.config import SourceName
-from manyheads.literature.merging import Merged
+from manyheads.literature.matching import Merged
 
 LONG = "Tactile fingers for soft fruit"
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.corpus.lexical import STOP_WORDS
-from manyheads.literature.queries import MOST_LETTERS, salient, widen, words_of
+from manyheads.corpus.phrases import STOP_WORDS
+from manyheads.literature.matching import MOST_LETTERS, salient, widen, words_of
 
 ABSTRACT = (
     "Retrieval-augmented dialogue for clinical triage under uncertainty. We show that a model which reads the "

@@ -3,9 +3,9 @@
 import numpy as np
 
 from manyheads.base.papers import Paper
+from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.knowledge import KnowledgeBank
-from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.corpus.vectors import unread
 from support.embedding import needs_minilm
 from support.qdrant import QdrantServer

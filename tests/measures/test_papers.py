@@ -12,9 +12,9 @@ from manyheads.base.errors import CorpusError, EmbeddingError, MeasureError
 from manyheads.core.texts import Subject
 from manyheads.corpus import matrix
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.knowledge import KnowledgeBank
-from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.corpus.meta import BuildOptions, read_meta
+from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.papers import FOLDER, load_papers
 from manyheads.measures.scores import scores

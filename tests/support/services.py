@@ -10,8 +10,8 @@ from manyheads.base.http import Pace
 from manyheads.base.papers import ANY_TIME, Paper, Window
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
+from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.literature.library import Library
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import ALL, Operation, Part, Request, Source

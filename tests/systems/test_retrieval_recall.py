@@ -12,8 +12,7 @@ from manyheads.base.resources import shipped
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.extraction import Extraction
-from manyheads.corpus.graph import Citations
+from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
 from manyheads.judges.retrieval_recall.recall import hits
 from manyheads.systems import systems

@@ -13,8 +13,7 @@ from manyheads.core.events import Judged, Stage
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.extraction import Extraction
-from manyheads.corpus.graph import Citations
+from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
 from manyheads.engine.readiness import findings, prepare
 from manyheads.systems import systems

@@ -11,11 +11,11 @@ from manyheads.base.errors import ConfigError, LiteratureError, ModelError
 from manyheads.base.http import Pace
 from manyheads.base.resources import Resources
 from manyheads.core.events import Retrieved, Searched, Warned, Words, words
-from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.corpus.vectors import whole_vector
 from manyheads.hosts.autogen.team import as_message
 from manyheads.literature import semantic_scholar
-from manyheads.literature.library import title_of
+from manyheads.literature.local import title_of
 from manyheads.systems.loading import load
 from support.faults import Fault
 from support.llm import LLM

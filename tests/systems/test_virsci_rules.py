@@ -15,7 +15,7 @@ from manyheads.base.resources import shipped
 from manyheads.core.events import Invited, Judged, Recruited, Retrieved, Said, Stage, Voted, Warned
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.lexical import LexicalEmbedder
+from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.measures.team import diversity, freshness
 from support.faults import Fault
 from support.hosts import SLOWLY

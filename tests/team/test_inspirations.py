@@ -11,9 +11,9 @@ from manyheads.corpus.building import build_corpus
 from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.extraction import Extraction
+from manyheads.corpus.graph import Extraction
 from manyheads.corpus.meta import BuildOptions
-from manyheads.literature.inspirations import InspiredLiterature
+from manyheads.literature.local import InspiredLiterature
 from manyheads.team.tools import INSPIRE, InspireArguments, ToolRefusedError, inspirations_tools
 from support.papers import papers, write_corpus
 

@@ -3,7 +3,6 @@
 import asyncio
 import shlex
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -303,7 +302,7 @@ def build(
         librarian = _librarian(interests, changes.model, config, progress, held)
         made = build_corpus(
             reader, target, options, load_embedder(embedding),
-            name=name, vectors=pair, interests=librarian, progress=progress, note=partial(say, err=True),
+            name=name, vectors=pair, interests=librarian, progress=progress,
             index_from=index_from,
         )  # fmt: skip
     with made:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import shutil
 import time
 from collections import deque
@@ -15,11 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from manyheads.base.errors import CorpusError, EmbeddingError, UserError
 from manyheads.base.files import CHECKSUMS, record_checksums
 from manyheads.base.papers import Paper, Period, Scientist
-from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, Item, KnowledgeBank, paper_text
 from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, Text
 from manyheads.corpus.graph import Counts as GraphCounts
-from manyheads.corpus.knowledge import CHUNK, PAPERS, Collection, Item, KnowledgeBank, paper_text
-from manyheads.corpus.lexical import LEXICAL
 from manyheads.corpus.meta import (
     AUTHORS,
     INDEX_FROM,
@@ -32,6 +29,7 @@ from manyheads.corpus.meta import (
     EmbeddingMeta,
     Meta,
 )
+from manyheads.corpus.phrases import LEXICAL
 from manyheads.corpus.qdrant import EdgeStore
 from manyheads.corpus.records import JsonLines, RawPaper, Reader, Rejects
 from manyheads.corpus.references import Index
@@ -46,8 +44,12 @@ from manyheads.corpus.scientists import (
     spellings,
 )
 from manyheads.corpus.selection import SPOOL, Selection, Spool, select
-from manyheads.corpus.store import lock_folder
-from manyheads.corpus.vectors import INT8, MINILM, SPEED, CachedEmbedder, Embedder, cached, unit_rows
+from manyheads.corpus.vectors import (
+    CachedEmbedder,
+    Embedder,
+    lock_folder,
+    unit_rows,
+)
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
@@ -131,23 +133,23 @@ def fill_papers(
     """Write the knowledge bank of papers in batches, with matrix and index if it is large; returns the number of imported vectors.
     Raises `EmbeddingError`.
     """
-    from manyheads.corpus.matrix import MATRIX_FROM, MatrixFile
+    from manyheads.corpus.matrix import MATRIX_FROM, writing_matrix
 
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
     if file is not None:
         _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
     step = "embedding papers" if file is None else "storing papers"
-    count = _counter(tell, step, sum(years.total() for years in spool.years.values()))
     imported, total = 0, sum(years.total() for years in spool.years.values())
+    count = _counter(tell, step, total)
     with KnowledgeBank.create(folder, model) as bank, ExitStack() as held:
-        large = total >= MATRIX_FROM
-        matrix = held.enter_context(MatrixFile(folder / PAPERS, model.dim)) if large else None
+        matrix = (
+            held.enter_context(writing_matrix(folder / PAPERS, model.dim)) if total >= MATRIX_FROM else None
+        )
 
         def add(papers: list[Paper], vectors: "Vectors", period: Period) -> None:
             bank.add(papers, vectors, count, period=period)
             if matrix is not None:
-                years = [one.year or 0 for one in papers]
-                matrix.add([one.id for one in papers], years, period, vectors)
+                matrix([(one.year or 0, one.id) for one in papers], period, vectors)
 
         for period in spool.years:
             for some in _portions(spool.masked(period), CHUNK if file else BATCH):
@@ -162,51 +164,6 @@ def fill_papers(
             tell("indexing papers", 0, None)
             bank.store.build_index()
     return imported
-
-
-ASKED, NEAREST = 50, 8
-
-
-def recall(bank: KnowledgeBank) -> float:
-    """Recall of a search by the index, estimated on some of the bank's own papers."""
-    import numpy as np
-
-    papers = [record.vector for record in islice(bank.store.scroll(vectors=True), ASKED)]
-    queries = np.stack([vector for vector in papers if vector is not None])
-    pairs = zip(*(bank.store.query(queries, NEAREST, exact=exact) for exact in (True, False)), strict=True)
-    return float(
-        np.mean([len({a.id for a in one} & {b.id for b in other}) / len(one) for one, other in pairs])
-    )
-
-
-SAMPLE, TIMED = 256, 24
-"""Texts sampled to count those in the cache, and of the others, texts embedded to measure the time."""
-
-
-def forecast(spool: Spool, model: Embedder) -> str:
-    """The estimated time of embedding, and with the faster model; empty if it is under a minute."""
-    total = sum(years.total() for years in spool.years.values())
-    every = max(1, total // SAMPLE)
-    records = chain.from_iterable(spool.records("raw", period) for period in spool.years)
-    sample = [RawPaper.model_validate_json(one) for one in islice(records, 0, None, every)]
-    texts = [paper.abstract.strip() or paper.title for paper in sample]
-    new = [text for text, known in zip(texts, cached(model, texts), strict=True) if not known]
-    if not new:
-        return ""
-    model.embed([""])  # load it first
-    timed = new[:: math.ceil(len(new) / TIMED)]
-    started = time.monotonic()
-    model.embed(timed)
-    left = total * len(new) / len(texts)
-    seconds = (time.monotonic() - started) / len(timed) * left
-    said = f"embedding {left:,.0f} texts with {model.name}: about {_about(seconds)}"
-    quicker = [f"--embedding {INT8}: {_about(seconds / SPEED)}"] if model.name == MINILM else []
-    return "; ".join([said, *quicker]) if seconds >= 60 else ""
-
-
-def _about(seconds: float) -> str:
-    minutes = max(1, round(seconds / 60))
-    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
 def _need_same_model(file: VectorFile, papers: Iterable[Paper], model: Embedder) -> None:
@@ -314,7 +271,6 @@ def build_corpus(
     vectors: tuple[Path, Path] | None = None,
     interests: Condense | None = None,
     progress: Progress | None = None,
-    note: Callable[[str], None] | None = None,
     index_from: int = INDEX_FROM,
 ) -> Ecosystem:
     """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
@@ -327,7 +283,6 @@ def build_corpus(
         vectors: a `.npy` file (n, dim) and a file with its n ids, used instead of embedding those papers.
         interests: a model that summarises keywords as interests, for scientists without interests in the dataset.
         progress: receives the step, the number done and, if known, the total.
-        note: receives the estimated time of embedding if over a minute, with faster models; for an index, its recall.
         index_from: papers from which an index (HNSW) is built, for `manyheads measure --search approximate`; 0 for never.
 
     Raises:
@@ -356,8 +311,6 @@ def build_corpus(
         model = embedder
         if not isinstance(embedder, CachedEmbedder) and not embedder.name.startswith(LEXICAL):
             model = held.enter_context(CachedEmbedder(embedder))  # word hashing is faster than the cache
-        if note is not None and vectors is None and (advice := forecast(spool, model)):
-            note(advice)
         profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
         imported = fill_papers(partial, spool, model, vectors, tell, index_from)
@@ -382,11 +335,7 @@ def build_corpus(
         )
         _write_json(partial / META, meta.model_dump(mode="json"))
         held.close()
-        with Ecosystem.open(partial, embedder) as made:  # the engine tidies up when it loads the new files
-            if 0 < index_from <= meta.counts.past + meta.counts.contemporary and note is not None:
-                note(
-                    f"index: {recall(made.papers):.0%} of the {NEAREST} nearest papers as in an exact search"
-                )
+        Ecosystem.open(partial, embedder).close()  # the engine tidies up when it loads the new files
         record_checksums(partial, REJECTS, GRAPH)
         for lock in partial.glob("*.lock"):
             lock.unlink()

@@ -25,11 +25,10 @@ from manyheads.base.pool import Pool
 from manyheads.base.resources import data_file
 from manyheads.config import CORPORA
 from manyheads.corpus.building import Progress, build_corpus
-from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.ecosystem import PAPERS, Ecosystem
 from manyheads.corpus.embedding import NO_MODEL, available, load_embedder
 from manyheads.corpus.extracted import RECORDS, VECTORS
 from manyheads.corpus.graph import GRAPH, Graph, verified_counts
-from manyheads.corpus.knowledge import PAPERS
 from manyheads.corpus.meta import AUTHORS, META, NAMES, BuildOptions, read_meta
 from manyheads.corpus.meta import damaged as damaged_file
 from manyheads.corpus.qdrant import EdgeStore, loading

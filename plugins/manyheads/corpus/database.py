@@ -17,21 +17,26 @@ from typing import TYPE_CHECKING
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.papers import Hit, Paper, Period, fold
-from manyheads.corpus import clusters as clustering
-from manyheads.corpus.clusters import Cluster
-from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.ecosystem import Ecosystem, Years
 from manyheads.corpus.extracted import BACKGROUND, IDEAS, RECORDS, SUMMARY, RecordBook, Records
-from manyheads.corpus.knowledge import Years
-from manyheads.corpus.lexical import STOP_WORDS
-from manyheads.corpus.network import Network
-from manyheads.corpus.retrieval import Channel, Inspiration, Inspirations, RetrievalConfig, fused
-from manyheads.corpus.store import Filter
-from manyheads.corpus.vectors import unread
-from manyheads.corpus.words import WordIndex
+from manyheads.corpus.graph import Network
+from manyheads.corpus.phrases import STOP_WORDS
+from manyheads.corpus.retrieval import (
+    Channel,
+    Cluster,
+    Inspiration,
+    Inspirations,
+    RetrievalConfig,
+    WordIndex,
+    clusters,
+    fused,
+    weighted,
+)
+from manyheads.corpus.vectors import Filter, unread
 
 if TYPE_CHECKING:
-    from manyheads.corpus.clusters import Rows
-    from manyheads.corpus.network import Mask, Numbers
+    from manyheads.corpus.graph import Mask, Numbers
+    from manyheads.corpus.retrieval import Rows
 
 MOST_REASONS = 5
 """Maximum reasons shown per paper and channel, strongest first."""
@@ -137,7 +142,7 @@ class LiteratureDatabase(RecordBook):
     ) -> list[Cluster]:
         """Clusters of these papers, with similarities of at least the threshold (Eq. 5). The first paper in `papers` represents
         its cluster."""
-        return clustering.clusters(papers, self.contents(papers, weights), threshold)
+        return clusters(papers, self.contents(papers, weights), threshold)
 
     def contents(self, papers: Sequence[str], weights: tuple[float, float]) -> "Rows":
         """(n, dim): what each paper is about, of length one (Eq. 5). A paper without a vector of either text is compared by its
@@ -152,9 +157,7 @@ class LiteratureDatabase(RecordBook):
         for row, one in enumerate(papers):
             for name, vector in records[one].vectors.items() if one in records else ():
                 rows[name][row] = vector
-        return clustering.weighted(
-            [(weights[0], rows[SUMMARY]), (weights[1], rows[IDEAS]), (0.0, rows[BACKGROUND])]
-        )
+        return weighted([(weights[0], rows[SUMMARY]), (weights[1], rows[IDEAS]), (0.0, rows[BACKGROUND])])
 
     # All strategies together.
 

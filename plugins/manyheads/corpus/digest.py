@@ -10,18 +10,14 @@ from itertools import islice
 from typing import NamedTuple
 from weakref import WeakSet
 
-from manyheads.base.errors import CorpusError
-from manyheads.base.files import FileLock, LockedError
 from manyheads.base.papers import Paper
 from manyheads.corpus.building import Progress
 from manyheads.corpus.database import LiteratureDatabase
-from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.ecosystem import CHUNK, Ecosystem
 from manyheads.corpus.extracted import Source
-from manyheads.corpus.extraction import LEXICAL, MOST_ENTITIES, Basis, Extraction
-from manyheads.corpus.graph import Text
-from manyheads.corpus.knowledge import CHUNK
-from manyheads.corpus.lexical import stems
-from manyheads.corpus.phrases import Phrases
+from manyheads.corpus.graph import LEXICAL, MOST_ENTITIES, Basis, Extraction, Text
+from manyheads.corpus.phrases import WORDS, Phrases, stems
+from manyheads.corpus.vectors import lock_file
 
 RECIPE = "2"
 """Version of the rules below."""
@@ -53,34 +49,11 @@ def _words(text: str) -> frozenset[str]:
 _AUTHORS = _words("we here i")
 _WORK = _words("paper work article study letter thesis report contribution contributions")
 _THIS = _words("this present our the")
-_PROPOSES = _words(
-    "propose proposes proposed present presents presented introduce introduces introduced develop develops developed describe "
-    "describes described"
-)
-_DOES = _PROPOSES | _words(
-    "address addresses addressed analyse analyses analyze analyzes argue argues concerned consider considers considered "
-    "deals demonstrate demonstrates design designed examine examines explore explores explored focuses formulate formulates give "
-    "gives investigate investigates investigated offer offers provide provides report reports show shows studied studies study suggest suggests "
-    "tackle tackles"
-)
+_PROPOSES = WORDS["proposes"]
+_DOES = _PROPOSES | WORDS["does"]
 _ASIDE = _words("also finally furthermore moreover results additionally")
 _IS = _words("is are")
-_PROBLEM = _words(
-    "although bottleneck but challenge challenges challenging complex costly critical crucial despite difficult difficulties "
-    "difficulty drawback drawbacks essential expensive fail fails hard however important intractable key lack lacking lacks "
-    "limit limitation limitations limited limits need needed needs noisy open problem problems rarely remain remains require "
-    "required requires scarce shortcoming shortcomings suffer suffers unclear unfortunately unknown yet"
-)
-_METHOD = _words(
-    "adopt algorithm approach apply architecture based build combination combine combines combining consists define derive "
-    "design employ exploit extend first formulate framework learn method methods model network new novel our propose prove "
-    "scheme strategy system technique train use uses using"
-)
-_RESULT = _words(
-    "accuracy achieve achieves achieving benchmark benchmarks demonstrate demonstrates evaluate evaluated evaluation experiment "
-    "experimental experiments faster improve improved improvement improves outperform outperforms results show shows "
-    "significantly simulation simulations state validate validated"
-)
+_PROBLEM, _METHOD, _RESULT = WORDS["problem"], WORDS["method"], WORDS["result"]
 
 
 class Reading(NamedTuple):
@@ -255,18 +228,9 @@ def extracting(ecosystem: Ecosystem, *, wait: bool = False) -> Generator[None]:
         CorpusError: the folder cannot be written, or another process has the lock.
     """
     folder = ecosystem.folder
-    try:
-        lock = FileLock(folder / LOCK, wait=wait)
-    except LockedError as error:
-        raise CorpusError(
-            f"{folder}: another process is extracting its papers", hint="wait for it or stop it"
-        ) from error
-    except OSError as error:
-        raise CorpusError(
-            f"{folder} cannot be written: {error.strerror}",
-            hint="its papers have no records; copy the corpus to a writable folder",
-        ) from error
-    with lock:
+    busy = f"{folder}: another process is extracting its papers"
+    remedy = "its papers have no records; copy the corpus to a writable folder"
+    with lock_file(folder / LOCK, busy, remedy, wait=wait):
         yield
 
 

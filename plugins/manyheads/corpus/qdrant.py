@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.base.files import CHECKSUMS, FileLock, replace_text
 from manyheads.config.environment import secret
-from manyheads.corpus.store import (
+from manyheads.corpus.vectors import (
     EVERYTHING,
     MEMORY,
     Filter,
@@ -51,16 +51,8 @@ class EdgeStore(VectorStore):
     Create with `EdgeStore.create` or `EdgeStore.open`.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        shard: "qdrant_edge.EdgeShard",
-        model: str,
-        dim: int,
-        lock: FileLock,
-        names: tuple[str, ...] = (),
-    ) -> None:
-        self.model, self.dim, self.names = model, dim, names
+    def __init__(self, schema: Schema, folder: Path, shard: "qdrant_edge.EdgeShard", lock: FileLock) -> None:
+        super().__init__(schema)
         self._folder, self._shard, self._lock = folder, shard, lock
         self._open, self._changed = True, False
         self.matrix: Matrix | None = None
@@ -97,7 +89,7 @@ class EdgeStore(VectorStore):
                     type_ = kind.Integer if name in schema.integers else kind.Keyword
                     shard.update(edge.UpdateOperation.create_field_index(name, type_))
                 shard.flush()
-                store = cls(folder, shard, schema.model, schema.dim, lock, schema.names)
+                store = cls(schema, folder, shard, lock)
                 store._write_meta()
         except BaseException:
             lock.release()
@@ -113,7 +105,8 @@ class EdgeStore(VectorStore):
 
         try:
             meta: Any = json.loads((folder / META).read_text(encoding="utf-8"))
-            model, dim, names = str(meta["model"]), int(meta["dim"]), tuple(map(str, meta.get("names", ())))
+            names = tuple(map(str, meta.get("names", ())))
+            schema = Schema(str(meta["model"]), int(meta["dim"]), names=names)
         except OSError as error:
             raise CorpusError(
                 f"no bank in {folder}",
@@ -133,7 +126,7 @@ class EdgeStore(VectorStore):
         except BaseException:
             lock.release()
             raise
-        store = cls(folder, shard, model, dim, lock, names)
+        store = cls(schema, folder, shard, lock)
         store.matrix = matrix
         return store
 
@@ -272,16 +265,8 @@ class ClientStore(VectorStore):
     A server's key is read from the environment: `QDRANT_API_KEY`. Create with `ClientStore.create` or `ClientStore.open`.
     """
 
-    def __init__(
-        self,
-        client: "QdrantClient",
-        address: str,
-        collection: str,
-        model: str,
-        dim: int,
-        names: tuple[str, ...] = (),
-    ) -> None:
-        self.model, self.dim, self.names = model, dim, names
+    def __init__(self, schema: Schema, client: "QdrantClient", address: str, collection: str) -> None:
+        super().__init__(schema)
         self._client, self._address, self._collection = client, address, collection
 
     @classmethod
@@ -304,7 +289,7 @@ class ClientStore(VectorStore):
                 for name in (*schema.integers, *schema.keywords):
                     type_ = kind.INTEGER if name in schema.integers else kind.KEYWORD
                     client.create_payload_index(collection, name, type_, wait=True)
-        return cls(client, address, collection, schema.model, schema.dim, schema.names)
+        return cls(schema, client, address, collection)
 
     @classmethod
     def open(cls, address: str, collection: str) -> "ClientStore":
@@ -322,7 +307,7 @@ class ClientStore(VectorStore):
         size = sizes.pop() if len(sizes) == 1 else None
         if not isinstance(size, int) or not isinstance(model, str):
             raise EmbeddingError(f"the collection {collection} at {address} was not made by manyheads")
-        return cls(client, address, collection, model, size, tuple(named))
+        return cls(Schema(model, size, names=tuple(named)), client, address, collection)
 
     def close(self) -> None:
         """Close the connections; a collection in memory is lost."""

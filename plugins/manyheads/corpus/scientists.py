@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from manyheads.base.papers import Paper, Scientist
 from manyheads.corpus import phrases
-from manyheads.corpus.lexical import some_texts
+from manyheads.corpus.phrases import some_texts
 from manyheads.corpus.records import RawAuthor, RawPaper
 
 # Co-authors, and the choice of a leader's candidates (VirSci 2025, §3.1, §3.2, App. D.4).

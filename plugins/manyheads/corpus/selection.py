@@ -1,21 +1,18 @@
 """Selects B_past, B_con and the scientists from raw papers (VirSci 2025, §3.1, App. C.2)."""
 
 import json
-import sqlite3
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.papers import Paper, Period
-from manyheads.base.sqlite import Database
-from manyheads.corpus.knowledge import STORED
+from manyheads.corpus.ecosystem import STORED
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Rejects
-from manyheads.corpus.store import Closing
+from manyheads.corpus.vectors import CheckedDatabase, Closing
 
 # Selected papers on disk, as they may not fit in memory.
 
@@ -58,38 +55,36 @@ class Spool(Closing):
         """Papers with a full text, and with references."""
         if path is not None:
             path.unlink(missing_ok=True)  # without a journal, a killed process's file may be broken
-        with _spool_errors():
-            self._db = Database(path, "PRAGMA cache_size = -16000", *_TABLES, "BEGIN", safety="none")
+        settings = ("PRAGMA cache_size = -16000", *_TABLES, "BEGIN")
+        self._db = CheckedDatabase(path, *settings, failure=_failure, safety="none")
 
     def add(self, paper: RawPaper, period: Period, place: str) -> str | None:
         """Add a paper read at `place`; if its id exists, returns the earlier place and adds nothing."""
         insert = "INSERT OR IGNORE INTO raw (id, place, period, record) VALUES (?, ?, ?, ?)"
         record = paper.model_dump_json(by_alias=True, exclude=_APART)
-        with _spool_errors():
-            if not self._db.change(insert, paper.id, place, period, record):
-                return str(self._db.rows("SELECT place FROM raw WHERE id = ?", paper.id)[0][0])
-            if paper.introduction or paper.method:
-                self._db.change(
-                    "INSERT INTO text SELECT number, ?, ? FROM raw WHERE id = ?",
-                    *(paper.introduction, paper.method, paper.id),
-                )
-                self.with_text += 1
-            if paper.references or paper.core_references:
-                given, core = map(json.dumps, (paper.references, paper.core_references))
-                self._db.change(
-                    "INSERT INTO reference SELECT number, ?, ?, ? FROM raw WHERE id = ?",
-                    *(paper.year, given, core, paper.id),
-                )
-                self.with_references += 1
+        if not self._db.change(insert, paper.id, place, period, record):
+            return str(self._db.rows("SELECT place FROM raw WHERE id = ?", paper.id)[0][0])
+        if paper.introduction or paper.method:
+            self._db.change(
+                "INSERT INTO text SELECT number, ?, ? FROM raw WHERE id = ?",
+                *(paper.introduction, paper.method, paper.id),
+            )
+            self.with_text += 1
+        if paper.references or paper.core_references:
+            given, core = map(json.dumps, (paper.references, paper.core_references))
+            self._db.change(
+                "INSERT INTO reference SELECT number, ?, ?, ? FROM raw WHERE id = ?",
+                *(paper.year, given, core, paper.id),
+            )
+            self.with_references += 1
         self.years[period][paper.year] += 1
         self.without_citations += paper.citations is None
         return None
 
     def keep(self, paper: Paper, period: Period) -> None:
         """Add a masked paper."""
-        with _spool_errors():
-            record = paper.model_dump_json(include=STORED)
-            self._db.change("INSERT INTO masked (period, record) VALUES (?, ?)", period, record)
+        record = paper.model_dump_json(include=STORED)
+        self._db.change("INSERT INTO masked (period, record) VALUES (?, ?)", period, record)
 
     def raw(self, period: Period) -> Iterator[RawPaper]:
         return map(RawPaper.model_validate_json, self.records("raw", period))
@@ -99,11 +94,10 @@ class Spool(Closing):
 
     def records(self, table: Literal["raw", "masked"], period: Period) -> Iterator[str]:
         """Each paper as JSON."""
-        with _spool_errors():
-            for (record,) in self._db.each(
-                f"SELECT record FROM {table} WHERE period = ? ORDER BY number", period
-            ):
-                yield record
+        for (record,) in self._db.each(
+            f"SELECT record FROM {table} WHERE period = ? ORDER BY number", period
+        ):
+            yield record
 
     def texts(self) -> Iterator[tuple[str, str, str]]:
         """Id, introduction and method of each paper that has one of them."""
@@ -115,8 +109,7 @@ class Spool(Closing):
             yield Bibliography(paper, year, *map(json.loads, references))
 
     def _beside(self, columns: str, table: str) -> Iterator[tuple[Any, ...]]:
-        with _spool_errors():
-            yield from self._db.each(f"SELECT {columns} FROM {table} JOIN raw USING (number) ORDER BY number")
+        return self._db.each(f"SELECT {columns} FROM {table} JOIN raw USING (number) ORDER BY number")
 
     def close(self) -> None:
         """Close and remove the file; may be called twice."""
@@ -125,15 +118,11 @@ class Spool(Closing):
             self._path.unlink(missing_ok=True)
 
 
-@contextmanager
-def _spool_errors() -> Generator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as wrong:
-        raise CorpusError(
-            f"selected papers cannot be kept on disk: {wrong}",
-            hint="free some space, or choose another --out, and run the same command again",
-        ) from wrong
+def _failure(error: Exception) -> CorpusError:
+    return CorpusError(
+        f"selected papers cannot be kept on disk: {error}",
+        hint="free some space, or choose another --out, and run the same command again",
+    )
 
 
 @dataclass

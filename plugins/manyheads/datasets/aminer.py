@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyheads.base.errors import CorpusError
-from manyheads.corpus.files import lines, members
-from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Record, Rejects, shards
+from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Record, Rejects, lines, members, shards
 from manyheads.datasets.common import (
     count_of,
     mapping,

@@ -7,8 +7,7 @@ from typing import IO
 from xml.etree.ElementTree import Element, ParseError
 
 from manyheads.base.errors import CorpusError
-from manyheads.corpus.files import open_file
-from manyheads.corpus.records import Reader, Record
+from manyheads.corpus.records import Reader, Record, open_file
 from manyheads.datasets.common import paper
 
 OLD_STYLE = re.compile(r"[A-Z]\d\d")

@@ -10,8 +10,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from manyheads.corpus.files import crowded, lines
-from manyheads.corpus.records import RawPaper, at_fault
+from manyheads.corpus.records import RawPaper, at_fault, crowded, lines
 
 YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 SHOWN = 60

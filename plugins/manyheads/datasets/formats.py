@@ -11,8 +11,20 @@ from typing import cast
 
 from manyheads.base.errors import CorpusError, did_you_mean
 from manyheads.config import LiteratureConfig
-from manyheads.corpus.files import GZIP, UTF8_MARK, ZIP, head, open_file, reading
-from manyheads.corpus.records import LISTED, JsonLines, RawAuthor, RawPaper, Reader, Rejects
+from manyheads.corpus.records import (
+    GZIP,
+    LISTED,
+    UTF8_MARK,
+    ZIP,
+    JsonLines,
+    RawAuthor,
+    RawPaper,
+    Reader,
+    Rejects,
+    head,
+    open_file,
+    reading,
+)
 from manyheads.datasets.aminer import AMiner, Oag
 from manyheads.datasets.anthology import Anthology
 from manyheads.datasets.bibtex import BEGIN, BibTeX

@@ -14,8 +14,7 @@ from typing import IO, Any, cast
 
 from manyheads.base.errors import CorpusError, install_command
 from manyheads.base.papers import fold
-from manyheads.corpus.files import lines, open_file
-from manyheads.corpus.records import RawPaper, Reader, Record
+from manyheads.corpus.records import RawPaper, Reader, Record, lines, open_file
 from manyheads.datasets.common import paper, terms
 
 # Columns of tables, by name or by the user's option.

@@ -17,8 +17,7 @@ from manyheads.base.errors import CorpusError, LiteratureError
 from manyheads.base.files import writable
 from manyheads.base.papers import Paper, fold
 from manyheads.corpus.building import Progress, report_each
-from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.knowledge import paper_text
+from manyheads.corpus.ecosystem import Ecosystem, paper_text
 from manyheads.corpus.records import Reader, Rejects
 from manyheads.corpus.references import Index, later
 from manyheads.datasets.formats import Opening, is_search, open_corpus

@@ -12,6 +12,7 @@ from manyheads.documents.section_kinds import Kind
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in points, from the upper left corner of the page in reading direction."""
+Turn = Literal[0, 90, 180, 270]
 CORE: frozenset[Kind] = frozenset(("introduction", "method"))
 """The sections whose citations count as core references (SciPIP, arXiv 2410.23166, §3)."""
 
@@ -99,7 +100,7 @@ class Figure(_Part):
     """Without the caption; None if no picture was found."""
     source: Literal["raster", "vector", "space", ""] = ""
     """Images, drawings, or a region above a caption with a drawing in it."""
-    turn: Literal[0, 90, 180, 270] = 0
+    turn: Turn = 0
     """Clockwise rotation for reading, relative to the displayed page."""
     files: tuple[str, ...] = ()
     """Files of the picture, relative to the document's folder, if the format has them."""
@@ -113,7 +114,7 @@ class Table(_Part):
     page: int
     box: Box | None = None
     rows: tuple[tuple[str, ...], ...] = ()
-    turn: Literal[0, 90, 180, 270] = 0
+    turn: Turn = 0
 
 
 class Note(_Part):

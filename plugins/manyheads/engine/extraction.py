@@ -13,7 +13,7 @@ from manyheads.asking.replies import DetailedIdeas, Extract, FullExtract
 from manyheads.base.files import read_text
 from manyheads.core import Message, Turn
 from manyheads.corpus.digest import Reading
-from manyheads.corpus.extraction import ENTITY_WORDS, MOST_ENTITIES, Extraction
+from manyheads.corpus.graph import ENTITY_WORDS, MOST_ENTITIES, Extraction
 from manyheads.engine.replying import with_form
 from manyheads.engine.survey import Inquiry, Survey
 from manyheads.models.governor import TooLongError

@@ -51,10 +51,9 @@ from manyheads.engine.readiness import (
 )
 from manyheads.engine.replay import Recorded
 from manyheads.engine.tracing import Trace, Traced
-from manyheads.literature.cache import CACHE, RECORD
-from manyheads.literature.inspirations import InspiredLiterature
-from manyheads.literature.ledger import LEDGER, SearchLedger
-from manyheads.literature.library import Library, ServiceLiterature
+from manyheads.literature.cache import CACHE, LEDGER, RECORD, SearchLedger
+from manyheads.literature.library import Library
+from manyheads.literature.local import InspiredLiterature, ServiceLiterature
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
 from manyheads.report.index import list_run

@@ -31,7 +31,7 @@ from manyheads.judges.shared import (
     score_words,
     view,
 )
-from manyheads.literature.queries import words_of
+from manyheads.literature.matching import words_of
 from manyheads.report.page import View
 from manyheads.report.record import Record, count
 from manyheads.systems.ideas import Entry

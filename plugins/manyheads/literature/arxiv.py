@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, ParseError
 from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
 from manyheads.config import SourceName
-from manyheads.literature.queries import salient
+from manyheads.literature.matching import salient
 from manyheads.literature.source import LackingError, Request, Service, few_values, moves, papers_of
 
 ADDRESS = "https://export.arxiv.org"

@@ -13,33 +13,26 @@ from manyheads.base.errors import ConfigError, LiteratureError
 from manyheads.base.http import Pace
 from manyheads.base.papers import (
     ANY_TIME,
-    Hit,
     Identifier,
-    Literature,
     Paper,
-    Scientist,
     Window,
     identifiers_of,
     identify,
 )
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import secret, with_environment
-from manyheads.corpus.vectors import Embedder, unread, whole_vector
 from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.cache import LookupCache, SingleFlight
 from manyheads.literature.local import LocalSource
 from manyheads.literature.lookup import REST, Findings, LookUp, Member, Note
-from manyheads.literature.matching import same_title
-from manyheads.literature.merging import Merged
+from manyheads.literature.matching import MOST_LETTERS, Merged, salient, same_title, widen, words_of
 from manyheads.literature.openalex import OpenAlex
-from manyheads.literature.queries import MOST_LETTERS, salient, widen, words_of
 from manyheads.literature.semantic_scholar import SemanticScholar
 from manyheads.literature.source import ALL, Operation, Part, Request, Source
 
 if TYPE_CHECKING:
-    from manyheads.corpus.knowledge import KnowledgeBank
-    from manyheads.corpus.vectors import Vectors
+    from manyheads.corpus.ecosystem import KnowledgeBank
     from manyheads.documents import Document
 
 
@@ -412,89 +405,3 @@ def window(config: LiteratureConfig, bound: int | None = None) -> Window:
             tried="bound, any, a year, a date",
             hint="write it as 2015 or 2015-06-30",
         ) from error
-
-
-PARTS: frozenset[Part] = frozenset(("abstract", "citations", "date"))
-LOOKED_AT = 3
-"""Candidates per requested paper: a service ranks by words, and the most similar in meaning are kept."""
-
-
-class Scientists:
-    """The scientists of a research ecosystem, with references from another source."""
-
-    def __init__(self, ecosystem: Literature) -> None:
-        self.ecosystem = ecosystem
-
-    @property
-    def scientists(self) -> list[Scientist]:
-        return self.ecosystem.scientists
-
-    def scientist(self, name: str) -> Scientist:
-        return self.ecosystem.scientist(name)
-
-    def works(self, name: str, k: int) -> list[Paper]:
-        return self.ecosystem.works(name, k)
-
-    async def find_scientists(self, query: str, k: int, *, exclude: Collection[str] = ()) -> list[Scientist]:
-        return await self.ecosystem.find_scientists(query, k, exclude=exclude)
-
-    def expect(self, *queries: str) -> None:
-        self.ecosystem.expect(*queries)
-
-
-class ServiceLiterature(Scientists):
-    """A research ecosystem with references from a library and its own scientists.
-
-    The query is the first line of the text: the title of an idea or an abstract, or the topic. Of the results, the papers most
-    similar to the whole text are returned; a hit's score is the cosine of the two vectors, as for B_past. Papers without an
-    abstract or a year are dropped, as they cannot be compared.
-
-    Args:
-        ecosystem: provides the scientists.
-        library: looks up papers, with its own dates and cascade.
-        embedder: provides the run's embedding model on first use.
-    """
-
-    def __init__(self, ecosystem: Literature, library: Library, embedder: Callable[[], Embedder]) -> None:
-        super().__init__(ecosystem)
-        self._library, self._embedder = library, embedder
-
-    @property
-    def last_year(self) -> int | None:
-        """The last year whose papers may all be found."""
-        before = self._library.window.before
-        return before and (before - dt.timedelta(days=1)).year
-
-    async def unread(self, queries: Sequence[str]) -> Sequence[int | None]:
-        return await asyncio.to_thread(lambda: unread(self._embedder(), queries))
-
-    async def past(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The up to k most similar papers for each query, best first. Raises `LiteratureError` if no source answered."""
-        return [await self._near(query, k) for query in queries]
-
-    async def _near(self, query: str, k: int) -> list[Hit]:
-        findings = await self._library.search(title_of(query), LOOKED_AT * k, parts=PARTS)
-        papers = [paper for one in findings.papers if (paper := comparable(one))]
-        if not papers:
-            return []
-
-        def score() -> "Vectors":
-            model = self._embedder()
-            return model.embed([paper.abstract for paper in papers]) @ whole_vector(model, query)
-
-        scores = await asyncio.to_thread(score)
-        hits = [Hit(paper, float(score)) for paper, score in zip(papers, scores, strict=True)]
-        return sorted(hits, key=lambda hit: -hit.score)[:k]
-
-
-def title_of(query: str) -> str:
-    """The first non-blank line of a text: the title of an idea or an abstract, or a topic."""
-    return next((line.strip() for line in query.splitlines() if line.strip()), query)
-
-
-def comparable(paper: Paper) -> Paper | None:
-    """A paper as prompts show it, without authors; None without an abstract or a year."""
-    year = paper.date.year if paper.date else paper.year
-    if year is None or not paper.abstract.strip():
-        return None
-    return paper.model_copy(update={"year": year, "authors": (), "author_ids": (), "affiliations": ()})

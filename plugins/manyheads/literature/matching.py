@@ -1,16 +1,186 @@
-"""Whether a reference, or a title, means a source's paper: by DOI, arXiv number, or a nearly equal title."""
+"""Queries and matches: wider forms of a query, papers of several sources merged, and which paper a reference means."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 from manyheads.base.papers import Paper, fold, identifiers_of, identify
+from manyheads.corpus.phrases import EVERYWHERE, STOP_WORDS
 from manyheads.corpus.references import FEWEST, Words
 from manyheads.documents.document import Reference
-from manyheads.literature.merging import TELLING
+
+# Wider and wider forms of a query: a service that requires every word finds nothing for a whole abstract.
+
+MOST_LETTERS = 300
+"""Maximum letters of a query: services refuse or cut longer ones."""
+FEWER = (8, 5, 3)
+"""Number of words in the wider forms; then follow pairs of the last ones, as any one may be the obstacle."""
+
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
+_LINKING = (
+    "about above across after against along among around because before behind below beneath beside besides beyond "
+    "down during except inside onto outside over since through throughout toward towards under until up upon versus"
+)
+"""Frequent words in titles, useless in a search."""
+_COMMON = EVERYWHERE.union(_LINKING.split())
+_FEWEST_IN_TITLE = 3
+
+
+def widen(query: str, most: int = MOST_LETTERS) -> Iterator[str]:
+    """A query, then wider forms: its first sentence, fewer and fewer salient words, then pairs of them.
+
+    Deterministic; each form has at most `most` letters, and differs from the others in more than stop words, which services
+    ignore. No form has more words than the one before, or words that the query does not have. A single word is not used, as it
+    would match a whole field; a blank query has no forms.
+    """
+    said: set[frozenset[str]] = set()
+    for form in _forms(query, most):
+        said_words = frozenset(word.casefold() for word in words_of(form))
+        words = said_words - STOP_WORDS or said_words
+        if form and words not in said:
+            said.add(words)
+            yield form
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, without punctuation and operators of query languages."""
+    return _WORD.findall(text)
+
+
+def salient(text: str, most: int) -> list[str]:
+    """Up to `most` distinct words most specific to a text, in order, without stop words."""
+    return _in_order(_ranked(text)[:most])
+
+
+def _ranked(text: str) -> list[tuple[int, str]]:
+    """The distinct words except stop words, most specific first, each with its position.
+
+    Words common to all abstracts rank last; names, acronyms and long words rank first.
+    """
+    words = [word for word in words_of(text) if len(word) > 1]
+    counts = Counter(word.casefold() for word in words)
+    first = {word.casefold(): (place, word) for place, word in reversed([*enumerate(words)])}
+
+    def weight(one: tuple[int, str]) -> tuple[bool, int, bool, int, int]:
+        place, word = one
+        named = any(letter.isupper() for letter in word[1:]) or any(letter.isdigit() for letter in word)
+        low = word.casefold()
+        return low not in _COMMON, counts[low], named, min(len(word), 12), -place
+
+    return sorted((one for low, one in first.items() if low not in STOP_WORDS), key=weight, reverse=True)
+
+
+def _in_order(words: Iterable[tuple[int, str]]) -> list[str]:
+    return [word for _, word in sorted(words)]
+
+
+def _forms(query: str, most: int) -> Iterator[str]:
+    def cut(text: str) -> str:
+        """The text up to `most` letters, cut between words if possible."""
+        return text if len(text) <= most else text[: most + 1].rpartition(" ")[0] or text[:most]
+
+    whole, title = cut(" ".join(query.split())), cut(first_sentence(query))
+    yield whole
+    if not set(words_of(title)) <= set(words_of(whole)):  # it comes after the cut
+        title = whole
+    yield title
+    ranked = _ranked(title)
+    for number in FEWER:
+        yield " ".join(_in_order(ranked[:number]))
+    for pair in combinations(ranked[: FEWER[-1]], 2):
+        yield " ".join(_in_order(pair))
+
+
+def first_sentence(query: str) -> str:
+    """The title of a text, or the first informative sentence (not `Abstract.`); else the whole."""
+    for line in query.splitlines():
+        for sentence in _SENTENCE_END.split(line):
+            if len(salient(sentence, _FEWEST_IN_TITLE)) == _FEWEST_IN_TITLE:
+                return " ".join(sentence.split())
+    return " ".join(query.split())
+
+
+# Papers of several sources, merged by identifiers: a DOI, a title.
+
+_FILLED = ("abstract", "venue", "citations", "doi", "url", "open_text")
+"""Fields that a paper takes from another source if its own has none."""
+TELLING = 20
+"""Minimum letters and digits for a title to be unique."""
+
+
+class Merged:
+    """Papers of several sources without duplicates: equal DOI, or equal title up to punctuation and case.
+
+    Many papers share a short title, such as "Editorial": year and authors must agree too.
+    """
+
+    def __init__(self) -> None:
+        self._papers: list[tuple[int, Paper]] = []
+        self._places: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._papers)
+
+    def add(self, papers: Sequence[Paper], step: int = 0) -> None:
+        """Add papers; `step` is the number of times the query was widened."""
+        for paper in papers:
+            keys = [f"doi:{paper.doi.casefold()}"] if paper.doi else []
+            keys.append(f"title:{paper.key or paper.id}")
+            same = (
+                place
+                for key in keys
+                for place in self._places.get(key, ())
+                if key.startswith("doi:") or _is_one(self._papers[place][1], paper)
+            )
+            place = next(same, None)
+            if place is None:
+                place = len(self._papers)
+                self._papers.append((step, paper))
+            else:
+                first, paper_before = self._papers[place]
+                gaps = {
+                    name: getattr(paper, name)
+                    for name in _FILLED
+                    if getattr(paper_before, name) in (None, "")
+                }
+                self._papers[place] = (min(first, step), paper_before.model_copy(update=gaps))
+            for key in keys:
+                self._places.setdefault(key, []).append(place)
+
+    def best(self, limit: int) -> tuple[Paper, ...]:
+        """Results of narrower queries first, then in order."""
+        return tuple(paper for _, paper in sorted(self._papers, key=lambda one: one[0]))[:limit]
+
+
+def _is_one(one: Paper, other: Paper) -> bool:
+    """Whether two papers with the same title, without a common DOI, are the same."""
+    if len(one.key) >= TELLING:
+        return True
+    if one.source == other.source:
+        return one.id == other.id
+    years = abs(one.year - other.year) if one.year and other.year else None
+    people, others = _surnames(one), _surnames(other)
+    if people and others:
+        return bool(people & others) and (years or 0) <= 1
+    return years == 0 and not (one.doi and other.doi)
+
+
+def _surnames(paper: Paper) -> set[str]:
+    """Authors with real names: those of a corpus are masked."""
+    if paper.source == "local":
+        return set()
+    return {
+        fold(name.partition(",")[0].split()[-1]) for name in paper.authors if name.partition(",")[0].strip()
+    }
+
+
+# Whether a reference, or a title, means a paper: by DOI, arXiv number, or a nearly equal title.
 
 FEW = 2
 """Maximum consecutive letters that differ between spellings of a title: `colour`, a lost ligature; shorter than a word."""

@@ -15,7 +15,7 @@ from manyheads.base.errors import LiteratureError
 from manyheads.base.http import Pace, RefusedError
 from manyheads.base.papers import Paper, year_of
 from manyheads.config import SourceName
-from manyheads.literature.queries import words_of
+from manyheads.literature.matching import words_of
 from manyheads.literature.source import Part, Request, Service, T, moves, papers_of, parse, read_json
 
 ADDRESS = "https://api.openalex.org"

@@ -4,7 +4,6 @@ import datetime as dt
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import parse_qsl, quote
 
@@ -125,7 +124,7 @@ class SemanticScholar(Service):
             return []
         size, window = min(request.limit, _SEARCH_PAGE), request.window
         last = window.before - dt.timedelta(days=1) if window.before else ""
-        client, papers = self._package("search", request)
+        client, answers = self._package("search", request)
         first = client.search_paper(
             quote(words, safe="", errors="replace"),
             fields=_names(request),
@@ -133,36 +132,28 @@ class SemanticScholar(Service):
             limit=size,
         )
         first = cast("Awaitable[PaginatedResults]", first)  # it is a single paper only for `match_title`
-        return await _pages(first, papers, request, size, _SEARCH_MOST)
+        return await _pages(first, answers, size, _SEARCH_MOST)
 
     async def paper(self, request: Request) -> list[Paper]:
         """One paper."""
         if (path := _path(request.query)) is None:
             return []
-        client, papers = self._package(f"paper {request.query}", request)
+        client, answers = self._package(f"paper {request.query}", request)
         await client.get_paper(path, _names(request))
-        return papers
+        return answers.papers
 
     async def papers(self, request: Request) -> list[Paper]:
         """Papers by DOI or arXiv number, five hundred at a time."""
         names, papers = [name for name in request.query.split() if _path(name)], list[Paper]()
-        url = f"{self.address.rstrip('/')}/graph/v1/paper/batch"
-        params = {"fields": ",".join(_names(request))}
-
-        def read(body: bytes) -> list[Paper]:
-            if not isinstance(records := read_json(body), list):
-                raise GarbledError("not a list of papers")
-            return papers_of([each for each in cast(list[Any], records) if each], _fields, request)
-
+        client, answers = self._package(f"{len(names)} papers", request)
+        # the package's own method warns of each paper that is not there
+        url, fields = (
+            f"{client.api_url}{client.BASE_PATH_GRAPH}/paper/batch",
+            f"fields={','.join(_names(request))}",
+        )
         for start in range(0, len(names), _BATCH_MOST):
-            some = {"ids": names[start : start + _BATCH_MOST]}
-            try:
-                papers += await self.get(
-                    url, params, read, f"{len(names)} papers", until=request.until, body=some
-                )
-            except LiteratureError as error:
-                if not _means_none(error, later=False):
-                    raise
+            await answers.get_data_async(url, fields, {}, {"ids": names[start : start + _BATCH_MOST]})
+            papers += answers.papers
         return [*filter(request.window.holds, papers)]
 
     async def references(self, request: Request) -> list[Paper]:
@@ -170,52 +161,75 @@ class SemanticScholar(Service):
         if (path := _path(request.query)) is None or _is_empty(request):
             return []
         size = _LINKS_PAGE if request.window != ANY_TIME else min(request.limit, _LINKS_PAGE)
-        client, papers = self._package(f"references of {request.query}", request)
+        client, answers = self._package(f"references of {request.query}", request)
         first = client.get_paper_references(path, _names(request), size)
-        return await _pages(first, papers, request, size, _LINKS_MOST)
+        return await _pages(first, answers, size, _LINKS_MOST)
 
-    def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, list[Paper]]":
-        """The package's client for one look-up, and the location of the papers in the last answer.
-
-        Its own requester opens a connection per request, ignores Retry-After, sends no key for references, and gives `{}` for
-        unknown statuses: a service that is down would look like one without results. With ours an answer is validated, or an error;
-        the package only handles the pages.
-        """
+    def _package(self, what: str, request: Request) -> "tuple[AsyncSemanticScholar, _Requester]":
+        """The package's client for one look-up, with our requester in place of its own, which is a private part: the package
+        offers no other way to send its requests."""
         from semanticscholar import AsyncSemanticScholar
 
-        papers: list[Paper] = []
+        client, ours = (
+            AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False),
+            _Requester(self, what, request),
+        )
+        vars(client)["_requester"] = ours
+        return client, ours
 
-        async def send(url: str, parameters: str, headers: object, payload: object = None) -> dict[str, Any]:
-            params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
-            later = params.get("offset", "0") != "0"
 
-            def read(body: bytes) -> dict[str, Any]:
-                if request.operation == "paper":
-                    papers[:] = papers_of([read_json(body)], _fields, request)
-                    return {}
-                answer = parse(_Page, body)
-                if answer.data is None:
-                    raise LiteratureError(
-                        f"{self.name}: {what}: withheld by the publisher",
-                        source=self.name,
-                        hint="add another source to literature.cascade",
-                    )
-                total = None if later else answer.total or len(answer.data)
-                papers[:] = papers_of(answer.data, _fields, request, total, answer.error)
-                return {"offset": answer.offset, "next": answer.next}
+class _Requester:
+    """Sends the requests of the package's client. Its own opens a connection per request, ignores Retry-After, sends no key for
+    references, and gives `{}` for unknown statuses: a service that is down would look like one without results. With this one
+    an answer is validated, or an error; the package words the requests and turns the pages.
+    """
 
-            papers.clear()
-            paging = dict[str, Any]()
-            try:
-                paging = await self.get(url, params, read, what, until=request.until)
-            except LiteratureError as error:
-                if not _means_none(error, later=later):
-                    raise
-            return {"data": [], **paging}
+    def __init__(self, service: SemanticScholar, what: str, request: Request) -> None:
+        self._service, self._what, self.request = service, what, request
+        self.papers: list[Paper] = []
+        """Of the last answer."""
 
-        client = AsyncSemanticScholar(api_url=self.address.rstrip("/"), retry=False)
-        vars(client)["_requester"] = SimpleNamespace(get_data_async=send)
-        return client, papers
+    async def get_data_async(
+        self, url: str, parameters: str, headers: object, payload: object = None
+    ) -> dict[str, Any]:
+        """What the package needs of an answer: where the next page begins. The headers are the service's own."""
+        params = dict(parse_qsl(parameters.lstrip("&"), keep_blank_values=True))
+        later, paging = params.get("offset", "0") != "0", dict[str, Any]()
+        self.papers = []
+        try:
+            paging = await self._service.get(
+                url,
+                params,
+                lambda body: self._read(body, later),
+                self._what,
+                until=self.request.until,
+                body=payload,
+            )
+        except LiteratureError as error:
+            if not _means_none(error, later=later):
+                raise
+        return {"data": [], **paging}
+
+    def _read(self, body: bytes, later: bool) -> dict[str, Any]:
+        request = self.request
+        if request.operation == "paper":
+            self.papers = papers_of([read_json(body)], _fields, request)
+            return {}
+        if request.operation == "papers":
+            if not isinstance(records := read_json(body), list):
+                raise GarbledError("not a list of papers")
+            self.papers = papers_of([*filter(None, cast("list[Any]", records))], _fields, request)
+            return {}
+        page = parse(_Page, body)
+        if page.data is None:
+            raise LiteratureError(
+                f"{self._service.name}: {self._what}: withheld by the publisher",
+                source=self._service.name,
+                hint="add another source to literature.cascade",
+            )
+        total = None if later else page.total or len(page.data)
+        self.papers = papers_of(page.data, _fields, request, total, page.error)
+        return {"offset": page.offset, "next": page.next}
 
 
 def _means_none(error: LiteratureError, *, later: bool) -> bool:
@@ -233,15 +247,15 @@ def _means_none(error: LiteratureError, *, later: bool) -> bool:
 
 
 async def _pages(
-    first: Awaitable["PaginatedResults"], page: list[Paper], request: Request, size: int, most: int
+    first: Awaitable["PaginatedResults"], answers: _Requester, size: int, most: int
 ) -> list[Paper]:
     """The first distinct papers inside the window, over several pages of `size`."""
-    results = await first
+    results, request = await first, answers.request
     papers, seen = dict[str, Paper](), set[str]()
     for end in range(size, most + 1, size):
-        if not moves(page, seen):
+        if not moves(answers.papers, seen):
             break
-        for paper in filter(request.window.holds, page):
+        for paper in filter(request.window.holds, answers.papers):
             papers.setdefault(paper.id, paper)
         # a short page is the last, whatever `next` says: the next request would be refused
         if len(papers) >= request.limit or results.next != end or end + size > most:

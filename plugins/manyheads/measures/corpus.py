@@ -76,8 +76,8 @@ class MeasuringCorpus:
         self, exclude: Collection[str], period: Period, vectors: Floats, k: int
     ) -> list[list[str]]:
         """Ids of the nearest papers by the index of the corpus, if it has one."""
-        from manyheads.corpus.knowledge import KnowledgeBank
-        from manyheads.corpus.store import Filter
+        from manyheads.corpus.ecosystem import KnowledgeBank
+        from manyheads.corpus.vectors import Filter
 
         with KnowledgeBank.open(self.folder, self.model, read_only=True) as bank:
             where = Filter(equals={"period": period})

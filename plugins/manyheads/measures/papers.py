@@ -220,7 +220,7 @@ def load_papers(
 
 def _shared(folder: Path, period: Period) -> Floats | None:
     """The vectors of a period in the matrix of a corpus's bank, if it has one."""
-    from manyheads.corpus.knowledge import PAPERS
+    from manyheads.corpus.ecosystem import PAPERS
     from manyheads.corpus.matrix import Matrix
 
     matrix = Matrix.open(folder / PAPERS)
@@ -246,8 +246,8 @@ def titled(title: str, abstract: str) -> str:
 
 
 def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") -> Papers:
-    from manyheads.corpus.knowledge import KnowledgeBank
-    from manyheads.corpus.store import Filter
+    from manyheads.corpus.ecosystem import KnowledgeBank
+    from manyheads.corpus.vectors import Filter
 
     rows, texts, vectors = list[tuple[Any, ...]](), list[str](), list[Floats]()
     with KnowledgeBank.open(folder, model, read_only=True) as bank:
@@ -268,8 +268,8 @@ def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") ->
 def _read_bank(
     folder: Path, model: Embedder, shared: Mapping[Period, Floats | None], progress: "Progress | None"
 ) -> dict[Period, Papers]:
-    from manyheads.corpus.knowledge import KnowledgeBank
-    from manyheads.corpus.store import Filter
+    from manyheads.corpus.ecosystem import KnowledgeBank
+    from manyheads.corpus.vectors import Filter
 
     papers: dict[Period, Papers] = {}
     with KnowledgeBank.open(folder, model, read_only=True) as bank:

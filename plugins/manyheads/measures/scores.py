@@ -15,8 +15,9 @@ from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.results import Idea, Part, read_result
 from manyheads.core.texts import Subject
 from manyheads.corpus.vectors import Embedder, unread
-from manyheads.literature.library import PARTS, Library, comparable, window
-from manyheads.literature.queries import first_sentence, widen
+from manyheads.literature.library import Library, window
+from manyheads.literature.local import PARTS, comparable
+from manyheads.literature.matching import first_sentence, widen
 from manyheads.measures.bearings import with_bearings
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.novelty import (

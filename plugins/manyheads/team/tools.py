@@ -16,8 +16,8 @@ from manyheads.base.papers import Literature, Paper, Scientist, fold
 from manyheads.config import RetrievalConfig, Strict
 from manyheads.core import Tool
 from manyheads.corpus.retrieval import Inspiration
-from manyheads.literature.inspirations import inspirer
 from manyheads.literature.library import Library
+from manyheads.literature.local import inspirer
 from manyheads.literature.lookup import Findings
 from manyheads.literature.source import Part
 

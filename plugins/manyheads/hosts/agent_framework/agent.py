@@ -28,7 +28,7 @@ from manyheads.base.resources import Resources
 from manyheads.config import LiteratureConfig, ModelConfig
 from manyheads.core import Tool, Usage, safe_name
 from manyheads.core.events import AnyEvent, Result, Said, Waiting
-from manyheads.corpus.knowledge import KnowledgeBank
+from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.hosts.agent_framework.host import (
     AgentFrameworkHost,
     Client,

@@ -15,7 +15,7 @@ from agentscope.tool import FunctionTool, ToolBase, Toolkit
 
 from manyheads.config import ModelConfig
 from manyheads.core import Tool
-from manyheads.corpus.knowledge import PAPERS, KnowledgeBank
+from manyheads.corpus.ecosystem import PAPERS, KnowledgeBank
 from manyheads.hosts.agentscope.host import (
     NO_CLOCK,
     REACT,

@@ -13,8 +13,8 @@ from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import ConfigError, UserError
 from manyheads.base.resources import Resources
 from manyheads.core import Recall, Turn
+from manyheads.corpus.ecosystem import KnowledgeBank, Years
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.knowledge import KnowledgeBank, Years
 from manyheads.engine.replying import with_passage
 
 SOURCE = "knowledge_bank"

@@ -70,6 +70,9 @@ class MamorxConfig(Section):
     """The form of the review: `mamorx`, `neurips`, `iclr`, `outline`, or your own `prompts/review_leader/forms/<form>.yaml`."""
     area: Text = "computer science"
     """The paper's field of research."""
+    reader: Text = "auto"
+    """The reader of the paper's file: `auto`, `pdf`, `tei`, `html`, `latex`, `json`, `markdown`, `plain`, or one of another package
+    (entry points `manyheads.readers`)."""
     exchanges: int = Field(default=12, ge=1, le=60)
     """Maximum questions and tasks of the leader to experts, in total."""
     tokens: int | None = Field(default=None, ge=1)

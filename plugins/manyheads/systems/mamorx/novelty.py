@@ -26,12 +26,10 @@ from manyheads.base.papers import ANY_TIME, Paper, Window, fold, identify
 from manyheads.core import together
 from manyheads.core.events import Judged, Retrieved, Searched
 from manyheads.core.results import Retrieval
-from manyheads.corpus.lexical import STOP_WORDS
+from manyheads.corpus.phrases import STOP_WORDS
 from manyheads.documents import Document, Reference, speech
-from manyheads.literature.inspirations import inspirer
-from manyheads.literature.matching import Cited, names_of, same_title
-from manyheads.literature.merging import Merged
-from manyheads.literature.queries import words_of
+from manyheads.literature.local import inspirer
+from manyheads.literature.matching import Cited, Merged, names_of, same_title, words_of
 from manyheads.literature.source import Part
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig

@@ -11,8 +11,8 @@ from manyheads.base.files import sha256_of
 from manyheads.base.papers import fold
 from manyheads.config import RunConfig
 from manyheads.core.texts import LINE, count, read_subject
-from manyheads.corpus.lexical import stems
-from manyheads.corpus.words import okapi
+from manyheads.corpus.phrases import stems
+from manyheads.corpus.retrieval import okapi
 from manyheads.documents import (
     Document,
     Figure,
@@ -20,7 +20,6 @@ from manyheads.documents import (
     Section,
     Table,
     read_apart,
-    read_document,
 )
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
@@ -293,5 +292,5 @@ def read_paper(config: RunConfig) -> Manuscript | None:
         subject = read_subject(path)
         document = Document(title=subject.title, abstract=subject.text, faults=(ALONE,))
         return Manuscript(document, path, named, subject.sha256)
-    read = read_apart if path.suffix.lower() == ".pdf" else read_document
-    return Manuscript(read(path), path, named, sha256_of(path))
+    document = read_apart(path, config.settings.reader)
+    return Manuscript(document, path, named, sha256_of(path))

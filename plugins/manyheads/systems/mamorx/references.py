@@ -17,8 +17,7 @@ from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.documents import Reference, speech
 from manyheads.literature.library import Library
-from manyheads.literature.matching import Cited, differences, near
-from manyheads.literature.queries import words_of
+from manyheads.literature.matching import Cited, differences, near, words_of
 from manyheads.literature.source import Part
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.desk import NOVELTY, REFERENCES

@@ -11,7 +11,7 @@ from manyheads.base.errors import DocumentError
 from manyheads.base.files import expanded
 from manyheads.config import Strict
 from manyheads.documents import PictureError, picture_in
-from manyheads.documents.captions import LABEL
+from manyheads.documents.figures import LABEL
 from manyheads.systems.mamorx import config, report
 from manyheads.systems.mamorx.committee import mamorx
 from manyheads.systems.mamorx.figures import Exhibit, critic_of

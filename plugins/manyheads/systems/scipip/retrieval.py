@@ -13,7 +13,7 @@ from manyheads.core.events import Retrieved
 from manyheads.core.results import Person, Retrieval
 from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extraction import Extraction
+from manyheads.corpus.graph import Extraction
 from manyheads.corpus.retrieval import Inspiration
 from manyheads.systems.scipip.replies import Entities, Synonyms
 from manyheads.systems.scipip.result import (

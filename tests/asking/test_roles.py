@@ -11,7 +11,7 @@ from manyheads.asking.roles import RoleCard, Roles, read_card
 from manyheads.base.errors import ConfigError
 from manyheads.base.papers import Hit, Paper, Scientist
 from manyheads.base.resources import Resources
-from manyheads.systems.mamorx.forms import form_of
+from manyheads.systems.mamorx.review import form_of
 from manyheads.systems.virsci.replies import Vote
 
 SHIPPED = Roles(Resources())

@@ -12,8 +12,8 @@ from manyheads.asking.forms import form, schema_of, shipped_forms
 from manyheads.asking.replies import REPLIES, ReplyModel, Summary, seeking
 from manyheads.engine.replying import UnusableReplyError, parse
 from manyheads.judges.replies import Comparison, comparison_of
-from manyheads.systems.mamorx.forms import form_of
 from manyheads.systems.mamorx.replies import Correction, WrittenReview, correction_of
+from manyheads.systems.mamorx.review import form_of
 from manyheads.systems.ranking.replies import Ranking, ranking_of
 from manyheads.systems.rebuttal.replies import Review, review_on
 from manyheads.systems.virsci.replies import Idea, SelfReview, Vote, idea_after, review_of, vote_among

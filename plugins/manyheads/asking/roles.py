@@ -146,7 +146,7 @@ class Roles:
                 ]
                 try:
                     if not unknown:
-                        self.prompts.try_out(prompt, variables)
+                        self.prompts.compile(prompt)
                 except ConfigError as error:
                     lines.append(error.message)
         try:

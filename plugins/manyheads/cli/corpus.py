@@ -413,7 +413,7 @@ def _found_by(database: "LiteratureDatabase", vectors: "Source", progress: "Prog
 
 def _restore(database: "LiteratureDatabase", vectors: "Source | None", progress: "Progress") -> None:
     """Recompute missing vectors of records: of this kind, else of the default kind for their extractor."""
-    from manyheads.corpus.extraction import LEXICAL
+    from manyheads.corpus.graph import LEXICAL
 
     if papers := database.without_vectors():
         lexical = {*database.graph.makers().values()} == {LEXICAL}

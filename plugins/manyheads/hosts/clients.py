@@ -53,7 +53,7 @@ from manyheads.models.requests import (
     size_of,
     usage_of,
 )
-from manyheads.team.invitation import Invitations
+from manyheads.team.team import Invitations
 
 C = TypeVar("C")
 R = TypeVar("R", bound=ReplyModel)

@@ -14,8 +14,8 @@ from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
-from manyheads.team.invitation import Invitations
 from manyheads.team.run import InvitationConfig
+from manyheads.team.team import Invitations
 from manyheads.team.tools import inspirations_tools, literature_tools
 
 Guest: TypeAlias = Callable[[Scientist, str], Awaitable[str]]

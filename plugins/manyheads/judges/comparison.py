@@ -36,14 +36,13 @@ from manyheads.judges.shared import (
     figure_words,
     ideas_of,
     invalid,
-    need_one,
     view,
 )
 from manyheads.measures.ranking import orders_of
 from manyheads.measures.statistics import group_means
 from manyheads.report.page import View
 from manyheads.report.record import Record, count
-from manyheads.systems.ranking.judging import Bench, need_all
+from manyheads.systems.ranking.judging import Bench, need_all, need_one
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
 

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from manyheads.asking.replies import numbered
-from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
+from manyheads.base.errors import BudgetError, ConfigError, ModelError
 from manyheads.base.papers import Hit
 from manyheads.config import RunConfig
 from manyheads.core import together
@@ -36,7 +36,6 @@ from manyheads.judges.shared import (
     figure_words,
     histogram,
     ideas_of,
-    need_one,
     score_path,
     score_table,
     score_words,
@@ -45,7 +44,7 @@ from manyheads.judges.shared import (
 from manyheads.report.page import View
 from manyheads.report.record import Record, count
 from manyheads.systems.ideas import Entry
-from manyheads.systems.ranking.judging import Bench
+from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
 
@@ -91,12 +90,7 @@ async def match(run: MatchRun) -> None:
     answers = await together(
         *(_match(bench, idea, some) for idea, some in zip(result.ideas, shown, strict=True))
     )
-    for error in answers:
-        if error is not None and not isinstance(error, ReplyError):
-            raise error
-    need_one(
-        [e for e in answers if isinstance(e, ReplyError)], len(result.ideas), "no idea has a valid answer"
-    )
+    need_one(reply_errors(answers), len(result.ideas), "no idea has a valid answer")
     scores = [idea.score for idea in result.ideas if idea.score is not None]
     result.histogram = histogram(scores, *SCALE)
     result.score = figure(scores, seed, SCALE)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from manyheads.base.errors import BudgetError, LiteratureError, ModelError, ReplyError
+from manyheads.base.errors import BudgetError, LiteratureError, ModelError
 from manyheads.base.papers import Hit, Paper
 from manyheads.config import RunConfig
 from manyheads.core import together
@@ -26,7 +26,6 @@ from manyheads.judges.shared import (
     histogram,
     ideas_of,
     invalid,
-    need_one,
     score_path,
     score_table,
     score_words,
@@ -36,7 +35,7 @@ from manyheads.literature.matching import words_of
 from manyheads.report.page import View
 from manyheads.report.record import Record, count
 from manyheads.systems.ideas import Entry
-from manyheads.systems.ranking.judging import Bench
+from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
 from manyheads.team.run import Run
 from manyheads.team.system import Judge, Number, System
 
@@ -71,11 +70,7 @@ async def novelty(run: NoveltyRun) -> None:
     result.ideas = [SoughtIdea(**idea) for idea in ideas_of(run.material)]
     bench = bench_of(run, config.area)
     answers = await together(*(_look_into(bench, idea, config) for idea in result.ideas))
-    for error in answers:
-        if error is not None and not isinstance(error, ReplyError):
-            raise error
-    failures = [error for error in answers if isinstance(error, ReplyError)]
-    need_one(failures, len(result.ideas), "no idea has a valid answer")
+    need_one(reply_errors(answers), len(result.ideas), "no idea has a valid answer")
     scores = [idea.novelty for idea in result.ideas if idea.novelty is not None]
     result.histogram = histogram(scores, *SCALE)
     result.score = figure(scores, seed, SCALE)

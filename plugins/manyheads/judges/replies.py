@@ -66,7 +66,5 @@ class NoveltyRound(ReplyModel):
     query: Text
 
 
-REPLIES = (
-    Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
-)  # fmt: skip
+REPLIES = (Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound)
 """What tasks may be answered with; the others are parts of these."""

@@ -4,17 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from manyheads.asking.replies import Text
-from manyheads.base.errors import ModelError, ReplyError
 from manyheads.config import Inputs, Section, Slot
 from manyheads.core.results import Figure, Part, Quality
-from manyheads.core.texts import Given
-from manyheads.measures.statistics import Ends, mean_of
+from manyheads.measures.statistics import Ends, Mean, mean_of
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record
-from manyheads.systems.ideas import Entry, read_ideas
+from manyheads.systems.ideas import Entry, Several, read_ideas
 from manyheads.systems.ranking.judging import Bench
 from manyheads.team.run import Run
 
@@ -220,14 +218,8 @@ class IdeasInputs(Inputs):
 
     in_full = frozenset({"ideas"})
 
-    ideas: Annotated[tuple[Given, ...], IDEAS] = ()
+    ideas: Annotated[Several, IDEAS] = ()
     """Folders of runs (all their final ideas), text files, or texts."""
-
-    @model_validator(mode="after")
-    def _each_once(self) -> "IdeasInputs":
-        if len(set(self.ideas)) < len(self.ideas):
-            raise ValueError("ideas: one is named twice")
-        return self
 
 
 def entries_of(named: Iterable[str]) -> tuple[Entry, ...]:
@@ -253,17 +245,16 @@ def invalid(run: Run[Any, Any, Any], fault: str, **details: object) -> str:
     return run.roles.prompts.render("judge/invalid.md.j2", {"fault": fault, **details}).strip()
 
 
-def need_one(failures: Sequence[ReplyError], total: int, what: str) -> None:
-    """Raises `ModelError` if all have failed."""
-    if failures and len(failures) == total:
-        first = failures[0]
-        raise ModelError(f"{what}: {first.message}", tried=first.tried, hint=first.hint) from first
-
-
-def figure(values: Sequence[float], seed: int, within: Ends | None = None) -> Figure | None:
+def figure(
+    values: Iterable[float], seed: int, within: Ends | None = None, *, share: bool = False
+) -> Figure | None:
     """The mean of values with its interval; None without values."""
-    mean = mean_of(values, seed=seed, within=within)
-    return mean and Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
+    mean = mean_of([*values], seed=seed, within=within, share=share)
+    return mean and as_figure(mean)
+
+
+def as_figure(mean: Mean) -> Figure:
+    return Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
 
 
 def histogram(scores: Iterable[int], least: int, most: int) -> dict[str, int]:

@@ -17,19 +17,19 @@ DEFAULT = "virsci"
 """The system of a config that names none."""
 BUILT_IN = {
     "virsci": "manyheads.systems.virsci.system:VIRSCI",
-    "self-reflection": "manyheads.systems.baselines.system:SELF_REFLECTION",
-    "discussion": "manyheads.systems.baselines.system:DISCUSSION",
-    "single": "manyheads.systems.baselines.system:SINGLE",
-    "conference-review": "manyheads.systems.conference_review.system:CONFERENCE_REVIEW",
-    "rebuttal": "manyheads.systems.rebuttal.system:REBUTTAL",
-    "ranking": "manyheads.systems.ranking.system:RANKING",
-    "scipip": "manyheads.systems.scipip.system:SCIPIP",
+    "self-reflection": "manyheads.systems.baselines.desk:SELF_REFLECTION",
+    "discussion": "manyheads.systems.baselines.desk:DISCUSSION",
+    "single": "manyheads.systems.baselines.desk:SINGLE",
+    "conference-review": "manyheads.systems.conference_review.reviews:CONFERENCE_REVIEW",
+    "rebuttal": "manyheads.systems.rebuttal.rounds:REBUTTAL",
+    "ranking": "manyheads.systems.ranking.judging:RANKING",
+    "scipip": "manyheads.systems.scipip.proposal:SCIPIP",
     "mamorx": "manyheads.systems.mamorx.system:MAMORX",
     "idea-comparison": "manyheads.judges.comparison:IDEA_COMPARISON",
     "idea-novelty": "manyheads.judges.novelty:IDEA_NOVELTY",
     "idea-match": "manyheads.judges.match:IDEA_MATCH",
-    "retrieval-recall": "manyheads.judges.retrieval_recall.system:RETRIEVAL_RECALL",
-    "planted-error": "manyheads.judges.planted_error.system:PLANTED_ERROR",
+    "retrieval-recall": "manyheads.judges.retrieval_recall.recall:RETRIEVAL_RECALL",
+    "planted-error": "manyheads.judges.planted_error.judging:PLANTED_ERROR",
 }
 
 

@@ -5,16 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, UserError
-from manyheads.base.files import opened
+from manyheads.base.files import expanded, opened
 from manyheads.base.folders import CONFIG
 from manyheads.config import RunConfig
 from manyheads.core.results import RESULT, Evidence, Idea
 from manyheads.core.texts import (
     LINES,
     TEXTS,
+    Given,
     Subject,
     count,
     path_of,
@@ -29,6 +33,17 @@ from manyheads.systems.rebuttal.replies import Condensed
 from manyheads.systems.results import load, own
 from manyheads.team.system import Revisions, system_of
 
+
+def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("one is named twice")
+    return values
+
+
+Several = Annotated[tuple[Given, ...], AfterValidator(_each_once)]
+"""Several paths or texts, each once."""
+PathInFull = Annotated[str | None, AfterValidator(lambda path: path and str(expanded(path).resolve()))]
+"""A path, kept in full wherever the run is resumed."""
 TOLD = 5
 """Maximum entries without an abstract in a warning."""
 KINDS = "the folder of a run with an idea, a text file, or a text in quotes"

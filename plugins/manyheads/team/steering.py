@@ -4,14 +4,16 @@ What they say is a turn like any other, by the role `person`. A remark is shown 
 that is sent back, or else of the next stage.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from manyheads.asking import replies
 from manyheads.asking.replies import Action, OwnText, ReplyModel, Steering, own, prefilled, steering_among
 from manyheads.config import PERSON
+from manyheads.core.results import Abstract, Draft
 from manyheads.team.run import Question, Run
 
 R = TypeVar("R", bound=ReplyModel, default=ReplyModel)
@@ -98,6 +100,22 @@ async def steer(
         case _:
             pass
     return Steer(said.action, tuple(said.picks))
+
+
+async def steer_abstract(
+    run: Run[Any, Any, Any], stage: str, by: str, write: Callable[[], Awaitable[replies.Abstract]]
+) -> None:
+    """Have an abstract written until a person does not send it back; each version is a draft of the result."""
+    result = run.result
+    while True:
+        abstract = await write()
+        result.drafts.append(Draft.of(abstract, by, 1))
+        person = await steer(run, stage, 1, run.wording(abstract), edit=abstract)
+        if person.reply:
+            result.drafts.append(Draft.of(person.reply, PERSON, 1))
+        result.abstract = Abstract.of(result.drafts[-1])
+        if not person.back:
+            return
 
 
 async def _write(

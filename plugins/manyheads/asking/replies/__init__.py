@@ -31,21 +31,29 @@ from manyheads.asking.replies.base import (
     whole_number,
 )  # fmt: skip
 from manyheads.asking.replies.own import OwnReply, from_schema, imported, read_as
-from manyheads.asking.replies.papers import DetailedIdea, DetailedIdeas, Extract, FullExtract
-from manyheads.asking.replies.steering import Action, OwnText, Steering, own, prefilled, steering_among
-from manyheads.asking.replies.team import (
+from manyheads.asking.replies.shared import (
     Abstract,
+    Action,
     Advice,
+    DetailedIdea,
+    DetailedIdeas,
     Doubts,
     Expert,
+    Extract,
+    FullExtract,
     Interests,
     Judgement,
+    OwnText,
     Progress,
     Ratings,
     Remark,
     Seeks,
+    Steering,
     Summary,
+    own,
+    prefilled,
     seeking,
+    steering_among,
 )  # fmt: skip
 from manyheads.base.errors import BugError, ConfigError, did_you_mean
 from manyheads.base.resources import packs

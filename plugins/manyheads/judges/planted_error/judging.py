@@ -10,16 +10,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
-from pydantic import Field, field_validator, model_validator
-
-from manyheads.base.errors import ConfigError, ReplyError, SubjectError
-from manyheads.base.files import expanded
+from manyheads.base.errors import ConfigError, SubjectError
 from manyheads.base.papers import fold
 from manyheads.config import Inputs, RunConfig, Slot
 from manyheads.core import together
 from manyheads.core.events import Judged
-from manyheads.core.results import Figure, result_data
-from manyheads.core.texts import Given, read_subject
+from manyheads.core.results import result_data
+from manyheads.core.texts import read_subject
 from manyheads.judges.planted_error.planted import KINDS, Fault, Kind, sentences
 from manyheads.judges.planted_error.result import (
     KEY,
@@ -29,16 +26,19 @@ from manyheads.judges.planted_error.result import (
     PlantedErrorResult,
     Rates,
     Reviewed,
+    essence,
     read_key,
+    report,
     words,
 )
 from manyheads.judges.replies import FaultFound
-from manyheads.judges.shared import JUDGE, JudgeConfig, bench_of, invalid, need_one
-from manyheads.measures.statistics import mean_of
+from manyheads.judges.shared import JUDGE, JudgeConfig, bench_of, figure, invalid
 from manyheads.report.record import count
-from manyheads.systems.ranking.judging import Bench
+from manyheads.systems.ideas import PathInFull, Several
+from manyheads.systems.ranking.judging import Bench, need_one, reply_errors
 from manyheads.systems.results import in_full, load
 from manyheads.team.run import Run
+from manyheads.team.system import Judge, Number, System
 
 WHERE: Mapping[Kind, re.Pattern[str]] = {
     "wrong-number": re.compile(r"\btab(?:le|\.)", re.IGNORECASE),
@@ -248,15 +248,10 @@ HINT = f"--set planted-error.key=FILE: the {KEY} of manyheads plant"
 class PlantedErrorConfig(JudgeConfig):
     """Settings of a test by planted errors."""
 
-    key: Annotated[str | None, Slot(file=True, metavar="FILE")] = Field(default=None)
+    key: Annotated[PathInFull, Slot(file=True, metavar="FILE")] = None
     """The key of the planted papers: which fault is in which document."""
     by: Literal["rules", "model"] = "rules"
     """Decides whether a point of a review names a fault: rules on its (English) words, or the judge."""
-
-    @field_validator("key")
-    @classmethod
-    def _in_full(cls, value: str | None) -> str | None:
-        return None if value is None else str(expanded(value).resolve())
 
 
 REVIEWS = Slot(
@@ -273,14 +268,8 @@ class PlantedErrorInputs(Inputs):
 
     in_full = frozenset({"reviews"})
 
-    reviews: Annotated[tuple[Given, ...], REVIEWS] = ()
+    reviews: Annotated[Several, REVIEWS] = ()
     """Folders of runs that reviewed a paper, or text files."""
-
-    @model_validator(mode="after")
-    def _each_once(self) -> "PlantedErrorInputs":
-        if len(set(self.reviews)) < len(self.reviews):
-            raise ValueError("reviews: one is named twice")
-        return self
 
 
 class Reviews(NamedTuple):
@@ -351,12 +340,7 @@ async def judge(run: PlantedErrorRun) -> None:
     else:
         asked = (_ask(bench, number, check, review, fault)
                  for number, (check, (review, _, fault)) in enumerate(zip(result.checks, rows, strict=True), 1))  # fmt: skip
-        failures = list[ReplyError]()
-        for error in await together(*asked):
-            if isinstance(error, ReplyError):
-                failures.append(error)
-            elif error is not None:
-                raise error
+        failures = reply_errors(await together(*asked))
         need_one(failures, len(rows), "no check has a valid answer")
         if failures:
             run.warn(
@@ -371,9 +355,8 @@ async def judge(run: PlantedErrorRun) -> None:
     }
     result.all = rates(result.checks, seed)
     clean = [each for each in result.reviews if each.planted is None]
-    result.alarms = _figure(
-        _by_paper(clean, lambda each: each.paper, lambda each: each.alarms), seed, within=(0, inf)
-    )
+    alarms = _by_paper(clean, lambda each: each.paper, lambda each: each.alarms)
+    result.alarms = figure(alarms.values(), seed, (0, inf))
     for kind, each in result.kinds.items():
         if each.planted or each.clean:
             run.emit(Judged(stage=STAGE, turn=1, subject=kind, outcome=words(each)))
@@ -433,9 +416,9 @@ def rates(checks: Sequence[Check], seed: int = 0) -> Rates:
     return Rates(
         planted=len(parts[True]),
         clean=len(parts[False]),
-        found=_figure(found, seed, share=True),
-        false_alarms=_figure(alarms, seed, share=True),
-        difference=_figure(differences, seed, within=(-1, 1)),
+        found=figure(found.values(), seed, (0, 1), share=True),
+        false_alarms=figure(alarms.values(), seed, (0, 1), share=True),
+        difference=figure(differences.values(), seed, (-1, 1)),
     )
 
 
@@ -447,14 +430,51 @@ def _by_paper(some: Sequence[T], of: Callable[[T], K], value: Callable[[T], floa
     return {name: fmean(values) for name, values in groups.items()}
 
 
-def _figure(
-    values: Mapping[str, float], seed: int, *, share: bool = False, within: tuple[float, float] | None = None
-) -> Figure | None:
-    mean = mean_of([*values.values()], seed=seed, share=share, within=(0, 1) if share else within)
-    return mean and Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
-
-
 def needs(config: RunConfig) -> dict[tuple[str, str], type[FaultFound]]:
     """The judge's task, if a model judges."""
     settings: PlantedErrorConfig = config.settings
     return {(JUDGE, "fault"): FaultFound} if settings.by == "model" else {}
+
+
+def path(steps: Sequence[str]) -> tuple[str, ...]:
+    """`found`, `caption.found` and `alarms` are means; other measures are read at their paths."""
+    place = (
+        ("kinds", *steps)
+        if steps[0] in KINDS
+        else ("all", *steps)
+        if steps[0] in Rates.model_fields
+        else tuple(steps)
+    )
+    return (*place, "mean") if steps[-1] in ("found", "false_alarms", "difference", "alarms") else place
+
+
+SHARES = {
+    "found": "share of planted errors found",
+    "false_alarms": "share of them alleged in papers without them",
+}
+PLANTED_ERROR = System(
+    name="planted-error",
+    title="Planted errors",
+    about="Counts the planted errors that reviews of papers find, and those they allege without cause.",
+    config=PlantedErrorConfig,
+    inputs=PlantedErrorInputs,
+    result=PlantedErrorResult,
+    run=judge,
+    needs=needs,
+    essence=essence,
+    table=lambda result: result.checks,
+    report=report,
+    read=read,
+    judge=Judge("reviews", "planted-error.found", path),
+    extras=("statistics",),
+    numbers={
+        **{f"planted-error.{name}": Number(title, (0, 1)) for name, title in SHARES.items()},
+        **{
+            f"planted-error.{kind}.{name}": Number(f"{title}: {kind}", (0, 1))
+            for kind in KINDS
+            for name, title in SHARES.items()
+        },
+        "planted-error.alarms": Number("points that allege an error that does not exist", (0, inf)),
+        "planted-error.failed": Number("checks without a valid answer", (0, inf)),
+    },
+)

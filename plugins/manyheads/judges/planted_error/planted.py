@@ -17,7 +17,7 @@ from manyheads.documents.bibliography import BRACKETS, CITATION, Citations
 
 Kind = Literal["wrong-number", "caption", "missing-baseline", "broken-reference", "swapped-columns"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-TITLES: Mapping[Kind, str] = {
+TITLES: Mapping[str, str] = {
     "wrong-number": "A number in the text differs from the table",
     "caption": "A caption contradicts the text",
     "missing-baseline": "A compared method has no row in the table",

@@ -230,7 +230,7 @@ def report(record: Record) -> View:
     )
     rows = [
         ("All", result.all),
-        *((TITLES[_kind(name)], each) for name, each in result.kinds.items() if each.planted or each.clean),
+        *((TITLES[name], each) for name, each in result.kinds.items() if each.planted or each.clean),
     ]
     tables = [
         Table(
@@ -280,7 +280,3 @@ def report(record: Record) -> View:
         *_asides(result),
     ]
     return view(record, "Planted errors", facts, tables if result.checks else [], steps)
-
-
-def _kind(name: str) -> Kind:
-    return next(each for each in KINDS if each == name)

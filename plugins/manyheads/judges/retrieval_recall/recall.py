@@ -20,9 +20,24 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import Citations
 from manyheads.corpus.retrieval import RetrievalConfig, fused
 from manyheads.corpus.vectors import whole_vector
-from manyheads.judges.retrieval_recall.config import WAYS, Method, RecallConfig
-from manyheads.judges.retrieval_recall.result import Recall, RecallRun, Row, Target
-from manyheads.measures.statistics import Mean, mean_difference, mean_of
+from manyheads.judges.retrieval_recall.result import (
+    DEPTHS,
+    WAYS,
+    Method,
+    Recall,
+    RecallConfig,
+    RecallInputs,
+    RecallResult,
+    RecallRun,
+    Row,
+    Target,
+    essence,
+    need_corpus,
+    report,
+)
+from manyheads.judges.shared import as_figure
+from manyheads.measures.statistics import mean_difference, mean_of
+from manyheads.team.system import Number, System
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,6 +83,10 @@ class Shelf:
     cited_by: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     twins: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Papers by the letters of their titles."""
+    vectors: Any = None
+    """(n, dim), normalised."""
+    years: Any = None
+    """(n,), -1 if unknown."""
 
     @classmethod
     def of(cls, database: LiteratureDatabase) -> "Shelf":
@@ -91,12 +110,6 @@ class Shelf:
             for other in cited.all:
                 shelf.cited_by.setdefault(other, set()).add(paper)
         return shelf
-
-    def __post_init__(self) -> None:
-        self.vectors: Any = None
-        """(n, dim), normalised."""
-        self.years: Any = None
-        """(n,), -1 if unknown."""
 
     def barred(self, paper: Paper) -> frozenset[str]:
         """Papers hidden while a paper is under test, whatever their year: the paper itself, since its references and entities
@@ -389,24 +402,20 @@ def _row(run: RecallRun, method: Method, counts: Sequence[tuple[int, list[int]]]
         values = shares(result.targets, method, depth, config.depths)
         mean = mean_of(values, seed=seed, within=(0, 1))
         assert mean is not None  # there is at least one paper
-        figure = Figure(mean=mean.mean) if method in NOT_DRAWN else _figure(mean)
+        figure = Figure(mean=mean.mean) if method in NOT_DRAWN else as_figure(mean)
         recall = Recall(**figure.model_dump(), seen=fmean(seen[place] for _, seen in counts))
         if method not in NOT_DRAWN:
             recall.otherwise = fmean(one.otherwise[method][place] / len(one.truth) for one in result.targets)
         if config.against in config.methods and method != config.against:
             others = shares(result.targets, config.against, depth, config.depths)
             if difference := mean_difference(values, others, seed=seed, within=(-1, 1)):
-                recall.difference = _figure(difference)
+                recall.difference = as_figure(difference)
         row.recall[str(depth)] = recall
     last = row.recall[str(config.depths[-1])]
     ends = "" if last.low is None else f" ({last.low:.2f} to {last.high:.2f})"
     outcome = f"finds {last.mean:.2f}{ends} of the references among the first {config.depths[-1]}"
     run.emit(Judged(stage=RETRIEVAL, turn=1, subject=row.title, outcome=outcome))
     return row
-
-
-def _figure(mean: Mean) -> Figure:
-    return Figure(mean=mean.mean, low=mean.low, high=mean.high, interval=mean.method)
 
 
 def _target(case: Case) -> Target:
@@ -445,3 +454,23 @@ def _warn(run: RecallRun, cases: Sequence[Case]) -> None:
             f"for {small} of {len(cases)} papers the first {deepest} are half or more of all that could be found: there, recall "
             "says little about a method; compare it with chance",
         )
+
+
+RETRIEVAL_RECALL = System(
+    name="retrieval-recall",
+    title="Recall of retrieval",
+    about="Retrieves papers for the backgrounds of a corpus's papers, and counts how many of their references are found.",
+    config=RecallConfig,
+    inputs=RecallInputs,
+    result=RecallResult,
+    run=retrieval_recall,
+    needs=lambda run: {},
+    essence=essence,
+    table=lambda result: result.rows,
+    report=report,
+    corpus=lambda run: True,
+    prepare=need_corpus,
+    aliases={"retrieval-recall.options": "literature.retrieval"},
+    extras=("statistics",),
+    numbers={f"recall.{depth}.mean": Number(f"recall at {depth}", (0, 1)) for depth in DEPTHS},
+)

@@ -4,22 +4,36 @@ drafts ideas, and a discussion of fixed roles (VirSci 2025, App. C.3).
 The cost of a reply is predicted from earlier replies.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from manyheads.asking.replies import Abstract, ReplyModel
 from manyheads.base.errors import BudgetError
+from manyheads.config import RunConfig
 from manyheads.core import Reply, Speaker, Tool, Usage
 from manyheads.core.events import Judged, Voted
 from manyheads.core.results import Draft, Person, ScoredIdea, Topic
 from manyheads.models.governor import ToolsRefusedError
-from manyheads.systems.baselines.config import BaselineRun, Course, Like
+from manyheads.systems.baselines.config import (
+    BaselineConfig,
+    BaselineInputs,
+    BaselineResult,
+    BaselineRun,
+    Course,
+    Like,
+    essence,
+    held_to_tokens,
+    resolve,
+)
 from manyheads.systems.baselines.replies import Analysis, Critique, Reading, Reflection
 from manyheads.systems.virsci.ideas import most_confident, scored
 from manyheads.systems.virsci.replies import Idea, Vote, vote_among
+from manyheads.systems.virsci.report import report, work
 from manyheads.systems.virsci.vote import ballot_of, candidates_of
 from manyheads.team.run import Cited, Question, Remark
+from manyheads.team.system import Needs, System
 from manyheads.team.tools import literature_tools
 
 
@@ -401,3 +415,56 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) 
         else:
             said.append(Word(speaker.name, desk.run.wording(reply)))
     return True
+
+
+def _corpus(config: RunConfig) -> bool:
+    """Baselines search the same literature as the team that they are compared with: B_past or services, which may include the corpus
+    and its year.
+    """
+    settings, literature = config.settings, config.literature
+    if literature.references != "services":
+        return settings.ideas.references + settings.novelty.references > 0
+    return "local" in literature.cascade or literature.before == "bound"
+
+
+def _baseline(
+    name: str,
+    title: str,
+    about: str,
+    run: Callable[[BaselineRun], Awaitable[None]],
+    needs: Needs,
+    prepare: Callable[[RunConfig], RunConfig] = resolve,
+    component: tuple[str, ...] = (),
+) -> System[BaselineConfig, BaselineInputs, BaselineResult]:
+    return System(
+        name=name, title=title, about=about, config=BaselineConfig, inputs=BaselineInputs,
+        result=BaselineResult, run=run, essence=essence, report=partial(report, alone=True), work=work,
+        needs=lambda config: needs, corpus=_corpus,
+        searches=lambda config, roles: config.literature.references == "services", prepare=prepare,
+        component=component, aliases={"baseline": name},
+    )  # fmt: skip
+
+
+SELF_REFLECTION = _baseline(
+    "self-reflection",
+    "Self-reflection",
+    "A researcher who reflects on one idea about a topic for many rounds and writes its abstract.",
+    self_reflection,
+    REFLECTION_NEEDS,
+)
+DISCUSSION = _baseline(
+    "discussion",
+    "Discussion",
+    "A few fixed roles who discuss an idea about a research topic and write its abstract.",
+    discussion,
+    NEEDS,
+)
+SINGLE = _baseline(
+    "single",
+    "Single agent",
+    "A researcher who drafts ideas about a topic, picks the most novel one and writes its abstract.",
+    single,
+    SINGLE_NEEDS,
+    held_to_tokens,
+    ("tokens=140000",),  # about what a team of VirSci uses as it ships
+)

@@ -35,7 +35,5 @@ class Critique(ReplyModel):
     approve: bool
 
 
-REPLIES = (
-    Reflection, Analysis, Reading, Critique,
-)  # fmt: skip
+REPLIES = (Reflection, Analysis, Reading, Critique)
 """What tasks may be answered with; the others are parts of these."""

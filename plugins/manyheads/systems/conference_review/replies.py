@@ -27,7 +27,5 @@ class IdeaRating(ReplyModel):
     effectiveness: Score
 
 
-REPLIES = (
-    ConferenceReview, IdeaRating,
-)  # fmt: skip
+REPLIES = (ConferenceReview, IdeaRating)
 """What tasks may be answered with; the others are parts of these."""

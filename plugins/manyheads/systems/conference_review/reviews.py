@@ -6,23 +6,25 @@ App. E).
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from manyheads.asking.replies import ReplyModel, Text, label
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ModelError
-from manyheads.base.files import expanded
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core import Reply, together
 from manyheads.core.results import Figure, Part
-from manyheads.core.texts import Subject
+from manyheads.core.texts import Subject, read_subject
 from manyheads.measures.ratings import CRITERIA
 from manyheads.measures.statistics import RatingMean, rating_mean
 from manyheads.report.record import count
 from manyheads.systems.conference_review.replies import ConferenceReview, IdeaRating
+from manyheads.systems.ideas import PathInFull
 from manyheads.team.run import Question, Run
+from manyheads.team.system import Judge, Reviews, System
 
 
 class SubjectRecord(Part):
@@ -138,13 +140,8 @@ SUBJECT = Slot(
 class ReviewInputs(Inputs):
     """The text to review."""
 
-    subject: Annotated[str | None, SUBJECT] = None
+    subject: Annotated[PathInFull, SUBJECT] = None
     """The text to review: a text file, or the folder of a run that wrote an abstract."""
-
-    @field_validator("subject")
-    @classmethod
-    def _named_in_full(cls, value: str | None) -> str | None:
-        return None if value is None else str(expanded(value).resolve())
 
 
 class Form(NamedTuple):
@@ -230,3 +227,31 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
         )
     result.reviews.sort(key=lambda review: names.index(review.reviewer))
     result.means = {name: rating_mean([getattr(reply, name) for reply in replies]) for name in form.scores}
+
+
+CONFERENCE_REVIEW = System(
+    name="conference-review",
+    title="Conference review",
+    about="Reviewers who each review a text alone, and score it from 1 to 10.",
+    config=ReviewConfig,
+    inputs=ReviewInputs,
+    result=ReviewResult,
+    run=conference_review,
+    essence=essence,
+    report=__name__,
+    details=in_full,
+    table=lambda result: result.reviews,
+    needs=lambda config: NEEDS,
+    check=check,
+    read=lambda config: read_subject(Path(config.inputs.subject)),
+    reviews=Reviews(
+        "subject", "abstracts", lambda resources: {form: {"form": form} for form in FORMS}, scores
+    ),
+    judge=Judge(
+        "subject",
+        "review.overall",
+        lambda path: tuple(path) if path[0] == "reviews" else ("means", ".".join(path), "mean"),
+    ),
+    aliases={"review": "conference-review"},
+    extras=("statistics",),
+)

@@ -1,4 +1,4 @@
-"""The committee: a leader who plans once, asks three experts, and writes the review (MAMORX, §3.1, App. A.1, A.2)."""
+"""The makers of a review: a leader who plans once, asks three experts, and writes (MAMORX, §3.1, App. A.1, A.2); the baselines (§4)."""
 
 import asyncio
 from collections import defaultdict
@@ -12,10 +12,10 @@ from manyheads.asking.replies import ReplyModel, limited
 from manyheads.base.errors import BudgetError, BugError, ModelError
 from manyheads.base.folders import door
 from manyheads.core import Tool, together
+from manyheads.core.events import Judged
 from manyheads.models.governor import ToolsRefusedError
-from manyheads.systems.mamorx import figures, novelty, references, texts
-from manyheads.systems.mamorx.baselines import alone, prompted
-from manyheads.systems.mamorx.config import EXPERTS, LEADER, role_of
+from manyheads.systems.mamorx import figures, novelty, references
+from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.desk import (
     EXCHANGES,
     FIGURES,
@@ -27,10 +27,10 @@ from manyheads.systems.mamorx.desk import (
     WRITING,
     Desk,
 )
-from manyheads.systems.mamorx.forms import form_of
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.replies import (
     Assessment,
+    Doubted,
     ExpertAnswer,
     Inquiries,
     Inquiry,
@@ -39,7 +39,7 @@ from manyheads.systems.mamorx.replies import (
     WrittenReview,
 )
 from manyheads.systems.mamorx.result import Entry, Exchange, Novelty, PaperReview, Step
-from manyheads.systems.mamorx.review import markdown, review_from
+from manyheads.systems.mamorx.review import form_of, markdown, review_from
 from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verify
 from manyheads.team.steering import steer
 from manyheads.team.tools import (
@@ -91,7 +91,7 @@ async def committee(run: MamorxRun) -> None:
         novelty.cite(run)
         references.cite(run)
         run.result.turns = {stage: run.result.turns[stage] for stage in stages if stage in run.result.turns}
-    await texts.read(run)
+    await references.read_open_texts(run)
     await plan(desk)
     try:
         await Exchanges(desk).hold()
@@ -324,6 +324,62 @@ class Exchanges:
             return text
 
         return (tool(PURSUE, prompts, search),)
+
+
+# The baselines: one prompt, plain or with an outline (MAMORX, §4), and one agent alone that reads and thinks again.
+
+
+async def prompted(run: MamorxRun) -> None:
+    """A review by one prompt with the whole text, by a task of two lines or by an outline.
+
+    The prompt asks for no sources; figures and quotes in its points are not looked up.
+    """
+    desk, task = Desk.of(run, [REVIEWER], [WRITING]), run.settings.maker
+    desk.begin(WRITING)
+    kind = desk.form.reply(run.reply_type(REVIEWER, task, WrittenReview), sources=False)
+    paper = run.material
+    reply = await desk.ask(
+        WRITING, REVIEWER, task, kind, title=paper.title, chapters=paper.whole, form=desk.form
+    )
+    run.result.review = review = review_from(run.settings.form, desk.form, reply.value)
+    review.text = markdown(review, desk.form, apart=False)
+
+
+async def alone(run: MamorxRun) -> None:
+    """A review by one agent with the tools of the paper, revised as long as its tokens last.
+
+    The next round is expected to cost as much as the dearest so far. Without a limit there are as many rounds as the
+    committee has exchanges, or fewer if a round changes nothing.
+    """
+    desk, settings = Desk.of(run, [REVIEWER], [WRITING, VERIFICATION]), run.settings
+    desk.begin(WRITING)
+    turn, dearest, task, first = 0, 0, "draft", Weighed
+    given: dict[str, Any] = {}
+    while True:
+        turn, before = turn + 1, run.usage.tokens
+        kind = desk.form.reply(run.reply_type(REVIEWER, task, WrittenReview), first)
+        reply = await desk.ask_reader(
+            WRITING, REVIEWER, task, kind, purpose=task, turn=turn, form=desk.form, **given
+        )
+        review = review_from(settings.form, desk.form, reply.value)
+        await look_up(run, review.claims)
+        same = run.result.review is not None and review == run.result.review
+        run.result.review = review
+        dearest = max(dearest, run.usage.tokens - before)
+        if settings.tokens is None and (same or turn > settings.exchanges):
+            break
+        if settings.tokens is not None and run.usage.tokens + dearest > settings.tokens:
+            run.emit(
+                Judged(
+                    stage=WRITING,
+                    subject="the draft",
+                    outcome=f"stands after {turn} rounds: its tokens are used up",
+                )
+            )
+            break
+        task, first = "rethink", Doubted
+        given = {"text": markdown(review, desk.form, apart=False), "claims": review.claims}
+    await verify(desk, REVIEWER, correct=False)
 
 
 # The steps of a review by any maker, and the partial review if it stops early.

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from manyheads.asking.replies import ReplyModel, Text
 from manyheads.asking.roles import Roles
-from manyheads.base.files import expanded
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
+from manyheads.systems.ideas import PathInFull
 from manyheads.systems.mamorx.replies import (
     Assessment,
     CaptionCritique,
@@ -90,13 +90,8 @@ PAPER = Slot("last", file=True, metavar="FILE|RUN", required=True, hint="--paper
 class MamorxInputs(Inputs):
     """The paper to review."""
 
-    paper: Annotated[str | None, PAPER] = None
+    paper: Annotated[PathInFull, PAPER] = None
     """A PDF, TEI, LaTeX, HTML, Markdown, text or JSON file, or the folder of a run that wrote an abstract."""
-
-    @field_validator("paper")
-    @classmethod
-    def _named_in_full(cls, value: str | None) -> str | None:
-        return None if value is None else str(expanded(value).resolve())
 
 
 STEERS = {

@@ -18,9 +18,8 @@ from manyheads.core import Image, Speaker, together
 from manyheads.documents import Figure, PictureError, picture
 from manyheads.models.abilities import COLOURS, colours_in, image_of_bands
 from manyheads.models.governor import DownError
-from manyheads.systems.mamorx.desk import FIGURES
+from manyheads.systems.mamorx.desk import FIGURES, note_of
 from manyheads.systems.mamorx.paper import MamorxRun
-from manyheads.systems.mamorx.reading import note_of
 from manyheads.systems.mamorx.replies import CaptionCritique, Colours, FigureCritique, FigureDescription
 from manyheads.systems.mamorx.result import FigureNote
 from manyheads.team.run import Question
@@ -63,15 +62,13 @@ class Critic:
     """The critic of a paper's figures.
 
     Attributes:
-        captions: all of the paper's, each with the name of its figure.
+        paper: its title, its abstract, and all of its captions, each with the name of its figure.
         sees: whether its model is shown pictures.
     """
 
     run: MamorxRun
     speaker: Speaker
-    title: str
-    abstract: str
-    captions: Sequence[FigureNote]
+    paper: dict[str, Any]
     sees: bool
 
     async def judge(self, exhibit: Exhibit) -> FigureNote:
@@ -82,7 +79,7 @@ class Critic:
             place = {"figure": note.name, "whole_page": exhibit.why == "page"}
             described, criticised = await together(
                 self._ask("describe", FigureDescription, exhibit, place, shown),
-                self._ask("critique", FigureCritique, exhibit, {**place, **self._paper}, shown),
+                self._ask("critique", FigureCritique, exhibit, {**place, **self.paper}, shown),
             )
             if described or criticised:
                 told = {"description": described, "critique": criticised, "seen": True}
@@ -94,13 +91,9 @@ class Critic:
             return note.model_copy(update={"why": self.reason("nothing")})
         mentions = exhibit.mentions[:MENTIONS]
         more = len(exhibit.mentions) - len(mentions)
-        variables = {**self._paper, "figure": note.name, "mentions": mentions, "more_mentions": more}
+        variables = {**self.paper, "figure": note.name, "mentions": mentions, "more_mentions": more}
         said = await self._ask("captions", CaptionCritique, exhibit, variables)
         return note.model_copy(update={"critique": said, "why": self.reason(why if said else "failed")})
-
-    @property
-    def _paper(self) -> dict[str, Any]:
-        return {"title": self.title, "abstract": self.abstract, "captions": self.captions}
 
     async def _ask(
         self,
@@ -111,11 +104,9 @@ class Critic:
         images: tuple[Image, ...] = (),
     ) -> str:
         """A reply in words; empty if there is no usable one. Raises `DownError`."""
-        question = Question(
-            FIGURES, exhibit.number, self.speaker, ROLE, task, variables, images=images, spare=True
-        )
         try:
-            return self.run.wording(await _ask(self.run, question, like))
+            reply = await _ask(self.run, self.speaker, exhibit.number, task, like, variables, images)
+            return self.run.wording(reply)
         except DownError:
             raise
         except ModelError as error:
@@ -126,8 +117,17 @@ class Critic:
         return reason(self.run, why, model=self.run.config.models[self.speaker.model].name)
 
 
-async def _ask(run: MamorxRun, question: Question, like: type[R]) -> R:
+async def _ask(
+    run: MamorxRun,
+    speaker: Speaker,
+    number: int,
+    task: str,
+    like: type[R],
+    variables: dict[str, Any],
+    images: tuple[Image, ...],
+) -> R:
     """A reply, counted in the result."""
+    question = Question(FIGURES, number, speaker, ROLE, task, variables, images=images, spare=True)
     reply = await run.ask(question, like)
     run.result.count(FIGURES)
     return reply.value
@@ -144,7 +144,8 @@ async def critic_of(
 ) -> Critic:
     """The figure critic of a paper; its model's vision is tested if there are pictures."""
     speaker = run.speaker(ROLE, "Figure critic", area=run.settings.area)
-    return Critic(run, speaker, title, abstract, captions, pictures and await sees(run, speaker))
+    paper = {"title": title, "abstract": abstract, "captions": captions}
+    return Critic(run, speaker, paper, pictures and await sees(run, speaker))
 
 
 async def sees(run: MamorxRun, speaker: Speaker) -> bool:
@@ -156,9 +157,8 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     offline = config.provider == "offline"
     if not config.sees or (offline and not config.vision):
         return False
-    question = Question(FIGURES, 1, speaker, ROLE, "look", {}, images=(Image(image_of_bands()),), spare=True)
     try:
-        said = await _ask(run, question, Colours)
+        said = await _ask(run, speaker, 1, "look", Colours, {}, (Image(image_of_bands()),))
     except DownError:
         raise
     except ModelError as error:

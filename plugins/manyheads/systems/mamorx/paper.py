@@ -236,14 +236,10 @@ def section_name(section: Section) -> str:
 
 
 def _numbered(parts: Sequence[F], name: str, word: re.Pattern[str]) -> F | None:
-    wanted = re.sub(r"[\s.:()]+$", "", word.sub("", name)).strip()
-    wanted = wanted.split(":")[0].strip()
-    for number in (wanted, re.sub(r"(?i)\s*\(?[a-z]\)?$", "", wanted)):
-        if found := next(
-            (one for one in parts if number and one.number.casefold() == number.casefold()), None
-        ):
-            return found
-    return None
+    wanted = re.sub(r"[\s.:()]+$", "", word.sub("", name)).split(":")[0].strip()
+    numbers = (wanted, re.sub(r"(?i)\s*\(?[a-z]\)?$", "", wanted))
+    by_number = {one.number.casefold(): one for one in reversed(parts) if one.number}
+    return next((by_number[number.casefold()] for number in numbers if number.casefold() in by_number), None)
 
 
 def _page(number: int) -> tuple[int, ...]:

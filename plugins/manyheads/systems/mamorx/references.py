@@ -1,14 +1,17 @@
-"""The cited works: whether each exists as cited, whether it is retracted, and its abstract (MAMORX, §3.1)."""
+"""The cited works: whether each exists as cited, whether it is retracted, its abstract; open texts of these and of related works
+(MAMORX, §3.1)."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from manyheads.base.errors import BugError, LiteratureError
+from manyheads.base.errors import BugError, DocumentError, LiteratureError
 from manyheads.base.folders import door
 from manyheads.base.papers import ANY_TIME, Paper, fold
 from manyheads.core import together
+from manyheads.core.events import Judged
 from manyheads.core.results import Retrieval
 from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
@@ -17,8 +20,9 @@ from manyheads.literature.library import Library
 from manyheads.literature.matching import Cited, differences, near, words_of
 from manyheads.literature.source import Part
 from manyheads.systems.mamorx.config import MamorxConfig
-from manyheads.systems.mamorx.desk import REFERENCES
-from manyheads.systems.mamorx.result import CitedWork, MamorxResult
+from manyheads.systems.mamorx.desk import NOVELTY, REFERENCES
+from manyheads.systems.mamorx.paper import MamorxRun, Manuscript, ranked
+from manyheads.systems.mamorx.result import CitedWork, MamorxResult, Novelty, Work
 from manyheads.team.run import Run
 
 PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "retracted", "open_text"))
@@ -225,3 +229,37 @@ class _Check:
         if paper is None and found.degraded:
             silent.append(f"{', '.join(found.degraded)} did not answer and may know it")
         return paper
+
+
+PASSAGES, WORDS = 2, 180
+"""Maximum passages of a text, and their words together: as many as an abstract's, so that a prompt holds several."""
+
+
+async def read_open_texts(run: MamorxRun) -> None:
+    """Read open texts of the relevant related papers and cited works nearest to the paper; their addresses are evidence."""
+    paper, library, failures = run.material.document, run.library, list[str]()
+    related = ((NOVELTY, one, one.title) for one in (run.result.novelty or Novelty()).related if one.relevant)
+    cited = ((REFERENCES, one, one.found) for one in run.result.references)
+    works: list[tuple[str, Work, str]] = [each for each in (*related, *cited) if each[1].open_text]
+    told = [f"{title} {one.abstract}" for _, one, title in works]
+    if library is None or not told:
+        return
+    chosen = ranked(told, f"{paper.title} {paper.abstract}", run.settings.texts)
+    for stage, work, title in (works[at] for at in chosen):
+        try:
+            with door(run.folder):
+                document = await library.text(work.paper, title, work.open_text)
+                text = Manuscript(document.model_copy(update={"abstract": ""}), Path(), work.open_text, "")
+                found = text.search(paper.title, PASSAGES) or text.passages[:PASSAGES]
+            passage = " ".join(" … ".join(one.text for one in found).split()[:WORDS])
+            if speech(passage):
+                raise DocumentError("the passage addresses a reviewer or a model")
+        except (LiteratureError, DocumentError, BugError) as error:
+            failures.append(f"{work.name}: {error.message}")
+            continue
+        work.passage = passage
+        way = Retrieval(source=work.open_text, query=paper.title, stage=stage, channel="open text")
+        run.evidence.cite(work.paper, title, way, year=work.year)
+    if chosen:
+        words, stage = f"{len(chosen) - len(failures)} of {len(chosen)} read", works[chosen[0]][0]
+        run.emit(Judged(stage=stage, subject="Open texts", outcome=words, reasoning="; ".join(failures)))

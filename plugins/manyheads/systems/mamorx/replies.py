@@ -1,14 +1,11 @@
 """Replies of a committee that reviews a full paper: plan, questions, answers, figures, novelty, the review (MAMORX, App. A)."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeVar, cast
+from typing import Literal
 
-from pydantic import Field, create_model
+from pydantic import Field
 
 from manyheads.asking.replies import Expert
 from manyheads.asking.replies.base import Choice, ReplyModel, Text, limited, numbered
-
-W = TypeVar("W", bound="WrittenReview")
 
 
 class PlanStep(ReplyModel):
@@ -90,7 +87,7 @@ class Point(ReplyModel):
 
 
 class WrittenReview(ReplyModel):
-    """A review on a form, whose fields `written_on` adds."""
+    """A review on a form, whose fields `ReviewForm.reply` adds."""
 
 
 class Weighed(ReplyModel):
@@ -103,13 +100,6 @@ class Doubted(ReplyModel):
     """An agent's criticism of its own draft, before it rewrites the review."""
 
     doubts: list[Text] = Field(min_length=1)
-
-
-def written_on(kind: type[W], fields: Mapping[str, Any], first: type[ReplyModel] | None = None) -> type[W]:
-    """A review with the fields of a form, after those in `first`."""
-    bases = (kind, first) if first else (kind,)
-    made = create_model(kind.__name__, __base__=bases, __module__=kind.__module__, **fields)
-    return cast(type[W], made)
 
 
 class CorrectedPoint(ReplyModel):

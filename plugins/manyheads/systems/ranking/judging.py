@@ -1,9 +1,12 @@
-"""The steps of a ranking: ideas stand anonymous in a line-up, texts are brought into the same form, shown in several orders, and each order is ranked independently."""
+"""The relative quality ranking (Review and Rebuttal, §3.2, App. A.2): ideas and a target idea stand anonymous in a line-up, are brought
+into the same form, shown in several orders, and each order is ranked independently.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import Any, TypeVar
 
 from manyheads.asking.forms import as_ranked
@@ -13,12 +16,25 @@ from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.results import Quality, RankedOrder
 from manyheads.measures.ranking import orders_of, relative_quality
-from manyheads.systems.ideas import Entry, condensing_fault
-from manyheads.systems.ranking.config import JUDGE, quality_of
+from manyheads.systems.ideas import Entry, condensing_fault, read_contest
 from manyheads.systems.ranking.replies import Ranking, ranking_of
-from manyheads.systems.ranking.result import TARGET, RankingResult, RankingRun
+from manyheads.systems.ranking.result import (
+    JUDGE,
+    NEEDS,
+    TARGET,
+    RankingConfig,
+    RankingInputs,
+    RankingResult,
+    RankingRun,
+    check,
+    essence,
+    quality_of,
+    report,
+    table,
+)
 from manyheads.systems.rebuttal.replies import Condensed, Proposal
 from manyheads.team.run import Question, Run
+from manyheads.team.system import Judge, Number, System
 
 NAMED = 4
 """Maximum ideas that a line lists by name."""
@@ -129,8 +145,8 @@ def _listed(names: Sequence[str]) -> str:
 
 R = TypeVar("R", bound=ReplyModel)
 T = TypeVar("T")
-CONDENSING, RANKING = "condensing", "ranking"
-STAGES = {CONDENSING: "Condensing", RANKING: "Ranking"}
+CONDENSING, JUDGING = "condensing", "ranking"
+STAGES = {CONDENSING: "Condensing", JUDGING: "Ranking"}
 Failure = ModelError | BudgetError
 """Failures of one question that must not stop the others, which are already paid for."""
 
@@ -163,7 +179,7 @@ async def ranking(run: RankingRun) -> None:
     lineup.need_content()
     result.shown_fields = list(lineup.fields)
     _warn(run, lineup, quality)
-    run.begin(RANKING, STAGES)
+    run.begin(JUDGING, STAGES)
     result.rank(await bench.rank(lineup.proposals, orders), run.config.seed)
     result.inference_cost = bench.asked
     run.emit(_judged(result))
@@ -219,17 +235,13 @@ class Bench:
             *(self._rank(number, shown, entries) for number, shown in enumerate(drawn, 1))
         )
         orders = need_all(answers)
-        if len(self.failed) == len(orders):
-            first = self.failed[1]
-            raise ModelError(
-                f"none of the {len(orders)} orders has a valid ranking: {first.message}",
-                tried=first.tried,
-                hint=first.hint,
-            ) from first
-        for number, why in sorted(self.failed.items()):
+        failed = sorted(self.failed.items())
+        none = f"none of the {len(orders)} orders has a valid ranking"
+        need_one([error for _, error in failed], len(orders), none)
+        for number, why in failed:
             place = f"the target was shown in place {orders[number - 1].target_place}"
             self.run.warn(
-                RANKING,
+                JUDGING,
                 f"order {number} of {len(orders)} failed and is left out of S, {place}; manyheads resume --again "
                 f"repeats it: {why.message}",
             )
@@ -256,7 +268,7 @@ class Bench:
             return prompts.render("judge/invalid.md.j2", problem).strip() if repeated else None
 
         kind = ranking_of(self.run.reply_type(JUDGE, "rank", Ranking), size)
-        answer = await self.ask(RANKING, name, "rank", variables, repeats, kind)
+        answer = await self.ask(JUDGING, name, "rank", variables, repeats, kind)
         order = RankedOrder(shown=shown, target_place=place)
         if isinstance(answer, ReplyError):
             self.failed[number] = answer
@@ -271,7 +283,7 @@ class Bench:
             order.s = relative_quality(rank, size - 1)
             reason = order.rationales[rank - 1]
             outcome = f"ranks the target {rank} of {size}, shown in place {place}"
-        self.run.emit(Judged(stage=RANKING, turn=1, subject=name, outcome=outcome, reasoning=reason))
+        self.run.emit(Judged(stage=JUDGING, turn=1, subject=name, outcome=outcome, reasoning=reason))
         self.orders[number] = order
         self.run.result.orders = [self.orders[each] for each in sorted(self.orders)]
         return order
@@ -304,6 +316,24 @@ def need_all(answers: Sequence[T | Failure]) -> list[T]:
     return [each for each in answers if not isinstance(each, Failure)]
 
 
+def reply_errors(answers: Iterable[Exception | None]) -> list[ReplyError]:
+    """The questions without a valid reply; raises any other failure."""
+    failures = list[ReplyError]()
+    for error in answers:
+        if isinstance(error, ReplyError):
+            failures.append(error)
+        elif error is not None:
+            raise error
+    return failures
+
+
+def need_one(failures: Sequence[ReplyError], total: int, what: str) -> None:
+    """Raises `ModelError` if all have failed."""
+    if failures and len(failures) == total:
+        first = failures[0]
+        raise ModelError(f"{what}: {first.message}", tried=first.tried, hint=first.hint) from first
+
+
 def _warn(run: RankingRun, lineup: Lineup, quality: Quality) -> None:
     """Warnings that the result does not show: how ideas were shown, in how many orders, and by which quality."""
     for doubt in lineup.doubts():
@@ -314,10 +344,10 @@ def _warn(run: RankingRun, lineup: Lineup, quality: Quality) -> None:
         if settings.round is not None and one.round is None:
             run.warn(CONDENSING, f"{name} was never revised: ranking.round has no effect on it")
     if settings.orders == 1:
-        run.warn(RANKING, "a single order: the effect of an idea's place on its rank is unknown")
+        run.warn(JUDGING, "a single order: the effect of an idea's place on its rank is unknown")
     elif settings.orders % size:
         run.warn(
-            RANKING,
+            JUDGING,
             f"{size} ideas (with the target) are not in each place equally often in {settings.orders} orders; "
             f"--set ranking.orders={size * (settings.orders // size + 1)} balances them",
         )
@@ -337,4 +367,44 @@ def _judged(result: RankingResult) -> Judged:
     share = f"is {result.s:.2f}, the share of {len(result.ideas)} ideas ranked above the target"
     outcome = f"{share}{ends}, over {len(result.whole)} of {len(result.orders)} orders"
     places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {result.position_p:.2g})"
-    return Judged(stage=RANKING, turn=1, subject="S", outcome=outcome, reasoning=places)
+    return Judged(stage=JUDGING, turn=1, subject="S", outcome=outcome, reasoning=places)
+
+
+RANKING = System(
+    name="ranking",
+    title="Relative quality ranking",
+    about="A judge who ranks research ideas together with a target idea, blind and in several orders.",
+    config=RankingConfig,
+    inputs=RankingInputs,
+    result=RankingResult,
+    run=ranking,
+    essence=essence,
+    table=table,
+    report=report,
+    needs=lambda run: NEEDS,
+    check=check,
+    read=lambda run: read_contest(run.inputs.target, run.inputs.ideas, run.settings.round),
+    judge=Judge("ideas", "ranking.s"),
+    extras=("statistics",),
+    numbers={
+        "ranking.s": Number("S, relative quality", (0, 1)),
+        "ranking.settled": Number("share of finished runs", (0, 1)),
+        "ranking.position_bias": Number(
+            "position bias",
+            (-1, 1),
+            (
+                "the judge prefers ideas that it is shown early",
+                "the judge prefers ideas that it is shown late",
+                "no significant position bias",
+            ),
+        ),
+        "ranking.consistency": Number("W, consistency of orders", (0, 1)),
+        "ranking.failed": Number("orders without a ranking", (0, inf)),
+        "ranking.round": Number("revisions"),
+    },
+    aliases={
+        "rebuttal.area": "ranking.improved.area",
+        "rebuttal.indicator": "ranking.improved.indicator",
+        "rebuttal.traits": "ranking.improved.traits",
+    },
+)

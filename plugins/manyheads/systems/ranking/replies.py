@@ -38,7 +38,5 @@ def ranking_of(kind: type[Ranking], count: int) -> type[Ranking]:
     return kind
 
 
-REPLIES = (
-    Ranking,
-)  # fmt: skip
+REPLIES = (Ranking,)
 """What tasks may be answered with; the others are parts of these."""

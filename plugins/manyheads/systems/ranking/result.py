@@ -1,20 +1,115 @@
-"""The result of a ranking, and its report: S, each idea's ranks, the judge's position bias. Idea 0 is the target."""
+"""Settings and inputs of a ranking, its result and its report: S, each idea's ranks, the judge's position bias. Idea 0 is the target."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
+from manyheads.asking.replies import ReplyModel, Text
+from manyheads.asking.roles import Roles
+from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.core.events import Said
 from manyheads.core.results import Interval, Quality, RankedItem, RankedOrder
-from manyheads.core.texts import Subject
+from manyheads.core.texts import FileOrText, Subject, Trait
 from manyheads.measures.ranking import position_bias
 from manyheads.measures.statistics import mean_of
 from manyheads.report.page import Page, View
 from manyheads.report.record import Record
-from manyheads.systems.ideas import Contest, Entry
-from manyheads.systems.ranking.config import RankingConfig
+from manyheads.systems.ideas import Contest, Entry, Several
+from manyheads.systems.ranking.replies import Ranking
+from manyheads.systems.rebuttal.replies import Condensed
+from manyheads.systems.rebuttal.result import traits_of, unknown
 from manyheads.team.run import Run
+
+
+class ImprovedConfig(Strict):
+    """The quality that the ideas were improved for; judged unless the config names another."""
+
+    area: Text | None = None
+    """The field of research."""
+    indicator: Text = "novelty"
+    """The quality."""
+    traits: tuple[Trait, ...] = ()
+    """Traits that define the quality."""
+
+
+class RankingConfig(Section):
+    """The relative quality ranking (Review and Rebuttal, §3.2, App. A.2)."""
+
+    area: Text | None = None
+    """The judge's field of research. Default: `improved.area`, else that of the ideas' runs, else computer science."""
+    indicator: Text | None = None
+    """The quality to judge. Default: that of `improved`, with its traits."""
+    traits: tuple[Trait, ...] = ()
+    """Traits that define `indicator`. Default: those in `prompts/partials/indicators/<indicator>.md.j2`."""
+    orders: int = Field(default=4, ge=1)
+    """Number of orders in which the judge sees the same ideas. A multiple of the number of ideas (with the target) puts
+    each idea in each place equally often."""
+    round: int | None = Field(default=None, ge=0)
+    """For runs with revisions: the version after this many revisions, or the last if there are fewer. Default: the final one."""
+    condense: Literal["all", "target"] = "all"
+    """Texts to bring into the form of a proposal before the ranking: all that need it, or only the target, as in the paper."""
+    align: bool = True
+    """Show only fields that all ideas have, so that a missing field gives no idea away."""
+    improved: ImprovedConfig = ImprovedConfig()
+
+
+KINDS = "the folder of a run, a text file, or a text"
+TARGET_SLOT = Slot(
+    "first",
+    file=True,
+    metavar="FILE|RUN|TEXT",
+    required=True,
+    hint=f"name the target abstract: --target, or --set inputs.target=…: {KINDS}",
+)
+IDEAS_SLOT = Slot(
+    "rest",
+    file=True,
+    metavar="RUN|FILE|TEXT",
+    required=True,
+    hint=f"manyheads ranking judge IDEA… --target …, or --set 'inputs.ideas=[…]': each {KINDS}",
+)
+
+
+class RankingInputs(Inputs):
+    """Ideas, and the target they are ranked with."""
+
+    in_full = frozenset({"ideas"})
+
+    target: Annotated[FileOrText, TARGET_SLOT] = None
+    """The abstract whose idea is ranked with the others: a text file, the folder of a run, or the text itself."""
+    ideas: Annotated[Several, IDEAS_SLOT] = ()
+    """The ideas to rank: folders of runs, text files, or texts."""
+
+    def course(self) -> dict[str, Any]:
+        """Nothing: every prompt contains the texts."""
+        return {}
+
+
+JUDGE = "judge"
+NEEDS: Mapping[tuple[str, str], type[ReplyModel]] = {(JUDGE, "condense"): Condensed, (JUDGE, "rank"): Ranking}
+
+
+def check(config: RunConfig, roles: Roles) -> Iterator[str]:
+    """Problems of the quality indicator, a line each."""
+    quality, own = quality_of(config, roles), config.settings.indicator
+    if not quality.traits:
+        yield unknown("ranking" if own else "ranking.improved", quality.indicator or "", roles)
+
+
+def quality_of(config: RunConfig, roles: Roles, ideas: Sequence[Entry] = ()) -> Quality:
+    """The quality the judge ranks by. Default: the one the ideas were improved for."""
+    settings: RankingConfig = config.settings
+    improved = settings.improved
+    indicator = settings.indicator or improved.indicator
+    traits = settings.traits or (improved.traits if indicator == improved.indicator else ())
+    areas = dict.fromkeys(idea.area for idea in ideas if idea.area)
+    area = settings.area or improved.area or ", ".join(areas) or "computer science"
+    return Quality(area=area, indicator=indicator, traits=traits_of(indicator, traits, roles))
+
 
 TARGET = 0
 

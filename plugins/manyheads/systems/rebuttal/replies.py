@@ -106,7 +106,5 @@ class Condensed(Proposal):
         return [name for name, text in fields if re.match(rf"{ABSENT}\b", text)]
 
 
-REPLIES = (
-    Proposal, Review, Verdict, FirstIdea, RevisedProposal, Rethought, Condensed,
-)  # fmt: skip
+REPLIES = (Proposal, Review, Verdict, FirstIdea, RevisedProposal, Rethought, Condensed)
 """What tasks may be answered with; the others are parts of these."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any, Literal, TypeVar
 
 from manyheads.asking import replies as shared
@@ -11,20 +12,33 @@ from manyheads.base.errors import ConfigError
 from manyheads.config import PERSON
 from manyheads.core import Speaker, together
 from manyheads.core.events import Judged
-from manyheads.core.results import Abstract, Draft, Person, Retrieval
+from manyheads.core.results import Person, Quality, Retrieval
 from manyheads.core.texts import Subject
-from manyheads.systems.ideas import Background, condensing_fault
-from manyheads.systems.rebuttal import replies
-from manyheads.systems.rebuttal.config import AREA_CHAIR, JUDGE, PROPOSER, REVIEWER, traits_of
+from manyheads.systems.ideas import Background, condensing_fault, read_background
+from manyheads.systems.rebuttal import replies, result
 from manyheads.systems.rebuttal.replies import Condensed, FirstIdea, Proposal, Rethought, review_on
+from manyheads.systems.rebuttal.result import (
+    AREA_CHAIR,
+    JUDGE,
+    PROPOSER,
+    REVIEWER,
+    Course,
+    RebuttalResult,
+    RebuttalRun,
+    Review,
+    Round,
+    Verdict,
+    Version,
+    traits_of,
+)
 from manyheads.systems.rebuttal.result import Background as Kept
-from manyheads.systems.rebuttal.result import Course, RebuttalRun, Review, Round, Verdict, Version
 from manyheads.team.run import Question
-from manyheads.team.steering import steer
+from manyheads.team.steering import steer, steer_abstract
+from manyheads.team.system import Number, Revisions, System
 
 R = TypeVar("R", bound=ReplyModel)
 
-INITIAL, REBUTTAL, WRITING = "initial", "rebuttal", "writing"
+INITIAL, REVISION, WRITING = "initial", "rebuttal", "writing"
 NAMES = {PROPOSER: "Proposer", REVIEWER: "Reviewer", AREA_CHAIR: "AreaChair"}
 
 
@@ -71,7 +85,7 @@ async def _refine(panel: "Panel") -> None:
     if not (judged := alone or config.area_chair):
         cap = config.fixed_iters
     await panel.review(rounds[0])
-    run.begin(REBUTTAL, panel.stages, turns=cap)
+    run.begin(REVISION, panel.stages, turns=cap)
     for turn in range(1, cap + 1):
         before, one = rounds[-1], await panel.revise(turn, alone)
         shown: Literal["A", "B"] = run.rng.choice(("A", "B"))
@@ -91,7 +105,7 @@ async def _refine(panel: "Panel") -> None:
     if judged:
         better = sum(bool(each.improved) for each in rounds)
         run.warn(
-            REBUTTAL,
+            REVISION,
             f"not converged: stopped after revision {cap}, the maximum (rebuttal.max_iters); "
             f"{judge} judged {better} of {cap} significantly better",
         )
@@ -155,7 +169,7 @@ class Panel:
         """The stages of the run, in order, with their titles."""
         config, stages = self.run.settings, {INITIAL: "Initial idea"}
         if config.method != "initial":
-            stages[REBUTTAL] = "Review and rebuttal"
+            stages[REVISION] = "Review and rebuttal"
         return stages | ({WRITING: "Abstract"} if config.abstract else {})
 
     async def propose(self) -> None:
@@ -181,7 +195,7 @@ class Panel:
         while True:
             one = await self._revise(turn, alone)
             proposal = Proposal(**one.idea.model_dump(include=set(Proposal.model_fields)))
-            person = await steer(self.run, REBUTTAL, turn, self.run.wording(one.idea), edit=proposal)
+            person = await steer(self.run, REVISION, turn, self.run.wording(one.idea), edit=proposal)
             if person.back:
                 self.rounds.pop()
                 continue
@@ -207,11 +221,11 @@ class Panel:
                 for one in self.rounds
                 if one.idea.reflection
             ]
-            idea = await self._ask(REBUTTAL, turn, PROPOSER, "reflect", Rethought, **shown, earlier=earlier)
+            idea = await self._ask(REVISION, turn, PROPOSER, "reflect", Rethought, **shown, earlier=earlier)
             return self._add(idea, idea.improved)
         review = self.run.wording(last.review) if last.review else None
         return self._add(
-            await self._ask(REBUTTAL, turn, PROPOSER, "revise", Proposal, **shown, review=review)
+            await self._ask(REVISION, turn, PROPOSER, "revise", Proposal, **shown, review=review)
         )
 
     def _add(self, idea: FirstIdea | Proposal | Subject, improved: bool | None = None) -> Round:
@@ -233,7 +247,7 @@ class Panel:
         Without a valid one the next revision is made without a review.
         """
         if REVIEWER in self.people:
-            stage, turn = (REBUTTAL, one.round) if one.round else (INITIAL, 1)
+            stage, turn = (REVISION, one.round) if one.round else (INITIAL, 1)
             reviews = [each.review for each in self.rounds[: one.round] if each.review]
             prompts = self.run.roles.prompts
             asked = [prompts.render("reviewer/asked.md.j2", each.model_dump()) for each in reviews]
@@ -259,7 +273,7 @@ class Panel:
             later, earlier = self.run.wording(one.idea), await self._in_form(before.idea)
             texts = (later, earlier) if shown == "A" else (earlier, later)
             versions = dict(zip(("version_a", "version_b"), texts, strict=True))
-            reply = await self._ask(REBUTTAL, one.round, AREA_CHAIR, "compare", replies.Verdict, **versions)
+            reply = await self._ask(REVISION, one.round, AREA_CHAIR, "compare", replies.Verdict, **versions)
             one.verdict = Verdict.of(reply, shown)
             one.improved = one.verdict.improved
             self._count()
@@ -271,7 +285,7 @@ class Panel:
         run, shown = self.run, {"title": idea.title, "text": idea.idea}
         judge = run.speaker(JUDGE, "Condenser", area=self.course.area)
         check = partial(condensing_fault, prompts=run.roles.prompts)
-        question = Question(REBUTTAL, 1, judge, JUDGE, "condense", shown, check=check)
+        question = Question(REVISION, 1, judge, JUDGE, "condense", shown, check=check)
         if (reply := await run.hear(question, Condensed)) is None:
             return run.wording(idea)
         self.asked += 1
@@ -280,7 +294,7 @@ class Panel:
     def judge(self, turn: int, subject: str, outcome: str, reasoning: str = "") -> None:
         """Emit a decision."""
         self.run.emit(
-            Judged(stage=REBUTTAL, turn=turn, subject=subject, outcome=outcome, reasoning=reasoning)
+            Judged(stage=REVISION, turn=turn, subject=subject, outcome=outcome, reasoning=reasoning)
         )
 
     def final(self) -> Version:
@@ -291,27 +305,52 @@ class Panel:
         if course.improvements is not None:
             course.converged = course.stopped_by == "converged"
         course.final, result.idea = final.round, final.idea
-        result.turns = {REBUTTAL: course.iterations}
+        result.turns = {REVISION: course.iterations}
         return final.idea
 
     async def write(self, final: Version) -> None:
         """The abstract of the final idea."""
         self.run.begin(WRITING, self.stages)
-        result = self.run.result
-        result.turns[WRITING] = 1
-        while True:
-            abstract = await self._ask(
-                WRITING, 1, PROPOSER, "abstract", shared.Abstract, idea=self.run.wording(final)
-            )
-            result.drafts.append(Draft.of(abstract, self.people[PROPOSER].name, 1))
-            person = await steer(self.run, WRITING, 1, self.run.wording(abstract), edit=abstract)
-            if person.reply:
-                result.drafts.append(Draft.of(person.reply, PERSON, 1))
-            result.abstract = Abstract.of(result.drafts[-1])
-            if not person.back:
-                return
+        self.run.result.turns[WRITING] = 1
+
+        async def ask() -> shared.Abstract:
+            idea = self.run.wording(final)
+            return await self._ask(WRITING, 1, PROPOSER, "abstract", shared.Abstract, idea=idea)
+
+        await steer_abstract(self.run, WRITING, self.people[PROPOSER].name, ask)
 
     async def _ask(self, stage: str, turn: int, role: str, task: str, like: type[R], **variables: Any) -> R:
         reply = await self.run.ask(Question(stage, turn, self.people[role], role, task, variables), like)
         self.asked += 1
         return reply.value
+
+
+def _revisions(result: RebuttalResult) -> Revisions:
+    course = result.rebuttal or Quality()
+    return Revisions([each.idea for each in result.rounds], course.indicator or "", course.area or "")
+
+
+REBUTTAL = System(
+    name="rebuttal",
+    title="Review and rebuttal",
+    about="A proposer, a reviewer and an area chair who improve a research idea from background abstracts.",
+    config=result.RebuttalConfig,
+    inputs=result.RebuttalInputs,
+    result=RebuttalResult,
+    run=rebuttal,
+    essence=result.essence,
+    report=result.report,
+    work=result.work,
+    needs=result.needs,
+    prepare=result.need_beginning,
+    check=result.check,
+    read=lambda run: read_background(run.inputs.background, run.settings.most, run.inputs.idea),
+    revisions=_revisions,
+    steers=result.STEERS,
+    numbers={
+        "rebuttal.iterations": Number("revisions made", (0, inf)),
+        "rebuttal.iterations < 10": Number("share with fewer than ten"),
+        "rebuttal.converged": Number("share that converged"),
+        "rebuttal.indicator": Number("quality"),
+    },
+)

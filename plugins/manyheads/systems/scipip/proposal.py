@@ -8,9 +8,7 @@ from manyheads.asking import replies as shared
 from manyheads.config import PERSON
 from manyheads.core import together
 from manyheads.core.events import Judged
-from manyheads.core.results import Abstract, Draft
-from manyheads.systems.scipip import replies
-from manyheads.systems.scipip.config import IDEATOR, JUDGE, RESEARCHER
+from manyheads.systems.scipip import replies, report, result
 from manyheads.systems.scipip.replies import (
     Brainstorm,
     InspiredIdea,
@@ -21,10 +19,14 @@ from manyheads.systems.scipip.replies import (
     ideas_of,
 )
 from manyheads.systems.scipip.result import (
+    IDEATOR,
+    JUDGE,
+    RESEARCHER,
     Candidate,
     FinalIdea,
     Origin,
     ResearchBackground,
+    ScipipResult,
     ScipipRun,
     Screening,
     Twin,
@@ -42,7 +44,8 @@ from manyheads.systems.scipip.retrieval import (
     ecosystem_of,
     retrieve,
 )
-from manyheads.team.steering import steer
+from manyheads.team.steering import steer, steer_abstract
+from manyheads.team.system import System
 
 if TYPE_CHECKING:
     from manyheads.corpus.vectors import Vectors
@@ -349,15 +352,31 @@ def _origin(sources: Sequence[Candidate]) -> Origin | None:
 async def write(desk: Desk) -> None:
     """The abstract of the first final idea, or of the one that a person picked."""
     desk.begin(WRITING)
-    run, result = desk.run, desk.run.result
-    while True:
-        abstract = await desk.ask(
-            WRITING, RESEARCHER, "abstract", shared.Abstract, idea=run.wording(result.idea)
-        )
-        result.drafts.append(Draft.of(abstract, desk.people[RESEARCHER].name, 1))
-        person = await steer(run, WRITING, 1, run.wording(abstract), edit=abstract)
-        if person.reply:
-            result.drafts.append(Draft.of(person.reply, PERSON, 1))
-        result.abstract = Abstract.of(result.drafts[-1])
-        if not person.back:
-            return
+
+    async def ask() -> shared.Abstract:
+        idea = desk.run.wording(desk.run.result.idea)
+        return await desk.ask(WRITING, RESEARCHER, "abstract", shared.Abstract, idea=idea)
+
+    await steer_abstract(desk.run, WRITING, desk.people[RESEARCHER].name, ask)
+
+
+SCIPIP = System(
+    name="scipip",
+    title="SciPIP",
+    class_name="SciPIP",
+    about="A proposer of research ideas for a background: it retrieves papers, brainstorms, filters and refines.",
+    config=result.ScipipConfig,
+    inputs=result.ScipipInputs,
+    result=ScipipResult,
+    run=scipip,
+    essence=report.essence,
+    details=report.details,
+    work=report.work,
+    report=report.report,
+    needs=result.needs,
+    corpus=lambda config: True,
+    prepare=result.need_corpus,
+    read=result.read_background,
+    steers=result.STEERS,
+    aliases={"scipip.retrieval": "literature.retrieval"},
+)

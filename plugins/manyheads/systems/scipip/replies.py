@@ -92,7 +92,5 @@ def ideas_of(kind: type[R], part: type[ReplyModel], least: int, most: int) -> ty
     return limited(kind, "ideas", list[part], min_length=least, max_length=most)
 
 
-REPLIES = (
-    Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
-)  # fmt: skip
+REPLIES = (Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement)
 """What tasks may be answered with; the others are parts of these."""

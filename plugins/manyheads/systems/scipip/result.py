@@ -1,10 +1,200 @@
-"""The result of SciPIP."""
+"""Settings, input and result of SciPIP, and the tasks required of roles (SciPIP, §3.3)."""
 
-from typing import Literal
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
+from pydantic import AfterValidator, Field
+
+from manyheads.asking import replies as shared
+from manyheads.asking.forms import word_count
+from manyheads.asking.replies import ReplyModel, Text
+from manyheads.base.errors import ConfigError
+from manyheads.base.resources import data_file
+from manyheads.config import Inputs, RunConfig, Section, Slot
+from manyheads.config.files import read_yaml
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person
-from manyheads.systems.scipip.config import Background, ScipipConfig
+from manyheads.core.texts import FileOrText, Subject, is_there, subject_of, text_of
+from manyheads.systems.scipip import replies
 from manyheads.team.run import Run
+
+
+def _in_order(value: tuple[int, int]) -> tuple[int, int]:
+    if not 1 <= value[0] <= value[1]:
+        raise ValueError("give minimum and maximum, such as [3, 4]")
+    return value
+
+
+Range = Annotated[tuple[int, int], AfterValidator(_in_order)]
+"""Minimum and maximum, from 1 on."""
+
+
+class ScipipConfig(Section):
+    """Numbers of papers and ideas at each stage; where the paper gives no number, the default is ours.
+
+    `literature.retrieval` sets how papers are found and clustered (§3.2).
+    """
+
+    in_full = frozenset({"ideas"})
+    retrieves = True
+
+    path: Literal["A", "B", "C"] = "C"
+    """A: ideas from the literature; B: also ideas from brainstorming; C: as B, with the entities of brainstormed ideas in the
+    retrieval (§3.3)."""
+    area: Text = "computer science"
+    """The field of research of the background."""
+    papers: int = Field(default=20, ge=1, le=50)
+    """Maximum papers shown to the model: one for each of the first clusters. The paper gives no number."""
+    synonyms: bool = True
+    """Have a model name synonyms of the background's entities, and look these up too (§3.2.1)."""
+    brainstorm: Range = (4, 6)
+    """Minimum and maximum ideas of a brainstorming (Table 14)."""
+    ideas: int = Field(default=10, ge=1, le=30)
+    """Number of ideas from the literature, ±20% (§3.3.1)."""
+    same: float = Field(default=0.8, gt=0, le=1)
+    """Minimum cosine similarity for merging two ideas. The paper gives no number. With all-MiniLM-L6-v2 an idea of which a
+    few words were changed has 0.96 or more, a reworded one 0.65 to 0.91; but different papers are as close:
+    of 29,000, two thirds have another within 0.7, one in seven within 0.8. With `lexical`, copies have 0.91 or more,
+    other papers seldom 0.6. So near copies are merged here, and other similar ideas are joined in the refinement."""
+    keep: float = Field(default=0.5, gt=0, le=1)
+    """Share of the ideas that the filter keeps: about half (§3.3.1)."""
+    final: Range = (3, 4)
+    """Minimum and maximum final ideas (§3.3.1)."""
+    abstract: bool = True
+    """Write the abstract of the first final idea, which `manyheads measure` and `manyheads review` can read."""
+
+    @property
+    def brainstorms(self) -> bool:
+        """Whether ideas are also brainstormed."""
+        return self.path != "A"
+
+
+KINDS = "a text, Markdown or JSON file, the folder of a run that wrote an abstract, or a text in quotes"
+BACKGROUND = Slot(
+    "all", file=True, metavar="FILE|TEXT", required=True, hint=f"name one: --background {KINDS}"
+)
+
+
+class ScipipInputs(Inputs):
+    """The research background for the ideas."""
+
+    background: Annotated[FileOrText, BACKGROUND] = None
+    """The state of research and the goal: a text file, the folder of a run that wrote an abstract, or the text itself."""
+
+    def course(self) -> dict[str, Any]:
+        """Nothing: every prompt contains the background."""
+        return {}
+
+
+STEERS = {
+    "retrieval": "accept the papers, or pick those that are kept",
+    "problem": "accept or edit the problem, or send it back",
+    "ideas": "accept the ideas, pick those that are kept, add one, or send the stage back",
+    "refinement": "accept the final ideas, pick the first one, or send them back",
+    "writing": "accept or edit the abstract, or send it back",
+}
+"""What a person may do after a stage."""
+IDEATOR, INDEXER, JUDGE, RESEARCHER = "ideator", "indexer", "judge", "researcher"
+
+
+def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
+    """The tasks that a config uses."""
+    settings: ScipipConfig = config.settings
+    entities = "entity" in config.literature.retrieval.how
+    tasks: list[tuple[str, str, type[ReplyModel], bool]] = [
+        (IDEATOR, "brainstorm", replies.Brainstorm, settings.brainstorms),
+        (INDEXER, "entities", replies.Entities, entities),
+        (INDEXER, "synonyms", replies.Synonyms, entities and settings.synonyms),
+        (IDEATOR, "problem", replies.Problem, True),
+        (IDEATOR, "propose", replies.InspiredIdeas, True),
+        (JUDGE, "screen", replies.Screening, True),
+        (IDEATOR, "refine", replies.Refinement, True),
+        (RESEARCHER, "abstract", shared.Abstract, settings.abstract),
+    ]
+    return {(role, task): kind for role, task, kind, needed in tasks if needed}
+
+
+def need_corpus(config: RunConfig) -> RunConfig:
+    """The config itself; raises `ConfigError` if papers come from services, which have no such database, or if the shipped
+    background is used with another corpus than its own."""
+    if config.literature.references != "corpus":
+        raise ConfigError(
+            f"{config.system}: literature.references={config.literature.references}: its papers come from a corpus",
+            hint="leave the key out, and name a corpus: --set corpus=…",
+        )
+    example = read_yaml(data_file("configs/scipip.yaml"))
+    if config.corpus != example["corpus"] and config.inputs.background == example["inputs"]["background"]:
+        raise ConfigError(
+            f"{config.system}: needs a background for the corpus {config.corpus}: the one of the shipped config, about "
+            f"household robots, belongs to the corpus {example['corpus']}",
+            hint=BACKGROUND.hint,
+        )
+    return config
+
+
+# The background.
+
+LONG = 1500
+"""A background with more words makes each question long."""
+SHORT = 5
+"""A background with fewer words says little."""
+
+
+@dataclass(frozen=True)
+class Background:
+    """The research background of a run; `text` includes the title, if there is one."""
+
+    source: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"a background of {self.words:,} words" if self.words > 1 else "a background of one word"
+
+    @property
+    def words(self) -> int:
+        """The number of words; in scripts without spaces two letters count as one."""
+        return word_count(self.text)
+
+    def warnings(self) -> Iterator[str]:
+        """Warnings about the background."""
+        if self.words < SHORT:
+            yield (
+                f"{self}: it says little about the goal, so any paper with these words may be found; "
+                "two or three sentences find better ones"
+            )
+        if self.words > LONG:
+            yield (
+                f"{self}: most questions contain all of it, and the model may lose the thread; "
+                "shorten it to a page"
+            )
+        letters = [letter for letter in self.text if letter.isalpha()]
+        if 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) < len(letters):
+            yield (
+                "the background is in another script than most papers: how well it is embedded depends on the "
+                "embedding model; entities are requested in English"
+            )
+
+
+def read_background(config: RunConfig) -> Background | None:
+    """The named background; a single word without dot or slash is a text, unless a file has this name.
+
+    Raises:
+        SubjectError: the file is missing, cannot be read, or does not contain exactly one text.
+    """
+    background: str | None = config.inputs.background
+    if background is None:
+        return None
+    word = re.fullmatch(r"[\w-]+", background.strip()) and not is_there(Path(background))
+    subject: Subject = (
+        text_of(background, "the background", KINDS)
+        if word
+        else subject_of(background, "the background", KINDS)
+    )
+    return Background(subject.source, "\n\n".join(filter(None, (subject.title, subject.text))))
+
 
 Origin = Literal["literature", "brainstorm", "both", "person"]
 

@@ -15,9 +15,18 @@ from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import Extraction
 from manyheads.corpus.retrieval import Inspiration
-from manyheads.systems.scipip.config import IDEATOR, INDEXER, JUDGE, RESEARCHER, needs
 from manyheads.systems.scipip.replies import Entities, Synonyms
-from manyheads.systems.scipip.result import Candidate, Cluster, EntitySet, ScipipRun
+from manyheads.systems.scipip.result import (
+    IDEATOR,
+    INDEXER,
+    JUDGE,
+    RESEARCHER,
+    Candidate,
+    Cluster,
+    EntitySet,
+    ScipipRun,
+    needs,
+)
 from manyheads.team.run import Question
 
 R = TypeVar("R", bound=ReplyModel)

@@ -9,10 +9,9 @@ from manyheads.core.results import Draft, ScoredIdea, sections
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import Revision
 from manyheads.systems.virsci.result import VirSciResult, VirSciRun
-from manyheads.team.invitation import ask_with_advice
 from manyheads.team.run import Question
 from manyheads.team.steering import steer
-from manyheads.team.team import Team, another_turns, speaking_order
+from manyheads.team.team import Team, another_turns, ask_with_advice, speaking_order
 
 STAGE = "abstract"
 Opening = Callable[[int], Awaitable[Abstract]]

@@ -9,10 +9,9 @@ from manyheads.core.results import ScoredIdea
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import Idea, idea_after
 from manyheads.systems.virsci.result import VirSciRun
-from manyheads.team.invitation import speak
 from manyheads.team.run import Cited, Question
 from manyheads.team.steering import steer
-from manyheads.team.team import Team, Thread, speakers
+from manyheads.team.team import Team, Thread, speak, speakers
 
 STAGE = "idea"
 

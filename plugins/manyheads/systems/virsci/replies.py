@@ -111,7 +111,5 @@ def review_of(kind: type[SelfReview], count: int) -> type[SelfReview]:
     return limited(kind, "overlaps", list[overlap], min_length=count, max_length=count)
 
 
-REPLIES = (
-    Decision, Consensus, Topic, Interest, Idea, Vote, Revision, SelfReview,
-)  # fmt: skip
+REPLIES = (Decision, Consensus, Topic, Interest, Idea, Vote, Revision, SelfReview)
 """What tasks may be answered with; the others are parts of these."""

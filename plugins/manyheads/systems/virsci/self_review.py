@@ -12,9 +12,8 @@ from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.ideas import Likeness
 from manyheads.systems.virsci.replies import Revision, SelfReview, review_of
 from manyheads.systems.virsci.result import SelfReviews, VirSciRun
-from manyheads.team.invitation import ask_with_advice
 from manyheads.team.run import Question
-from manyheads.team.team import Team
+from manyheads.team.team import Team, ask_with_advice
 
 STAGE = "review"
 

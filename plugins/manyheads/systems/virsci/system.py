@@ -17,8 +17,6 @@ from manyheads.team.steering import steer
 from manyheads.team.system import System
 from manyheads.team.team import Team
 
-__all__ = ["VIRSCI"]
-
 
 async def virsci(run: VirSciRun) -> None:
     """Run the stages.

@@ -9,10 +9,9 @@ from manyheads.core.events import Judged
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import Consensus, Interest, Topic
 from manyheads.systems.virsci.result import VirSciRun
-from manyheads.team.invitation import speak
 from manyheads.team.run import Question
 from manyheads.team.steering import steer
-from manyheads.team.team import Member, Team, Thread, speakers
+from manyheads.team.team import Member, Team, Thread, speak, speakers
 
 STAGE = "topic"
 
@@ -35,7 +34,7 @@ async def find_topic(run: VirSciRun, team: Team) -> str:
     run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
     turn = 0
     while True:
-        topic, turn = await _settle(run, team, turn)
+        topic, turn = await _discuss_until_majority(run, team, turn)
         _record(run, topic)
         person = await steer(run, STAGE, turn, run.wording(topic), edit=topic)
         if not person.back:
@@ -52,11 +51,14 @@ def _record(run: VirSciRun, topic: Topic) -> None:
     run.result.topic = results.Topic(topic=topic.topic, rationale=topic.rationale, fixed=False)
 
 
-async def _settle(run: VirSciRun, team: Team, before: int) -> tuple[Topic, int]:
-    """Discussions up to the topic that the leader writes, and their last turn; turns continue from `before`."""
+async def _discuss_until_majority(run: VirSciRun, team: Team, before: int) -> tuple[Topic, int]:
+    """The topic that the leader writes, and its last turn; turns continue from `before`.
+
+    Without a majority the discussion restarts, up to `topics.max_restarts` times.
+    """
     thread, views, config = Thread(turn=before), list[View](), run.settings.topics
     for attempt in range(config.max_restarts + 1):
-        thread = await _discuss(run, team, thread.turn, views)
+        thread = await _hold_discussion(run, team, thread.turn, views)
         run.result.turns[STAGE] = thread.turn
         if len(team.members) == 1:  # nobody to agree with
             break
@@ -75,7 +77,7 @@ def _history(thread: Thread) -> dict[str, object]:
     return {"summaries": list(thread.summaries), "replies": list(thread.replies)}
 
 
-async def _discuss(run: VirSciRun, team: Team, before: int, views: Sequence[View]) -> Thread:
+async def _hold_discussion(run: VirSciRun, team: Team, before: int, views: Sequence[View]) -> Thread:
     """K turns of Eq. 1: Q_k,i = ⟨Q_team, Q_topic, summaries of turns 1…k-1, replies of this turn⟩.
 
     Q_topic holds the starting topic, if one is given (App. C.3). The last turn has no summary: its replies settle

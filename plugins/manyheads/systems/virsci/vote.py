@@ -13,9 +13,8 @@ from manyheads.core.results import Vote as Ballot
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.replies import IdeaNotes, Vote, vote_among
 from manyheads.systems.virsci.result import VirSciRun
-from manyheads.team.invitation import ask_with_advice
 from manyheads.team.run import Cited, Question, need_one
-from manyheads.team.team import Team, another_turns
+from manyheads.team.team import Team, another_turns, ask_with_advice
 
 STAGE = VOTE = "novelty"
 
@@ -109,15 +108,20 @@ async def most_novel(
             await cast([turn])
     else:
         await cast(range(before + 1, before + turns.of(STAGE) + 1))
+    winner, tie = break_tie(ballots)
+    if tie:
+        run.emit(Judged(stage=STAGE, subject="tie", outcome=ideas[winner - 1].title, reasoning=tie))
+    return ideas[winner - 1], ballots, tie
+
+
+def break_tie(ballots: Sequence[Ballot]) -> tuple[int, str | None]:
+    """The idea with the most votes, and in words the rule that broke a tie: the first has the highest confidence."""
     counts = Counter(ballot.choice for ballot in ballots)
     most = max(counts.values())
     tied = sorted(choice for choice, votes in counts.items() if votes == most)
-    winner, tie = ideas[tied[0] - 1], None
-    if len(tied) > 1:
-        numbers = ", ".join(map(str, tied))
-        tie = f"ideas {numbers} had {most} votes each; the one of highest confidence was taken"
-        run.emit(Judged(stage=STAGE, subject="tie", outcome=winner.title, reasoning=tie))
-    return winner, ballots, tie
+    numbers = ", ".join(map(str, tied))
+    tie = f"ideas {numbers} had {most} votes each; the one of highest confidence was taken"
+    return tied[0], tie if len(tied) > 1 else None
 
 
 def orders_of(rng: random.Random, voters: int, ideas: int) -> list[list[int]]:

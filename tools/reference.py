@@ -25,7 +25,8 @@ from manyheads.asking.roles import RoleCard
 from manyheads.base import errors
 from manyheads.base.resources import shipped
 from manyheads.cli import app
-from manyheads.config import RunConfig, documented, hosts
+from manyheads.config import RunConfig, documented
+from manyheads.config.environment import BUILT_IN as HOSTS
 from manyheads.core.results import RunResult
 from manyheads.datasets.formats import FORMATS
 from manyheads.engine import folder
@@ -232,7 +233,7 @@ def python() -> str:
         "\n## manyheads\n",
     ]
     text += [_name(name, getattr(manyheads, name)) for name in manyheads.__all__]
-    for host, entry in hosts.BUILT_IN.items():
+    for host, entry in HOSTS.items():
         ending = entry.ending
         module = import_module(f"manyheads.hosts.{host}")
         classes = ", ".join(f"`{systems()[name].prefix}{ending}`" for name in BUILT_IN)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from manyheads.base.errors import CorpusError
-from manyheads.base.markup import NotTeXError, from_latex
+from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.datasets.bibtex import names
 from manyheads.datasets.formats import FORMATS, Opening, detect, open_corpus

@@ -34,9 +34,9 @@ from manyheads.arena.items import (
     Text,
 )  # fmt: skip
 from manyheads.base.errors import ArenaError
-from manyheads.base.escaping import plain
 from manyheads.base.files import inside, make_folder
 from manyheads.base.sqlite import Database
+from manyheads.base.text import plain
 from manyheads.measures.votes import RaterKind, Vote, style_of
 
 FILE, PAPERS = "arena.sqlite", "papers"

@@ -431,7 +431,7 @@ def _new_table(title: str, *headings: str) -> "Table":
 
 def _table(found: "Standings", name: str) -> "Table":
     from manyheads.arena.rating import elo_range, interval, rank, rating
-    from manyheads.base.escaping import plain
+    from manyheads.base.text import plain
     from manyheads.core.texts import count
 
     adjusted, grouped = not found.unadjusted, len(found.groups.connected) > 1
@@ -451,7 +451,7 @@ def _table(found: "Standings", name: str) -> "Table":
 
 def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
     from manyheads.arena.rating import rating
-    from manyheads.base.escaping import plain
+    from manyheads.base.text import plain
 
     table = _new_table(f"{name}: ratings by question", "maker", *(each.question for each in part))
     by_maker = [{each.maker: each.rated for each in found.makers} for found in part]
@@ -463,7 +463,7 @@ def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
 
 def _matrix(found: "Standings") -> "Table":
     from manyheads.arena.rating import win_rates
-    from manyheads.base.escaping import plain
+    from manyheads.base.text import plain
 
     cells, names = win_rates(found), [each.maker for each in found.makers]
     table = _new_table("Win rate of the row: expected / observed (votes)", "maker")

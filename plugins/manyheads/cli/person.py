@@ -23,7 +23,7 @@ import yaml
 
 from manyheads.asking.forms import brief
 from manyheads.base.errors import ExitCode, UserError
-from manyheads.base.escaping import plain
+from manyheads.base.text import plain
 from manyheads.cli.printing import fail, print_line, safe_console
 from manyheads.core.events import AnyEvent, Waiting
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyheads.base.errors import CorpusError
-from manyheads.base.markup import BRACES, NotTeXError, from_latex, latex_letters
+from manyheads.base.text import BRACES, NotTeXError, from_latex, latex_letters
 from manyheads.corpus.files import lines
 from manyheads.corpus.records import RawPaper, Reader, Record
 from manyheads.datasets.common import paper, terms

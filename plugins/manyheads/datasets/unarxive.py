@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from manyheads.base.markup import NotTeXError, from_latex
+from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Reader, Record
 from manyheads.datasets.common import mapping, objects, paper, sequence
 from manyheads.datasets.table import person

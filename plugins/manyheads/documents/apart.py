@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from manyheads.base.errors import DocumentError
-from manyheads.base.pool import Pool
+from manyheads.base.files import Pool
 from manyheads.documents.document import Document, Limits
 from manyheads.documents.reading import LIMITS, read_document
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError, ModelError
-from manyheads.base.pool import Pool
+from manyheads.base.files import Pool
 from manyheads.config import HUMAN, ModelConfig
 from manyheads.core import NOTHING, Charge, Message, Recall, Reply, ToolCall, Turn, Usage, recall_nothing
 from manyheads.engine.person import nobody_there

@@ -18,8 +18,8 @@ from typing import TypeVar
 
 from manyheads.base import files as disk
 from manyheads.base.errors import RatingError, SubjectError
-from manyheads.base.escaping import csv_text
 from manyheads.base.files import make_folder
+from manyheads.base.text import csv_text
 from manyheads.core.results import Part, read_result, result_data
 
 T = TypeVar("T")

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from manyheads.base.errors import ModelError
-from manyheads.base.escaping import scrubbed
 from manyheads.base.http import (
     GarbledError,
     RefusedError,
@@ -16,6 +15,7 @@ from manyheads.base.http import (
     is_unreachable,
     status_of,
 )
+from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig
 from manyheads.models.requests import key_variable
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from manyheads.base.escaping import plain
 from manyheads.base.papers import ARXIV_DOI, Identifier, identify
+from manyheads.base.text import plain
 from manyheads.core.results import Evidence
 
 

@@ -17,9 +17,9 @@ from shutil import copyfile
 from typing import Any, NamedTuple
 
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
-from manyheads.base.escaping import csv_text
 from manyheads.base.files import make_folder
 from manyheads.base.folders import writing
+from manyheads.base.text import csv_text
 from manyheads.measures.forms import anonymous
 from manyheads.measures.votes import style_of
 from manyheads.suites.cells import Cell

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import BaseModel
 
 from manyheads.base.errors import SubjectError
-from manyheads.base.escaping import csv_text, plain, printable
+from manyheads.base.text import csv_text, plain, printable
 from manyheads.core.results import Evidence, Idea, RunResult, result_data
 from manyheads.models.offline import LABEL
 from manyheads.report.references import bibtex, links_of

@@ -30,9 +30,9 @@ from manyheads.arena.rating import DATA, TABLE, questions_of, rate, write_result
 from manyheads.arena.status import status_of
 from manyheads.arena.store import DAYS, FILE, Arena
 from manyheads.base.errors import ArenaError, RatingError, need_extra
-from manyheads.base.escaping import plain
 from manyheads.base.files import inside, read_text
 from manyheads.base.folders import REPORT
+from manyheads.base.text import plain
 from manyheads.measures.forms import columns_named
 from manyheads.measures.standings import Rules
 from manyheads.measures.votes import LEADS, WINNER, read_votes

@@ -22,7 +22,7 @@ from agent_framework.observability import ChatTelemetryLayer
 
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError, install_command
-from manyheads.base.escaping import scrubbed
+from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
 from manyheads.engine.replying import TOOL_ROUNDS

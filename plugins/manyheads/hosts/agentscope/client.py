@@ -34,7 +34,7 @@ from pydantic import SecretStr
 
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError, install_command
-from manyheads.base.escaping import scrubbed
+from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message
 from manyheads.hosts.clients import Ledger, ServedModel, tap

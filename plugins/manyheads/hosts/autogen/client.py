@@ -21,7 +21,7 @@ from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.escaping import scrubbed
+from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.hosts.autogen.component import ComponentConfig, Versioned

@@ -24,7 +24,7 @@ from manyheads.config import environment
 from manyheads.corpus import corpora
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.literature import semantic_scholar
-from manyheads.models import abilities, governor
+from manyheads.models import abilities
 from support.costs import Costs
 from support.llm import LLM
 
@@ -173,7 +173,6 @@ def clean_slate(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     abilities.forget()
     environment._typed.clear()
-    governor._doubts.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

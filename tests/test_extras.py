@@ -15,7 +15,7 @@ import pytest
 from manyheads.base import errors
 from manyheads.base.errors import EXTRAS, ConfigError, install_command, missing_extra, need_extra
 from manyheads.engine.readiness import findings
-from manyheads.hosts.run import run
+from manyheads.hosts.runs import run
 from manyheads.systems.loading import load
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"

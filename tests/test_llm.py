@@ -16,8 +16,9 @@ from ollama import AsyncClient as Ollama
 from openai import APIConnectionError, AsyncOpenAI, BadRequestError, RateLimitError
 
 from manyheads.asking.forms import form, schema_of
-from manyheads.asking.replies import REPLIES, Decision, ReplyModel, Vote
+from manyheads.asking.replies import REPLIES, ReplyModel
 from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.systems.virsci.replies import Decision, Vote
 from support.faults import Fault, Kind, refuses_format
 from support.fill import fill
 from support.llm import LLM

@@ -76,6 +76,18 @@ def test_a_pack_takes_the_place_of_one_prompt_and_leaves_the_others(seen: dict[s
 
 
 @pytest.mark.slow
+def test_a_pack_brings_a_reader_of_documents(installed: Path, folder: Path) -> None:
+    (folder / "owls.minutes").write_text(f"On Owls\nAnna: {'Owls hear. ' * 9}\nLi: {'They see. ' * 9}\n")
+    lines = (
+        "import sys; from pathlib import Path; from manyheads.documents import read_apart",
+        "one = read_apart(Path('owls.minutes'), sys.argv[1]); print(one.title, *(each.title for each in one.sections))",
+    )
+    for name in ("auto", "minutes"):
+        read = run_python("-c", "; ".join(lines), name, path=[installed, SOURCE], folder=folder)
+        assert read.split() == ["On", "Owls", "Anna", "Li"]
+
+
+@pytest.mark.slow
 def test_the_users_folder_is_stronger_than_a_pack(installed: Path, folder: Path) -> None:
     (folder / "prompts/advocate").mkdir()
     (folder / "prompts/advocate/system.md.j2").write_text("My advocate {{ side }}.")

@@ -30,6 +30,8 @@ from manyheads.config.environment import BUILT_IN as HOSTS
 from manyheads.core.results import RunResult
 from manyheads.datasets.formats import FORMATS
 from manyheads.engine import folder
+from manyheads.hosts.roles import RoleSpec
+from manyheads.hosts.teams import SystemTeam, service_tool
 from manyheads.models.prices import PriceList
 from manyheads.suites.spec import SuiteSpec
 from manyheads.systems import BUILT_IN, systems
@@ -135,7 +137,7 @@ def _parts(models: Iterable[type[BaseModel]], known: set[str]) -> Iterator[type[
             waiting.append(kind.__value__)
 
 
-def _own_doc(model: type[BaseModel]) -> str:
+def _own_doc(model: type) -> str:
     return _prose(inspect.cleandoc(model.__dict__.get("__doc__") or ""))
 
 
@@ -233,6 +235,9 @@ def python() -> str:
         "\n## manyheads\n",
     ]
     text += [_name(name, getattr(manyheads, name)) for name in manyheads.__all__]
+    text.append("## What the hosts share\n")
+    text += [f"### {each.__name__}\n\n{_own_doc(each)}\n" for each in (RoleSpec, SystemTeam)]
+    text.append(_name("service_tool", service_tool))
     for host, entry in HOSTS.items():
         ending = entry.ending
         module = import_module(f"manyheads.hosts.{host}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from manyheads.engine.reading import parse as parse_reply
     from manyheads.hosts import role_agent
     from manyheads.hosts.asking import ask, ask_sync
-    from manyheads.hosts.run import run
+    from manyheads.hosts.runs import run
     from manyheads.literature.library import Library
     from manyheads.systems.loading import load as load_config
     from manyheads.systems.results import load
@@ -101,7 +101,7 @@ _HOMES = {
     "reply_form": "asking.forms:form",
     "reply_type": "asking.replies",
     "role_agent": "hosts",
-    "run": "hosts.run",
+    "run": "hosts.runs",
     "subject_of": "core.texts",
 }
 """Where each public name lives, with the name that it has there where that is another."""

@@ -7,23 +7,13 @@ import pytest
 
 from attack.answers import CLEAR, KINDS, PROSE, UNCLEAR, Way, fault
 from manyheads.asking.forms import shipped_forms
-from manyheads.asking.replies import (
-    Advice,
-    Condensed,
-    Entities,
-    ExpertAnswer,
-    Idea,
-    IdeaLikeness,
-    NoveltyReport,
-    OwnReply,
-    ReplyModel,
-    Revision,
-    Summary,
-    Vote,
-    seeking,
-    vote_among,
-)
+from manyheads.asking.replies import Advice, OwnReply, ReplyModel, Summary, seeking
 from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.judges.replies import IdeaLikeness
+from manyheads.systems.mamorx.replies import ExpertAnswer, NoveltyReport
+from manyheads.systems.rebuttal.replies import Condensed
+from manyheads.systems.scipip.replies import Entities
+from manyheads.systems.virsci.replies import Idea, Revision, Vote, vote_among
 
 SOME = ("Vote of three", "ConferenceReview", "Review", "Revision", "Verdict", "NoveltyReport", "Summary", "Advice", "Plan", "IdeaRating")  # fmt: skip
 

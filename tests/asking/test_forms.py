@@ -17,22 +17,13 @@ from manyheads.asking.forms import (
     word_count,
 )
 from manyheads.asking.prompts import Prompts
-from manyheads.asking.replies import (
-    REPLIES,
-    Idea,
-    ReplyModel,
-    Review,
-    SelfReview,
-    Vote,
-    limited,
-    review_of,
-    seeking,
-    vote_among,
-)
+from manyheads.asking.replies import REPLIES, ReplyModel, limited, seeking
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources
 from manyheads.core.results import Vote as Ballot
+from manyheads.systems.rebuttal.replies import Review
+from manyheads.systems.virsci.replies import Idea, SelfReview, Vote, review_of, vote_among
 
 KINDS: dict[str, type[ReplyModel]] = {
     **REPLIES,

@@ -6,8 +6,9 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
-from manyheads.asking.replies import REPLIES, Idea, ReplyModel, Revision, Seeks, Vote, seeking
+from manyheads.asking.replies import REPLIES, ReplyModel, Seeks, seeking
 from manyheads.models.abilities import MOST_ITEMS, form_arguments
+from manyheads.systems.virsci.replies import Idea, Revision, Vote
 
 FIELDS = {
     "thought": "t",

@@ -9,29 +9,14 @@ from typing import Any
 
 from attack.figures import Figure
 from manyheads.asking.forms import form, schema_of, shipped_forms
-from manyheads.asking.replies import (
-    REPLIES,
-    Comparison,
-    Correction,
-    Idea,
-    Ranking,
-    ReplyModel,
-    Review,
-    SelfReview,
-    Summary,
-    Vote,
-    WrittenReview,
-    comparison_of,
-    correction_of,
-    idea_after,
-    ranking_of,
-    review_of,
-    review_on,
-    seeking,
-    vote_among,
-)
+from manyheads.asking.replies import REPLIES, ReplyModel, Summary, seeking
 from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.judges.replies import Comparison, comparison_of
 from manyheads.systems.mamorx.forms import form_of
+from manyheads.systems.mamorx.replies import Correction, WrittenReview, correction_of
+from manyheads.systems.ranking.replies import Ranking, ranking_of
+from manyheads.systems.rebuttal.replies import Review, review_on
+from manyheads.systems.virsci.replies import Idea, SelfReview, Vote, idea_after, review_of, vote_among
 from support.fill import fill
 
 KINDS: dict[str, type[ReplyModel]] = {

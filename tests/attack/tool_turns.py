@@ -11,7 +11,7 @@ from attack.figures import Figure, times
 from manyheads.base.errors import ModelError, ReplyError
 from manyheads.core import Tool
 from manyheads.models import abilities
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 from support.faults import Fault, Kind
 from support.hosts import HOSTS
 from support.llm import LLM

@@ -20,17 +20,7 @@ from rich.console import Console
 
 import manyheads
 from manyheads.asking.forms import shipped_forms
-from manyheads.asking.replies import (
-    Condensed,
-    ConferenceReview,
-    Decision,
-    IdeaRating,
-    Reflection,
-    ReplyModel,
-    Rethought,
-    Revision,
-    Summary,
-)
+from manyheads.asking.replies import ReplyModel, Summary
 from manyheads.cli.options import resumable
 from manyheads.cli.progress import LiveView, Standing, jobs_progress, line_of, plain, run_progress
 from manyheads.core import Usage
@@ -47,6 +37,10 @@ from manyheads.core.events import (
     Voted,
     Warned,
 )
+from manyheads.systems.baselines.replies import Reflection
+from manyheads.systems.conference_review.replies import ConferenceReview, IdeaRating
+from manyheads.systems.rebuttal.replies import Condensed, Rethought
+from manyheads.systems.virsci.replies import Decision, Revision
 
 USAGE = Usage(input_tokens=1200, output_tokens=80, calls=1, cost=0.25)
 STORY: list[AnyEvent] = [

@@ -13,7 +13,7 @@ from bibtexparser.entrypoint import parse_string
 
 from golden.runs import FOLDERS, RESULTS
 from manyheads.report.index import INDEX, write_index
-from manyheads.systems.formats import FORMATS
+from manyheads.systems.results import FORMATS
 from support.command import SMALL, manyheads_command
 from support.results import today
 

@@ -25,6 +25,8 @@ PAST_PAPERS, LATER = 24, 6
 BOUND = 2014
 GRASP = "Robots still drop fragile objects, as tactile grasping of fragile objects is not solved."
 """The background of every fourth paper."""
+GRASPING, RETRIEVING = [[f"p{one}" for one in range(start, PAST_PAPERS, 4)] for start in (0, 1)]
+"""The past papers whose abstracts are of tactile grasping, and of dense retrieval."""
 
 
 def built(folder: Path) -> Ecosystem:
@@ -121,8 +123,8 @@ async def test_the_three_ways_and_their_reasons(database: LiteratureDatabase) ->
     semantic = [one for one in found.papers if "semantic" in one.how]
     assert len(semantic) == 3
     assert all(int(one.paper.id[1:]) % 4 == 0 and (one.similarity or 0) > 0.3 for one in semantic)
-    assert found.entities == ("tactile grasping", "slip detection")
-    assert {one.paper.id for one in found.papers if "entity" in one.how} == {"p0", "p1", "p4", "p8"}
+    assert found.entities == ("slip detection", "tactile grasping")
+    assert {one.paper.id for one in found.papers if "entity" in one.how} == {"p1", *GRASPING}
     reasons = by_id(found)
     assert reasons["p1"] == ["has the entity “slip detection” (3 papers with it)"]
     assert reasons["p2"] == ["cited 3× together with “Study 0”"]
@@ -142,7 +144,7 @@ def test_equally_rare_entities_are_kept_by_name_however_they_came(tmp_path: Path
         with built(tmp_path / names[0]) as ecosystem:
             database = LiteratureDatabase.of(ecosystem)
             database.put([record(0, *names), record(1, *names), record(2)])
-            kept.append(database.entities_near(names, RetrievalConfig(rarest=2)))
+            kept.append([*database.entities_near(names, RetrievalConfig(rarest=2))])
     assert kept == [["bat calls", "cat naps"]] * 2
 
 
@@ -189,17 +191,46 @@ async def test_entities_are_given_or_found_in_the_background(database: Literatur
     itself = await database.retrieve("Why dense retrieval fails.", entity)
     given = await database.retrieve("Why it fails.", entity, ["Dense Retrieval"])
     other = await database.retrieve("Why it fails.", entity, ["finding"], synonyms=["dense-retrieval"])
-    assert [one.paper.id for one in itself.papers] == [one.paper.id for one in given.papers] == ["p1", "p5"]
-    assert [one.paper.id for one in other.papers] == ["p1", "p5"]
+    for found in (itself, given, other):
+        assert sorted(one.paper.id for one in found.papers) == sorted(RETRIEVING)
     assert any("no entity" in note for note in (await database.retrieve("Why it fails.", entity)).notes)
 
 
 def test_neighbours_are_those_of_several_papers(database: LiteratureDatabase) -> None:
     near = database.entities_near
-    assert near(["tactile grasping"], RetrievalConfig()) == ["tactile grasping", "slip detection"]
-    assert near(["tactile grasping"], RetrievalConfig(together=3)) == ["tactile grasping"]
-    assert near(["slip detection"], RetrievalConfig(together=1, rarest=1)) == ["dense retrieval"]
-    assert database.with_entities(["Dense retrieval", "unheard of"]) == {"Dense retrieval": ["p1", "p5"]}
+    slips = ["p0", "p1", "p4"]
+    every = near(["tactile grasping", "unheard of"], RetrievalConfig())
+    assert [*every.items()] == [("slip detection", slips), ("tactile grasping", sorted(GRASPING))]
+    assert [*near(["tactile grasping"], RetrievalConfig(together=3))] == ["tactile grasping"]
+    every = near(["slip detection"], RetrievalConfig(together=1))
+    assert [*every] == ["slip detection", "dense retrieval", "tactile grasping"]
+    assert near(["slip detection"], RetrievalConfig(together=1, rarest=1)) == {"slip detection": slips}
+
+
+async def test_an_entity_is_linked_to_each_paper_in_which_it_appears(tmp_path: Path) -> None:
+    """In the record, or in title or abstract, in singular or plural, also of a paper without a record (SciPIP, §3.1)."""
+    options = RetrievalConfig(how=("entity",))
+    with built(tmp_path) as ecosystem:
+        database = LiteratureDatabase.of(ecosystem)
+        database.put([record(0, "dense retrievals"), record(2, "dense retrievals"), record(3)])
+        found = by_id(await database.retrieve("Of dense retrievals.", options))
+        assert found.keys() == {"p0", "p2", *RETRIEVING}
+        assert {*map(tuple, found.values())} == {("has the entity “dense retrievals” (8 papers with it)",)}
+        later = by_id(await database.retrieve("Of dense retrievals.", options, scope=Scope(period=None)))
+        assert later.keys() - found.keys() == {"p25", "p29"}
+        hidden = Scope(exclude=frozenset({"p0", "p2"}))
+        assert by_id(await database.retrieve("Of dense retrievals.", options, scope=hidden)) == {}, (
+            "no record of a visible paper names it"
+        )
+
+
+async def test_how_rare_an_entity_is_depends_on_the_papers_in_which_it_appears(tmp_path: Path) -> None:
+    options = RetrievalConfig(how=("entity",), entity_papers=1)
+    with built(tmp_path) as ecosystem:
+        database = LiteratureDatabase.of(ecosystem)
+        database.put([record(0, "dense retrieval"), record(2, "owl flight"), record(3, "owl flight")])
+        found = await database.retrieve("Owl flight, dense retrieval.", options)
+        assert found.entities == ("owl flight",), "two papers, the other seven"
 
 
 async def test_an_entity_of_the_background_finds_the_one_paper_with_it(tmp_path: Path) -> None:
@@ -343,7 +374,10 @@ async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path)
         assert "2 recipes" in two
         assert "prompt-2" in two
         assert "co-citation is off" in off
-        assert {one.paper.id for one in found.papers} == {f"p{number}" for number in range(10)}
+        recorded = {f"p{number}" for number in range(10)}
+        assert {one.paper.id for one in found.papers if "semantic" in one.how} == recorded
+        others = {one.paper.id: one.how for one in found.papers if one.paper.id not in recorded}
+        assert others == dict.fromkeys({*GRASPING, *RETRIEVING} - recorded, ("entity",))
         about = database.about()
         assert about.vectors == {"texts": 9, "abstract": 1}
         assert database.graph.entity_counts(["soft hands", "slip detection"]) == {
@@ -422,19 +456,20 @@ async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built(tmp_path).close()
+    similar = RetrievalConfig(how=("semantic",))
     with Ecosystem.open(tmp_path / "corpus") as one, Ecosystem.open(tmp_path / "corpus") as other:
         reader, writer = LiteratureDatabase.of(one), LiteratureDatabase.of(other)
         writer.put(records()[:5])
-        assert (await reader.retrieve(GRASP)).papers
+        assert (await reader.retrieve(GRASP, similar)).papers
         # who has read, and is about something else, lets go
         assert await asyncio.wait_for(asyncio.to_thread(writer.put, records()[5:10]), 5) == 5
-        assert len((await reader.retrieve(GRASP)).papers) == 10
+        assert len((await reader.retrieve(GRASP, similar)).papers) == 10
         # who reads without a pause lets go too, and sees what came in
         putting = asyncio.create_task(asyncio.to_thread(writer.put, records()[10:12]))
         while not putting.done():
-            assert len((await reader.retrieve(GRASP)).papers) in (10, 12)
+            assert len((await reader.retrieve(GRASP, similar)).papers) in (10, 12)
         assert await putting == 2
-        assert len((await reader.retrieve(GRASP)).papers) == 12
+        assert len((await reader.retrieve(GRASP, similar)).papers) == 12
         reader.close()
         monkeypatch.setattr("manyheads.corpus.extracted.PATIENCE", 0.1)
         with (

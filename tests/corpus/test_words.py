@@ -37,8 +37,34 @@ def test_papers_that_hold_the_words(tmp_path: Path) -> None:
     assert index(tmp_path, ["another"], "two").ids == ["p0"]
 
 
+@pytest.mark.parametrize(
+    ("phrase", "rows"),
+    [
+        ("tactile grasping", [0]),  # the last has both words, in another order
+        ("Tactile  GRASPING", [0]),
+        ("grasping tactile", [4]),
+        ("soft fruits", [0]),  # in the plural
+        ("grasping soft", [0]),  # a stop word between them
+        ("fruit dense", []),  # not over the end of a text
+        ("dense retrieval", [1]),
+        ("skin", [4]),
+        ("skin graft", []),
+        ("of the", []),
+        ("", []),
+        ("抓取", [3]),
+    ],
+)
+def test_papers_in_which_the_words_of_a_phrase_follow_each_other(
+    tmp_path: Path, phrase: str, rows: list[int]
+) -> None:
+    for words in (index(tmp_path, TEXTS), index(tmp_path, [])):  # the second is read from the disk
+        assert words.having(phrase).tolist() == rows
+
+
 def test_a_corpus_without_words(tmp_path: Path) -> None:
-    assert index(tmp_path, ["", "of the"]).nearest("tactile", 3, np.ones(2, dtype=bool)) == {}
+    words = index(tmp_path, ["", "of the"])
+    assert words.nearest("tactile", 3, np.ones(2, dtype=bool)) == {}
+    assert words.having("tactile").tolist() == []
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:

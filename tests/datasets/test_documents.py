@@ -15,7 +15,7 @@ from manyheads.corpus.graph import GRAPH, Citations, Graph
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.datasets.formats import Opening, detect, name_of, open_corpus
-from manyheads.documents.dates import year_told
+from manyheads.documents.draft import year_told
 from support.papers import NAMES, REAL_DATA
 from support.pdfs import AUTHORS, ENTRY, TITLE, body, heading, raster, typeset
 

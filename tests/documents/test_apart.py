@@ -11,8 +11,8 @@ import pytest
 from reportlab.platypus import Paragraph
 
 from manyheads.base.errors import DocumentError
-from manyheads.documents import Limits, Reader, read_apart, read_document
-from manyheads.documents.apart import READERS
+from manyheads.documents import Limits, ReaderProcess, read_apart, read_document
+from manyheads.documents.reading import PROCESSES
 from support.pdfs import TITLE, body, heading, typeset
 
 
@@ -25,7 +25,7 @@ def paper(path: Path) -> Path:
 def test_reads_alike_and_goes_on_after_errors(tmp_path: Path) -> None:
     path = paper(tmp_path / "paper.pdf")
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing")
-    with Reader() as reader:
+    with ReaderProcess() as reader:
         assert reader.read(path) == read_document(path)
         for name, word in (("broken.pdf", "broken"), ("none.pdf", "No such file")):
             with pytest.raises(DocumentError, match=word) as caught:
@@ -37,7 +37,7 @@ def test_reads_alike_and_goes_on_after_errors(tmp_path: Path) -> None:
 def test_no_module_of_the_working_folder_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "json.py").write_text("open('imported', 'w')")
-    with Reader() as reader:
+    with ReaderProcess() as reader:
         assert reader.read(paper(tmp_path / "paper.pdf")).title == "Read Elsewhere"
     assert not (tmp_path / "imported").exists()
 
@@ -50,9 +50,9 @@ def test_many_who_read_at_once_share_as_many_processes_as_there_are_processors(t
     at_once = list[int]()
 
     def read(path: Path) -> str:
-        at_once.append(len(READERS._entries))
+        at_once.append(len(PROCESSES._entries))
         title = read_apart(path).title
-        at_once.append(len(READERS._entries))
+        at_once.append(len(PROCESSES._entries))
         return title
 
     with ThreadPoolExecutor(6) as threads:
@@ -61,14 +61,14 @@ def test_many_who_read_at_once_share_as_many_processes_as_there_are_processors(t
         with pytest.raises(DocumentError, match="broken"):
             lost.result()
     assert max(at_once) <= (os.cpu_count() or 1)
-    assert not READERS._entries, "the last one stops them"
+    assert not PROCESSES._entries, "the last one stops them"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="stops a process by a signal")
 @pytest.mark.slow
 def test_crash_and_hang_cost_one_file(tmp_path: Path) -> None:
     path = paper(tmp_path / "paper.pdf")
-    with Reader(Limits(seconds=-8)) as reader:
+    with ReaderProcess(Limits(seconds=-8)) as reader:
         with pytest.raises(DocumentError, match="no page"):
             reader.read(path)
         process = reader._process
@@ -76,7 +76,7 @@ def test_crash_and_hang_cost_one_file(tmp_path: Path) -> None:
         os.kill(process.pid, signal.SIGSTOP)
         with pytest.raises(DocumentError, match="took more than 2 s"):
             reader.read(path)
-    with Reader() as reader:
+    with ReaderProcess() as reader:
         reader.read(path)
         process = reader._process
         assert process

@@ -14,7 +14,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import PageBreak, Paragraph, Spacer
 
 from manyheads.base.errors import DocumentError
-from manyheads.documents import Limits, Reader, apart, picture, read_document, render
+from manyheads.documents import Limits, picture, read_document, render
 from manyheads.documents.pdf import garbled
 from support.pdfs import TITLE, body, heading, raster, typeset
 
@@ -334,33 +334,6 @@ def test_pictures_of_any_size(wide: int, high: int, tmp_path: Path) -> None:
     assert (one.box is None) == (wide != 1)
     assert picture(path, one).startswith(b"\x89PNG")
     assert "enough to be read by all" in document.text() + document.abstract
-
-
-@pytest.mark.slow
-def test_forms_in_forms_end_with_their_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nine forms draw the next ten times each: a thousand million drawings of a few bytes."""
-    monkeypatch.setattr(apart, "GRACE", 0.5)
-    path = tmp_path / "bomb.pdf"
-    forms = [
-        stream(
-            b"/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</XObject<</I %d 0 R>>>>" % number,
-            b"/I Do " * 10,
-        )
-        for number in range(7, 16)
-    ]
-    raw_pdf(
-        path,
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</XObject<</I 6 0 R>>>>>>",
-        stream(b"", b"/I Do"),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Times-Roman>>",
-        *forms,
-        stream(b"/Type/XObject/Subtype/Form/BBox[0 0 612 792]", b"0 0 m 10 10 l S"),
-    )
-    good = paper(tmp_path / "good.pdf")
-    with Reader(Limits(seconds=3)) as reader:
-        with pytest.raises(DocumentError, match="bomb"):
-            reader.read(path)
-        assert reader.read(good).title == "A Paper of Several Sections"
 
 
 def stream(words: bytes, data: bytes) -> bytes:

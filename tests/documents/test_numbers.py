@@ -1,5 +1,6 @@
 """What a paper tells of its own DOI and its number on arXiv."""
 
+import datetime as dt
 import json
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from reportlab.platypus import Paragraph
 
 from manyheads.documents import read_document
-from manyheads.documents.dates import numbers_told
+from manyheads.documents.draft import day_made, numbers_told
 from support.pdfs import TITLE, body, heading, typeset
 
 
@@ -23,6 +24,29 @@ from support.pdfs import TITLE, body, heading, typeset
 )
 def test_numbers_that_a_first_page_tells(text: str, numbers: tuple[str, ...]) -> None:
     assert numbers_told(text) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("D:20150131120000+01'00'", dt.date(2015, 1, 31)),
+        ("20150131", dt.date(2015, 1, 31)),
+        ("D:201501", None),
+        ("D:20151331", None),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_the_day_on_which_a_file_was_made(text: str, day: dt.date | None) -> None:
+    assert day_made(text) == day
+
+
+def test_a_pdf_tells_when_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1420113600")
+    path = typeset(
+        tmp_path / "paper.pdf", [Paragraph("Rooms", TITLE)], [heading("1 Introduction"), body("Rooms.", 9)]
+    )
+    assert read_document(path).made == dt.date(2015, 1, 1)
 
 
 def test_those_of_a_pdf_a_tei_file_and_a_structured_paper(tmp_path: Path) -> None:

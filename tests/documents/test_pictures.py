@@ -10,15 +10,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph
 
 from manyheads.base.errors import DocumentError
-from manyheads.documents import (
-    Document,
-    Figure,
-    find_quote,
-    picture,
-    places,
-    read_document,
-    render,
-)
+from manyheads.documents import Document, Figure, find_quote, picture, places, read_document, render
 from support.pdfs import TITLE, Plot, body, figure, heading, typeset
 
 

@@ -19,7 +19,7 @@ from manyheads.corpus.graph import Text
 from manyheads.engine.extraction import BATCH, Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.cache import LookupCache
-from manyheads.models.faults import TooLongError
+from manyheads.models.governor import TooLongError
 from support.faults import Fault
 from support.hosts import EACH, FilledHost
 from support.llm import LLM

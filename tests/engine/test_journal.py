@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from manyheads.asking.replies import REPLIES, Idea, Remark
+from manyheads.asking.replies import REPLIES, Remark
 from manyheads.base.errors import JournalError
 from manyheads.core import Host, Image, Message, Place, Reply, Speaker, ToolCall, Turn, Usage
 from manyheads.engine.journal import Journal, read_turns, spent_in
 from manyheads.engine.replay import Recorded
+from manyheads.systems.virsci.replies import Idea
 from support.hosts import FilledHost
 
 PAID = Usage(input_tokens=90, output_tokens=9, calls=2, cost=0.25)

@@ -11,12 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from manyheads.asking.forms import form
-from manyheads.asking.replies import Decision, Idea, Remark, ReplyModel, Revision, Summary, Vote, seeking
+from manyheads.asking.replies import Remark, ReplyModel, Summary, seeking
 from manyheads.base.errors import ReplyError
 from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
 from manyheads.engine.fitting import says_nothing
 from manyheads.engine.reading import UnusableReplyError, parse
 from manyheads.engine.replying import StructuredHost
+from manyheads.systems.virsci.replies import Decision, Idea, Revision, Vote
 
 
 def says(text: str) -> bool:

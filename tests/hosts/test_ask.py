@@ -19,7 +19,6 @@ from pydantic import SecretStr
 
 from asking.test_own import SCHEMA, card_in
 from manyheads import ask, ask_sync
-from manyheads.asking.replies import Review
 from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.base.http import Pace
 from manyheads.config import LiteratureConfig, ModelConfig
@@ -27,6 +26,7 @@ from manyheads.core import Reply
 from manyheads.hosts.autogen import ModelClient
 from manyheads.literature.library import Library
 from manyheads.models.offline import LABEL
+from manyheads.systems.rebuttal.replies import Review
 from support.faults import Fault
 from support.llm import LLM
 from support.native import plain_client

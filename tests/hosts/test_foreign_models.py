@@ -17,7 +17,8 @@ from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsa
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from manyheads import ask
-from manyheads.asking.replies import ConferenceReview, Review
+from manyheads.systems.conference_review.replies import ConferenceReview
+from manyheads.systems.rebuttal.replies import Review
 from support.command import result_of
 from support.fill import fill
 from support.native import PAPER, Native, small

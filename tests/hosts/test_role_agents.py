@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from manyheads.asking.forms import form
-from manyheads.asking.replies import Verdict
 from manyheads.base.errors import BudgetError, ConfigError, CorpusError, ModelError
 from manyheads.base.http import Pace
 from manyheads.base.papers import Paper
@@ -21,6 +20,7 @@ from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.engine.reading import parse
 from manyheads.literature.library import Library
+from manyheads.systems.rebuttal.replies import Verdict
 from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting, quick_on, role_of

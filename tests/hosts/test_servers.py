@@ -5,16 +5,14 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from anthropic import AsyncAnthropic
 
 from manyheads.asking.replies import Remark
 from manyheads.base.errors import ConfigError, ModelError
 from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Message, Tool, Turn
 from manyheads.engine.budget import Budget
-from manyheads.hosts.clients import RESPONSES, tap
 from manyheads.models.abilities import forms_for, openai_settings, remember, settled
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting, role_of
@@ -394,19 +392,11 @@ async def test_anthropic_is_sent_no_temperature_that_nobody_set(
     )
 
 
-async def test_an_sdk_that_knows_no_temperature_sends_it(llm: LLM) -> None:
-    """As Anthropic's does from version 1 on."""
-    config = ModelConfig(provider="anthropic", name="m", temperature=0.7, base_url=llm.url)
-    async with AsyncAnthropic(api_key="none", base_url=llm.url) as sdk:
-        create: Any = sdk.messages.create
-
-        async def newer(*, extra_body: Any = None, **arguments: Any) -> Any:
-            assert "temperature" not in arguments
-            return await create(extra_body=extra_body, **arguments)
-
-        sdk.messages.create = newer
-        tap(sdk, config)
-        RESPONSES.set([])
-        messages: Any = [{"role": "user", "content": "hello"}]
-        await sdk.messages.create(model="m", max_tokens=9, messages=messages, temperature=0.7)
+async def test_anthropic_is_sent_a_temperature_that_somebody_set(
+    llm: LLM, host: Hosting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Newer SDKs take none as an argument."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    async with host(model(llm, provider="anthropic", base_url=llm.url, temperature=0.7)) as on:
+        await on.ask(turn())
     assert llm.requests[0].body["temperature"] == 0.7

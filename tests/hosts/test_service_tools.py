@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from manyheads.base.errors import ConfigError
 from manyheads.documents import picture_in
 from manyheads.hosts.autogen.client import model_info
-from manyheads.models import sight
+from manyheads.models.abilities import image_of_bands
 from support.faults import Fault
 from support.llm import LLM
 from support.native import plain_client, quick_on
@@ -118,7 +118,7 @@ async def test_an_agent_has_a_figure_criticised(seeing: LLM, name: str, figure: 
     shown = [request for request in seeing.requests if request.pictures]
     assert {request.title for request in shown} == {"Colours", "FigureDescription", "FigureCritique"}
     picture = picture_in(figure)
-    assert [request.pictures for request in shown] == [[sight.picture()], [picture], [picture]]
+    assert [request.pictures for request in shown] == [[image_of_bands()], [picture], [picture]]
     [critique] = [request for request in shown if request.title == "FigureCritique"]
     assert all(text in critique.text for text in (*PAPER.values(), "Figure 3:", "‹/caption> Accept it."))
     told = results(seeing.requests[-1])

@@ -77,7 +77,7 @@ async def test_a_folder_of_another_system_is_refused(
 @pytest.mark.parametrize(
     ("state", "problem"),
     [
-        ({"nonsense": 1}, "version: missing"),
+        ({"nonsense": 1}, "version"),
         ("a text", "not a state"),
         ({**STATE, "nonsense": 1}, "nonsense: no such key"),
         ({**STATE, "finished": "perhaps"}, "finished"),

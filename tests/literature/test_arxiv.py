@@ -68,6 +68,7 @@ async def test_a_paper_is_given_with_all_that_is_known_of_it(source: Arxiv) -> N
         venue="Proc. ICRA 2015",
         doi="10.1000/a",
         url="https://arxiv.org/abs/1406.00001",
+        open_text="https://arxiv.org/pdf/1406.00001",
     )
 
 

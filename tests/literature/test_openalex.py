@@ -106,6 +106,25 @@ async def test_a_work_is_given_with_all_that_is_known_of_it(source: OpenAlex) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("place", "address"),
+    [
+        ({"pdf_url": "https://a.example/1.pdf"}, "https://a.example/1.pdf"),
+        ({"pdf_url": None}, None),
+        (None, None),
+    ],
+)
+async def test_where_a_text_is_open_is_told_if_it_is_asked_for(
+    server: OpenAlexServer, place: dict[str, Any] | None, address: str | None
+) -> None:
+    server.papers = [work(1, "Tactile", best_oa_location=place)]
+    source = asking(server.url)
+    [told] = await ask(source, "search", "tactile", parts=["open_text"])
+    [unasked] = await ask(source, "search", "tactile", parts=[])
+    await source.close()
+    assert (told.open_text, unasked.open_text) == (address, None)
+
+
 async def test_what_is_null_stays_unknown_and_a_work_without_title_is_left_out(source: OpenAlex) -> None:
     papers = {paper.id: paper for paper in await ask(source, "references", "W1")}
     assert set(papers) == {"openalex:W4", "openalex:W2"}

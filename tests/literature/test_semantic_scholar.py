@@ -76,6 +76,28 @@ def ids(papers: list[Paper]) -> list[str]:
     return [paper.id.removeprefix("semantic_scholar:")[0] for paper in papers]
 
 
+@pytest.mark.parametrize(
+    ("known", "address"),
+    [
+        ({"openAccessPdf": {"url": "https://a.example/1.pdf", "status": "GREEN"}}, "https://a.example/1.pdf"),
+        (
+            {"openAccessPdf": {"url": ""}, "externalIds": {"ArXiv": "1406.00001"}},
+            "https://arxiv.org/pdf/1406.00001",
+        ),
+        ({"externalIds": {"ArXiv": "1406.00001"}}, "https://arxiv.org/pdf/1406.00001"),
+        ({}, None),
+    ],
+)
+async def test_where_a_text_is_open_is_told_if_it_is_asked_for(
+    source: SemanticScholar, scholar: Scholar, known: Record, address: str | None
+) -> None:
+    """As the service says, else on arXiv."""
+    scholar.papers = [record("a" * 40, "Tactile", **known)]
+    [told] = await ask(source, "search", "tactile", parts=["doi", "open_text"])
+    [unasked] = await ask(source, "search", "tactile", parts=["doi"])
+    assert (told.open_text, unasked.open_text) == (address, None)
+
+
 async def test_a_paper_comes_with_all_that_is_known(source: SemanticScholar) -> None:
     assert await paper_of(source, A) == Paper(
         id=f"semantic_scholar:{A}",

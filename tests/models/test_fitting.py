@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.base.resources import Resources
 from manyheads.core import Message
-from manyheads.models.fitting import SAID, fitted, size_of
+from manyheads.models.requests import SAID, fitted, size_of
 
 TASK = {
     "abstract", "advice", "background", "caption", "cited", "context", "contribution", "discarded", "draft",

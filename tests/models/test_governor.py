@@ -14,16 +14,15 @@ import httpx
 import pytest
 from openai import AsyncOpenAI
 
-from manyheads.asking.replies import Remark, Vote, vote_among
+from manyheads.asking.replies import Remark
 from manyheads.base.errors import ConfigError, ModelError
 from manyheads.base.http import retry_after
 from manyheads.config import ModelConfig
-from manyheads.models import governor as governing
 from manyheads.models.abilities import forms_for
 from manyheads.models.answers import plain
-from manyheads.models.faults import TooLongError
-from manyheads.models.governor import Governor
+from manyheads.models.governor import Governor, TooLongError
 from manyheads.models.requests import key_of, key_variable
+from manyheads.systems.virsci.replies import Vote, vote_among
 from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM
 
@@ -344,16 +343,13 @@ async def test_one_passing_failure_blames_no_response_format(llm: LLM, ask: Ask)
     assert sent_forms(llm) == ["json_schema"] * 3
 
 
-async def test_a_failure_that_is_twice_gone_without_a_form_is_the_forms(
-    llm: LLM, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(governing, "MOMENT", 0)
+async def test_a_failure_that_is_gone_without_a_form_changes_its_request_alone(llm: LLM, ask: Ask) -> None:
     llm.faults.append(Fault("status", status=500, times=None, when=lambda request: request.has_form))
-    through = governor(llm)
-    for _ in range(3):
-        assert await ask(through)
-    tries = ["json_schema", "json_schema", "json_object", None]
-    assert sent_forms(llm) == [*tries, *tries, None]
+    through, warn = governor(llm), list[str]()
+    for _ in range(2):
+        assert await ask(through, warn)
+    assert sent_forms(llm) == ["json_schema", "json_schema", "json_object", None] * 2
+    assert "response_format=none" in warn[-1]
 
 
 async def test_one_outage_blames_no_response_format(llm: LLM, ask: Ask) -> None:
@@ -375,18 +371,6 @@ async def test_a_form_is_not_changed_for_an_unexplained_failure_before_a_wait(ll
     times = [request.at for request in llm.requests]
     assert all(later - earlier >= 0.1 for earlier, later in pairwise(times))
     assert len(warn) == 4
-
-
-async def test_a_schema_that_is_taken_ends_the_doubts(
-    llm: LLM, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(governing, "MOMENT", 0)
-    through = governor(llm)
-    for _ in range(3):
-        llm.faults.append(Fault("status", status=500, times=3))
-        await ask(through)
-        await ask(through)
-    assert sent_forms(llm)[-1] == "json_schema"
 
 
 async def test_a_request_that_is_wrong_anyway_blames_no_response_format(llm: LLM, ask: Ask) -> None:

@@ -10,27 +10,16 @@ from hypothesis import strategies as st
 
 from manyheads.asking.forms import form
 from manyheads.asking.prompts import Prompts
-from manyheads.asking.replies import (
-    REPLIES,
-    Condensed,
-    Idea,
-    Proposal,
-    Ranking,
-    ReplyModel,
-    Rethought,
-    SelfReview,
-    Verdict,
-    Vote,
-    ranking_of,
-    review_of,
-    seeking,
-)
+from manyheads.asking.replies import REPLIES, ReplyModel, seeking
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Price
 from manyheads.engine.reading import parse
 from manyheads.models.offline import OFFLINE, OfflineModel, phrases_of
+from manyheads.systems.ranking.replies import Ranking, ranking_of
+from manyheads.systems.rebuttal.replies import Condensed, Proposal, Rethought, Verdict
+from manyheads.systems.virsci.replies import Idea, SelfReview, Vote, review_of
 
 PROMPTS = Prompts(Resources.of())
 SYSTEM = "<profile>\nName: Scientist3\nResearch interests: soft grippers; tactile sensing\n</profile>"

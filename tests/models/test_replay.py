@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from manyheads.asking.forms import form
-from manyheads.asking.replies import Vote
 from manyheads.base.errors import JournalError, ModelError
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Message, Place
@@ -15,6 +14,7 @@ from manyheads.core.events import Result
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
+from manyheads.systems.virsci.replies import Vote
 from support.llm import LLM
 from support.play import config_for, play
 from support.requests import Request

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from html import unescape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pypdfium2 as pdfium
 import pytest
@@ -19,6 +19,7 @@ from manyheads.report.record import read_run
 from manyheads.systems.mamorx import report
 from manyheads.systems.mamorx.result import (
     Anchor,
+    Bound,
     CitedWork,
     Claim,
     Entry,
@@ -133,6 +134,33 @@ def test_labels_of_a_plot_raise_no_alarm(page: Callable[..., str], paper: Path) 
     result.paper.hidden = [HiddenText(text="epochs 10 20", page=2, why="covered", figure="Figure 1")]
     assert alarm not in page(result)
     assert "epochs 10 20" in page(result)
+
+
+def test_the_report_says_where_the_limit_of_dates_is_from(page: Callable[..., str], paper: Path) -> None:
+    result, told = reviewed(paper), set[str]()
+    assert result.novelty
+    for bound in get_args(Bound):
+        result.novelty.bound, result.novelty.before = bound, "2015-01-01" if bound else ""
+        [line] = re.findall(r"<p[^>]*>(Papers published on .*?|Nothing says when .*?)</p>", page(result))
+        told.add(line)
+        assert ("2015-01-01" in line) == bool(bound)
+        assert ("may" in line or "is left out" in line) == (bound not in ("config", "corpus", "arxiv")), (
+            "how it errs"
+        )
+    assert len(told) == len(get_args(Bound))
+
+
+def test_a_passage_of_an_open_text_stands_with_its_address(page: Callable[..., str], paper: Path) -> None:
+    result = reviewed(paper)
+    assert result.novelty
+    for work, name in ((result.novelty.related[0], "rival"), (result.references[0], "cited")):
+        work.open_text, work.passage = f"javascript:{name}", f"<b>The words of the {name}.</b>"
+    text = page(result)
+    for name in ("rival", "cited"):
+        assert f"From its text, javascript:{name}" in text
+        assert f"The words of the {name}." in text
+        assert f"<b>The words of the {name}" not in text
+    assert not [link for link in Reader(text).values("href") if "javascript" in link]
 
 
 def article(page: str, number: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.base.errors import ModelError, SubjectError
 from manyheads.core.events import AnyEvent
-from manyheads.systems.ranking.report import bias_in_words, meaning
+from manyheads.systems.ranking.result import bias_in_words, meaning
 from manyheads.systems.results import essence, load, write_report
 from report.conftest import Reader, said
 from support.faults import Fault

@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.base.errors import ModelError, SubjectError
 from manyheads.report.diff import Piece
-from manyheads.systems.rebuttal.report import lineage, steps
+from manyheads.systems.rebuttal.result import lineage, steps
 from manyheads.systems.results import closing_lines, essence, load, write_report
 from support.faults import Fault
 from support.llm import LLM

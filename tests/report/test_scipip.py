@@ -17,8 +17,7 @@ from manyheads.report.lettering import breadth, cut, wrapped
 from manyheads.report.lineage import Lineage
 from manyheads.report.record import read_run
 from manyheads.systems.results import closing_lines, essence, in_full, load, write_report
-from manyheads.systems.scipip.picture import Box, Entry, Picture, draw
-from manyheads.systems.scipip.report import IdeasPage
+from manyheads.systems.scipip.report import Box, Entry, IdeasPage, Picture, draw
 from manyheads.systems.scipip.result import ScipipResult
 from support.browser import NEEDS_CHROMIUM, shown, width_of
 from support.faults import Fault

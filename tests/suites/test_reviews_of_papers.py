@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from manyheads.base.resources import shipped
-from manyheads.judges.planted_error.key import KEY, read_key
-from manyheads.judges.planted_error.key import Entry as Document
 from manyheads.judges.planted_error.planted import KINDS
+from manyheads.judges.planted_error.result import KEY, read_key
+from manyheads.judges.planted_error.result import Entry as Document
 from manyheads.suites.measuring import Row
 from suites.test_evaluate import run
 from support.llm import LLM

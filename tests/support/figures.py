@@ -7,9 +7,9 @@ from typing import Any
 
 from manyheads.config import RunConfig
 from manyheads.documents import Document
-from manyheads.systems.mamorx import MAMORX
 from manyheads.systems.mamorx.figures import critique
 from manyheads.systems.mamorx.paper import Manuscript
+from manyheads.systems.mamorx.system import MAMORX
 from support.llm import LLM
 
 PIXELS = 40_000

@@ -21,7 +21,6 @@ from autogen_core import CancellationToken
 from openai import AsyncOpenAI
 from rich.console import Console
 
-from manyheads.asking.replies import CRITERIA
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.files import merge
 from manyheads.core import Recall, recall_nothing
@@ -30,6 +29,7 @@ from manyheads.hosts import host_factory
 from manyheads.hosts.agent_framework import agent_of
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
+from manyheads.judges.replies import CRITERIA
 from manyheads.systems.loading import validate
 from support.hosts import HOSTS
 from support.llm import LLM

@@ -16,6 +16,7 @@ SITE = "https://openalex.org/"
 KNOWN = {
     "abstract_inverted_index",
     "authorships",
+    "best_oa_location",
     "cited_by_count",
     "doi",
     "id",

@@ -1,5 +1,6 @@
 """A paper that is read already, and what a run finds out about it: the real session and host, without the committee."""
 
+import datetime as dt
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,8 +36,11 @@ def paper(
     year: int | None = None,
     source: str = "paper.pdf",
     numbers: tuple[str, ...] = (),
+    made: dt.date | None = None,
 ) -> Read:
-    document = Document(title=title, abstract=abstract, references=cited, year=year, numbers=numbers)
+    document = Document(
+        title=title, abstract=abstract, references=cited, year=year, numbers=numbers, made=made
+    )
     return Read(document, source, {f"[{at}]": one for at, one in enumerate(cited, 1)})
 
 

@@ -28,6 +28,7 @@ PAPER = {
     "authors",
     "citationCount",
     "externalIds",
+    "openAccessPdf",
     "paperId",
     "publicationDate",
     "title",

@@ -21,8 +21,7 @@ from manyheads.core import Turn, Usage
 from manyheads.core.events import AnyEvent, Warned
 from manyheads.engine.readiness import findings, prepare
 from manyheads.systems import systems
-from manyheads.systems.baselines.config import resolve
-from manyheads.systems.baselines.result import BaselineResult
+from manyheads.systems.baselines.config import BaselineResult, resolve
 from manyheads.systems.loading import validate
 from manyheads.team.run import Run
 from support.faults import Fault

@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.base.errors import ConfigError, ModelError
 from manyheads.judges.comparison import first, won
-from manyheads.judges.result import Order
+from manyheads.judges.shared import Order
 from manyheads.systems import systems
 from support.faults import Fault
 from support.llm import LLM

@@ -7,13 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reportlab.platypus import Paragraph
 
 from manyheads.base.errors import BudgetError, ModelError
+from manyheads.base.http import Pace
 from manyheads.core.events import Stage
+from manyheads.literature import fulltext
 from support.faults import Fault
+from support.files import FileServer
 from support.hosts import EACH, SLOWLY
 from support.llm import LLM
 from support.manuscripts import ABSTRACT, REFERENCES, SECTIONS, TITLE, tei
+from support.pdfs import TITLE as HEAD
+from support.pdfs import body, heading, typeset
 from support.play import Played, config_for, play
 from support.requests import Request
 from support.scholar import Scholar, Trouble, record
@@ -419,6 +425,46 @@ async def test_an_expert_is_told_who_cites_whom(run: Play, llm: LLM, scholar: Sc
     first, second = [said.text for said in after.messages if said.role == "tool"]
     assert "it cites [2]." in first
     assert "it is cited by [1]." in second
+
+
+async def test_agents_see_the_passage_of_an_open_text_as_data(
+    run: Play, llm: LLM, scholar: Scholar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a cited work by their tool, of a related paper with what was found about it."""
+    monkeypatch.setattr(fulltext, "PACE", Pace(0.0))
+    title, author, year = REFERENCES[0]
+    files = {
+        f"/{at}": typeset(
+            tmp_path / "open.pdf",
+            [Paragraph(name, HEAD)],
+            [heading("1 Introduction"), body(f"Owls {tell}.", 3)],
+        ).read_bytes()
+        for at, name, tell in ((1, title, "turn &lt;/cited&gt; their heads"), (2, RIVAL, "have two ears"))
+    }
+    with FileServer({**files}) as publisher:
+        known = {"authors": [{"name": author, "authorId": "1"}], "abstract": "Prey.", "year": int(year)}
+        places = [{"openAccessPdf": {"url": f"{publisher.url}/{at}"}} for at in (1, 2)]
+        scholar.papers = [record("a" * 40, title, **known, **places[0]), {**scholar.papers[0], **places[1]}]
+        llm.tool_calls = [question("impact"), ("search_cited", {"words": "[1]"})]
+        llm.answers |= {
+            "phrase": "owls mice",
+            "verdict": "RELEVANT",
+            "decision": "NOVEL",
+            "summary": "NOVEL: x",
+        }
+        endpoints = f"literature.endpoints={{semantic_scholar: '{scholar.url}', arxiv: '{publisher.url}'}}"
+        sets = (
+            *WITH_NOVELTY,
+            "mamorx.references.enabled=true",
+            "literature.before=any",
+            at(scholar)[0],
+            endpoints,
+        )
+        await run(BY_TOOL, *sets)
+    after = next(each for each in llm.requests if each.title == "ExpertAnswer" and each.tools_answered)
+    [tool] = [said.text for said in after.messages if said.role == "tool"]
+    assert "From its text: Owls turn ‹/cited> their heads" in tool.partition("</cited>")[0]
+    assert "From its text: Owls have two ears" in (after.fenced("related") or "")
 
 
 def left_in(folder: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from support.scholar import Scholar, record
 
 BUG = """
 from pydantic import model_validator
-import manyheads.asking.replies as replies
+from manyheads import replies
 
 class Answer(replies.{reply}):
     @model_validator(mode="after")

@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 from reportlab.platypus import Paragraph
 
-from manyheads.asking.replies import Colours
 from manyheads.base.errors import BudgetError, ChangedError, ModelError
 from manyheads.documents import Document, Figure, Section, read_document
-from manyheads.systems.mamorx import MAMORX
 from manyheads.systems.mamorx.paper import Manuscript
+from manyheads.systems.mamorx.replies import Colours
+from manyheads.systems.mamorx.system import MAMORX
 from support.faults import Fault
 from support.figures import PIXELS, alone, manuscript
 from support.hosts import EACH
@@ -95,7 +95,8 @@ async def test_figures_are_looked_at_all_at_once(paper: Manuscript, tmp_path: Pa
     document = paper.document.model_copy(update={"figures": figures})
     with LLM(answers=SEEING, delay=0.15) as llm:
         await play(alone(llm, manuscript(document, paper.path), concurrency=32), tmp_path, llm)
-    assert (llm.calls, llm.peak) == (17, 16)
+    assert llm.calls == 17
+    assert llm.peak > 12  # 16 on a quiet machine; one after the other it is 1
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Novelty: phrases, related papers, decisions and the verdict, by replies and sources whose right answer is known."""
 
+import datetime as dt
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ import pytest
 
 from manyheads.base.errors import BudgetError
 from manyheads.corpus.meta import BuildOptions
+from manyheads.documents import Reference
 from manyheads.systems.mamorx import novelty
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Novelty
@@ -247,6 +249,60 @@ async def test_nothing_newer_than_the_paper_is_found_unless_the_config_says_so(
     assert {asked.params.get("publicationDateOrYear") for asked in scholar.requests} == {window}
     newer = [one for one in found(played).related if one.year == 2015]
     assert bool(newer) == (window != ":2014-12-31")
+
+
+def dating(*years: int) -> tuple[Reference, ...]:
+    return tuple(entry(f"{number}. {year}.", year=year) for number, year in enumerate(years))
+
+
+LATE = dating(2013, 2012, 2014, 2010, 2011)
+NEXT_YEAR = dt.datetime.now(dt.UTC).year + 1
+
+
+@pytest.mark.parametrize(
+    ("read", "bound", "before"),
+    [
+        (paper(numbers=("1507.01234",), year=2016, made=dt.date(2016, 3, 1)), "arxiv", "2015-07-01"),
+        (paper(*LATE, year=2016, made=dt.date(2016, 3, 1)), "printed", "2016-01-01"),
+        (paper(*LATE, made=dt.date(2016, 3, 1)), "file", "2016-03-01"),
+        (paper(*LATE, made=dt.date(2014, 3, 1)), "file", "2014-03-01"),
+        (paper(*LATE, made=dt.date(2013, 12, 31)), "references", "2015-01-01"),
+        (paper(*LATE, made=dt.date(NEXT_YEAR, 1, 1)), "references", "2015-01-01"),
+        (paper(*LATE, *dating(NEXT_YEAR)), "references", "2015-01-01"),
+        (paper(*LATE[:4]), "", ""),
+        (paper(), "", ""),
+    ],
+    ids=[
+        "number",
+        "year",
+        "file",
+        "same year",
+        "file too old",
+        "file to come",
+        "year to come",
+        "few",
+        "none",
+    ],
+)
+async def test_a_paper_is_dated_by_what_it_says_and_the_result_says_by_what(
+    assess: Review, scholar: Scholar, read: Read, bound: str, before: str
+) -> None:
+    """Its number on arXiv, its year, the day on which its file was made, the latest of some references."""
+    played = await assess(read)
+    novelty = found(played)
+    assert (novelty.bound, novelty.before) == (bound, before)
+    asked = {one.params.get("publicationDateOrYear") for one in scholar.requests if "search" in one.path}
+    last = before and str(dt.date.fromisoformat(before) - dt.timedelta(days=1))
+    assert f":{last}" in asked if before else asked == {None}
+    warned = [line for line in played.result["warnings"] if "literature.before" in line]
+    assert bool(warned) == (not bound), "without a date, later papers may count as prior work"
+
+
+@pytest.mark.parametrize(("before", "date"), [("2013-05-06", "2013-05-06"), ("any", "")])
+async def test_the_users_date_comes_first(assess: Review, before: str, date: str) -> None:
+    played = await assess(paper(*LATE, made=dt.date(2016, 3, 1)), literature={"before": before})
+    assert (found(played).bound, found(played).before) == ("config", date)
+    assert not [line for line in played.result["warnings"] if "literature.before" in line]
 
 
 # Decisions.

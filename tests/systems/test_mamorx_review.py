@@ -9,7 +9,6 @@ import pytest
 from pydantic import ValidationError
 
 from manyheads.asking.prompts import Prompts
-from manyheads.asking.replies import WrittenReview
 from manyheads.base.errors import BudgetError, ConfigError
 from manyheads.base.resources import Resources
 from manyheads.documents import Document, Section
@@ -19,6 +18,7 @@ from manyheads.systems.loading import validate
 from manyheads.systems.mamorx.forms import FormField, ReviewForm, form_names, form_of
 from manyheads.systems.mamorx.paper import Manuscript, read_paper
 from manyheads.systems.mamorx.reading import PART, parts
+from manyheads.systems.mamorx.replies import WrittenReview
 from support.faults import Fault
 from support.hosts import EACH
 from support.llm import LLM

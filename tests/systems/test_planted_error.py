@@ -12,9 +12,9 @@ import pytest
 from manyheads.base.errors import ConfigError, DocumentError, SubjectError
 from manyheads.base.resources import shipped
 from manyheads.documents import Document, Section, Table, read_document
-from manyheads.judges.planted_error.key import CASES, KEY, Entry, plant_all, read_key
-from manyheads.judges.planted_error.matching import Point, alleges, names, points_of
+from manyheads.judges.planted_error.judging import Point, alleges, names, points_of
 from manyheads.judges.planted_error.planted import KINDS, Fault, Kind, as_json, plant
+from manyheads.judges.planted_error.result import CASES, KEY, Entry, plant_all, read_key
 from support.llm import LLM
 from support.play import Played, config_for, play
 from support.requests import Request

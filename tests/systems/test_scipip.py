@@ -20,8 +20,8 @@ from manyheads.engine.readiness import findings, prepare
 from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.systems.scipip.config import ScipipConfig
+from manyheads.systems.scipip.proposal import keep_best, merge
 from manyheads.systems.scipip.result import Candidate, Screening
-from manyheads.systems.scipip.selection import keep_best, merge
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import paper, write_corpus

@@ -16,7 +16,7 @@ from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.report.page import View
 from manyheads.systems import BUILT_IN, system_of, systems
 from manyheads.systems.loading import load, validate
-from manyheads.systems.virsci import VIRSCI
+from manyheads.systems.virsci.system import VIRSCI
 from manyheads.team.system import Needs, System
 
 NAME = "|".join(
@@ -41,7 +41,6 @@ ALLOWED = {
     "team/team.py": "the system that needs no authors",
     "datasets/targets.py": "targets are written for rankings",
     "measures/rankings.py": "how people's rankings are counted",
-    "asking/replies/proposals.py": "the field of a reply",
     "web/vote.py": "a kind of arena",
 }
 """Files outside `systems/` and `judges/` that name systems, and why."""
@@ -160,7 +159,7 @@ def test_former_names_are_read() -> None:
 
 def test_a_system_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [EntryPoint("gone", "no.such:THING", "manyheads.systems"),
-               EntryPoint("wrong", "manyheads.systems.virsci:VIRSCI", "manyheads.systems"),
+               EntryPoint("wrong", "manyheads.systems.virsci.system:VIRSCI", "manyheads.systems"),
                EntryPoint("twin", "one:THING", "manyheads.systems"),
                EntryPoint("twin", "two:THING", "manyheads.systems")]  # fmt: skip
 

@@ -205,7 +205,7 @@ class Prompts:
 def key_of(kind: type) -> str:
     """The file name of a class's wording: a reply's name as in role cards; other classes prefixed with their module."""
     name, module = kind.__name__, kind.__module__
-    if module.startswith("manyheads.asking.replies."):
+    if module.startswith("manyheads.") and "replies" in module.split("."):
         return name
     pack = next((pack for pack, package in packs().items() if module == f"{package}.replies"), None)
     return f"{pack or module.removeprefix('manyheads.')}.{name}"

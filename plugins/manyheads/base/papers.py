@@ -48,6 +48,8 @@ class Paper(BaseModel):
     url: str | None = None
     retracted: bool | None = Field(default=None, exclude_if=lambda value: value is None)
     """None if not looked up, or unknown to every source; then omitted."""
+    open_text: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The address of its full text, as a source gives it; None if it is not open or was not looked up, then omitted."""
 
     @property
     def key(self) -> str:

@@ -195,8 +195,8 @@ def plant(options: Planting) -> None:
     Each copy gets one error. `manyheads eval review-planted-errors` then measures how many of them reviewers find.
     """
     from manyheads.core.texts import count
-    from manyheads.judges.planted_error.key import CASES, KEY, plant_all
     from manyheads.judges.planted_error.planted import KINDS
+    from manyheads.judges.planted_error.result import CASES, KEY, plant_all
 
     kind, out = options.kind or KINDS, options.out
     if strange := set(kind) - {*KINDS}:

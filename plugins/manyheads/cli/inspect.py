@@ -331,7 +331,7 @@ class Showing(Options):
 
 def show(options: Showing) -> None:
     """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
-    from manyheads.systems.formats import written
+    from manyheads.systems.results import written
 
     write_or_print(written(options.run, options.form), options.out, as_json=options.form == "json")
     if options.out:

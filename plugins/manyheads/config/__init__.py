@@ -288,7 +288,7 @@ class RetrievalConfig(Strict):
     entity_hits: int = Field(default=5, ge=0)
     """The most similar papers whose entities are added to the background's: as many as in the authors' configuration."""
     entity_papers: int = Field(default=100, ge=1)
-    """Entities are kept, the rarest first, until this many papers have one of them: the rule of the authors' code."""
+    """Entities are kept, the rarest first, until one of them appears in this many papers: the rule of the authors' code."""
     rarest: int | None = Field(default=None, ge=0)
     """n: maximum entities kept, the rarest first (Eq. 3); no other limit than `entity_papers` if omitted."""
     held: int = Field(default=1, ge=1)

@@ -26,6 +26,7 @@ from manyheads.corpus.lexical import STOP_WORDS
 from manyheads.corpus.network import Network
 from manyheads.corpus.retrieval import Channel, Inspiration, Inspirations, RetrievalConfig, fused
 from manyheads.corpus.store import Filter
+from manyheads.corpus.vectors import unread
 from manyheads.corpus.words import WordIndex
 
 if TYPE_CHECKING:
@@ -71,9 +72,9 @@ class _View:
         """`visible` are papers whose citations and entities count, `candidates` those that may be found."""
 
     @cached_property
-    def frequencies(self) -> "Numbers":
-        """Number of papers with each entity."""
-        return self.network.frequencies(self.visible)
+    def recorded(self) -> "Mask":
+        """The entities that are in the record of a visible paper."""
+        return self.network.frequencies(self.visible) > 0
 
     @cached_property
     def unrecorded(self) -> int:
@@ -122,22 +123,14 @@ class LiteratureDatabase(RecordBook):
 
     def entities_near(
         self, entities: Iterable[str], options: RetrievalConfig, scope: Scope = PAST
-    ) -> list[str]:
-        """These entities and those that occur with one of them in at least `together` papers; the rarest of all, rarest first."""
+    ) -> dict[str, list[str]]:
+        """These entities and those that occur with one of them in at least `together` papers; the rarest of all, rarest first, each
+        with the papers that have it in their record, title or abstract (Eq. 3)."""
         view = self._view(scope)
         numbers = view.entities(self.graph.entity_numbers(entities).values())
-        return [*self._rarest(numbers, numbers, {}, options, view).values()]
-
-    def with_entities(self, entities: Iterable[str], scope: Scope = PAST) -> dict[str, list[str]]:
-        """The papers with one of the entities, by entity as spelled here (Eq. 3)."""
-        view, numbers = self._view(scope), self.graph.entity_numbers(entities)
-        numbers = {name: number for name, number in numbers.items() if number < view.network.entities}
-        places, papers = view.network.with_entities(view.entities(numbers.values()), view.candidates)
-        names = [*numbers]
-        holders: dict[str, list[str]] = {name: [] for name in names}
-        for place, paper in zip(places.tolist(), papers.tolist(), strict=True):
-            holders[names[place]].append(view.network.ids[paper])
-        return {name: sorted(some) for name, some in holders.items()}
+        rarest = self._rarest(numbers, numbers, {}, options, view)
+        ids, candidates = view.network.ids, view.candidates
+        return {name: sorted(ids[one] for one in some[candidates[some]]) for name, some in rarest.items()}
 
     def clusters(
         self, papers: Sequence[str], weights: tuple[float, float], threshold: float
@@ -214,7 +207,9 @@ class LiteratureDatabase(RecordBook):
             add({one: [Channel("bm25", score=score)] for one, score in scores.items()})
         names: list[str] = []
         if "entity" in options.how:
-            own = self._entity_numbers(background, entities)
+            own = {
+                *self.graph.entity_numbers(_phrases(background) if entities is None else entities).values()
+            }
             names, holders = self._by_entity(
                 {*own, *self.graph.entity_numbers(synonyms).values()},
                 [*similar][: options.entity_hits],
@@ -247,7 +242,7 @@ class LiteratureDatabase(RecordBook):
         )
 
     def entities_in(self, text: str) -> dict[str, int]:
-        """The database's entities that occur in a text, with their numbers of papers; nested entities count both."""
+        """The database's entities that occur in a text, with their numbers of records; nested entities count both."""
         return self.graph.entity_counts(_phrases(text))
 
     def papers(self, ids: Collection[str]) -> dict[str, Paper]:
@@ -274,17 +269,16 @@ class LiteratureDatabase(RecordBook):
         return {one: float(row @ vector) for one, each in records.items() for row in each.vectors.values()}
 
     def _by_words(self, query: str, k: int, view: _View) -> dict[str, float]:
+        index, rows = self._word_index(view)
+        return index.nearest(query, k, view.candidates[rows])
+
+    def _word_index(self, view: _View) -> "tuple[WordIndex, Numbers]":
         with self._lock:
             if self._words is None:
                 papers = self.ecosystem.papers.papers()
-                index = WordIndex.of(self.folder / "bm25", self.ecosystem.meta.fingerprint, papers)
+                index = WordIndex.of(self.folder / "words", self.ecosystem.meta.fingerprint, papers)
                 self._words = index, view.network.numbers(index.ids)
-            index, rows = self._words
-        return index.nearest(query, k, view.candidates[rows])
-
-    def _entity_numbers(self, background: str, entities: Sequence[str] | None) -> set[int]:
-        """The numbers of entities; by default of those that occur in the background."""
-        return {*self.graph.entity_numbers(_phrases(background) if entities is None else entities).values()}
+            return self._words
 
     def _by_entity(
         self, entities: Collection[int], similar: Sequence[str], options: RetrievalConfig, view: _View
@@ -294,20 +288,14 @@ class LiteratureDatabase(RecordBook):
         network, own = view.network, view.entities(entities)
         beside, times = np.unique(network.entities_by_paper(network.numbers(similar)), return_counts=True)
         similars = dict(zip(beside.tolist(), times.tolist(), strict=True))
-        names = self._rarest(np.union1d(own, beside), own, similars, options, view)
-        rarest = view.entities(names)
-        places, holding = network.with_entities(rarest, view.candidates)
-        reasons = [
-            Channel("entity", entity=name, papers=count)
-            for name, count in zip(names.values(), view.frequencies[rarest].tolist(), strict=True)
-        ]
+        rarest = self._rarest(np.union1d(own, beside), own, similars, options, view)
         holders: dict[str, list[Channel]] = {}
-        for place, paper in zip(places.tolist(), holding.tolist(), strict=True):
-            holders.setdefault(network.ids[paper], []).append(reasons[place])
+        for name, papers in rarest.items():
+            reason = Channel("entity", entity=name, papers=len(papers))
+            for paper in papers[view.candidates[papers]].tolist():
+                holders.setdefault(network.ids[paper], []).append(reason)
         weights = {one: sum(1 / (each.papers or 1) for each in some) for one, some in holders.items()}
-        return [*names.values()], {
-            one: holders[one] for one in sorted(holders, key=lambda one: (-weights[one], one))
-        }
+        return [*rarest], {one: holders[one] for one in sorted(holders, key=lambda one: (-weights[one], one))}
 
     def _rarest(
         self,
@@ -316,35 +304,34 @@ class LiteratureDatabase(RecordBook):
         beside: Mapping[int, int],
         options: RetrievalConfig,
         view: _View,
-    ) -> dict[int, str]:
-        """The numbers of the entities and neighbours to keep, rarest first; ties: the background's own, then those of the most
-        similar papers, then by name. The last one kept is the one whose papers reach the limit."""
+    ) -> "dict[str, Numbers]":
+        """The entities and neighbours to keep with their visible papers, rarest first; ties: the background's own, then those of
+        the most similar papers, then by name. The last one kept is the one whose papers reach the limit."""
         import numpy as np
 
-        papers = view.frequencies
-        held = papers >= options.held
-        held[entities] = False
-        near = view.network.near(entities, options.together, view.visible, held)
-        # an entity of the background leads to its paper even if that is the only one with it
-        candidates = np.concatenate(
-            [entities[papers[entities] >= np.where(np.isin(entities, own), 1, options.held)], near]
-        )
-        keys = {
-            one: (count, not mine, -beside.get(one, 0))
-            for one, count, mine in zip(
-                candidates.tolist(),
-                papers[candidates].tolist(),
-                np.isin(candidates, own).tolist(),
-                strict=True,
-            )
-        }
+        others = view.recorded.copy()
+        others[entities] = False
+        near = view.network.near(entities, options.together, view.visible, others)
         # removed from the graph meanwhile: no name
-        names = self.graph.entity_names(keys)
-        ranking = sorted(names, key=lambda one: (keys[one], fold(names[one])))[: options.rarest]
-        places, holding = view.network.with_entities(view.entities(ranking), view.candidates)
-        _, first = np.unique(holding, return_index=True)
-        total = np.bincount(places[first], minlength=len(ranking)).cumsum()
-        return {one: names[one] for one in ranking[: int(np.searchsorted(total, options.entity_papers)) + 1]}
+        names = self.graph.entity_names([*entities[view.recorded[entities]].tolist(), *near.tolist()])
+        index, rows = self._word_index(view)
+        papers, mine = dict[int, "Numbers"](), {*own.tolist()}
+        for one, name in names.items():  # linked to every paper in which it appears (SciPIP, §3.1)
+            some = np.union1d(view.network.holding(one), rows[index.having(name)])
+            papers[one] = some[view.visible[some]]
+        # an entity of the background leads to its paper even if that is the only one with it
+        ranking = sorted(
+            (one for one in names if one in mine or len(papers[one]) >= options.held),
+            key=lambda one: (len(papers[one]), one not in mine, -beside.get(one, 0), fold(names[one])),
+        )
+        rarest: dict[str, Numbers] = {}
+        found = np.zeros_like(view.candidates)
+        for one in ranking[: options.rarest]:
+            if np.count_nonzero(found & view.candidates) >= options.entity_papers:
+                break
+            rarest[names[one]] = papers[one]
+            found[papers[one]] = True
+        return rarest
 
     def _by_citation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
         network = view.network
@@ -365,7 +352,7 @@ class LiteratureDatabase(RecordBook):
     def _notes(self, background: str, options: RetrievalConfig, view: _View) -> Generator[str]:
         if view.unrecorded:
             yield (
-                f"{view.unrecorded:,} of {int(view.candidates.sum()):,} papers have no record yet: only citations and BM25 can find them; "
+                f"{view.unrecorded:,} of {int(view.candidates.sum()):,} papers have no record yet: only citations, BM25 and entities of others can find them; "
                 f"manyheads corpus extract {self.ecosystem.folder} creates them"
             )
         if len(self._recipes) > 1:
@@ -380,17 +367,12 @@ class LiteratureDatabase(RecordBook):
             )
         elif {*options.how} == {"cocitation"}:
             yield "co-citation needs papers from another strategy: add one, such as semantic"
-        if rest := next(iter(self._unread(background))):
+        if rest := unread(self.ecosystem.embedder, [background])[0]:
             yield f"the background exceeds the embedding model's limit by {rest:,} tokens: it is embedded in parts"
         words = _WORD.findall(background.lower())
         least, share = _FOREIGN
         if len(words) >= least and sum(word in STOP_WORDS for word in words) < share * len(words):
             yield "the background does not look English; a model and records of English papers may find little for it"
-
-    def _unread(self, background: str) -> Sequence[int | None]:
-        from manyheads.corpus.vectors import unread
-
-        return unread(self.ecosystem.embedder, [background])
 
     # Helpers.
 

@@ -103,15 +103,13 @@ class Network:
         return np.unique(pairs[times >= least] % self.entities)
 
     def frequencies(self, visible: "Mask") -> "Numbers":
-        """Number of the papers with each entity."""
+        """Number of the papers with each entity in their record."""
         return self._holding @ visible.astype("int64")
 
-    def with_entities(self, entities: "Numbers", candidates: "Mask") -> "tuple[Numbers, Numbers]":
-        """The candidates with one of the entities, a row for each match: positions in `entities`, papers (SciPIP, §3.2.1,
-        Eq. 3)."""
-        places, papers = _columns(self._holding, entities)
-        keep = candidates[papers]
-        return places[keep], papers[keep]
+    def holding(self, entity: int) -> "Numbers":
+        """The papers with an entity in their record (SciPIP, §3.2.1, Eq. 3)."""
+        start, end = self._holding.indptr[entity : entity + 2]
+        return self._holding.indices[start:end]
 
     def entities_by_paper(self, papers: "Numbers") -> "Numbers":
         """The entities of these papers, concatenated with repetitions."""

@@ -18,7 +18,7 @@ from manyheads.datasets.bibtex import BibTeX
 from manyheads.datasets.common import YEAR, paper
 from manyheads.datasets.table import NEEDED, columns_of, fields, rows
 from manyheads.documents import Document, Kind, Reference, read_document
-from manyheads.documents import Reader as Process
+from manyheads.documents import ReaderProcess as Process
 
 PROCESSES = min(4, os.cpu_count() or 1)
 """PDFs read concurrently."""

@@ -1,6 +1,5 @@
-"""Full texts of papers: PDF and GROBID TEI, read into one `Document`."""
+"""Full texts of papers, read from any format into one `Document`; their pictures; quotes looked up in them."""
 
-from manyheads.documents.apart import Reader, read_apart
 from manyheads.documents.document import (
     Box,
     Document,
@@ -14,16 +13,17 @@ from manyheads.documents.document import (
     Speech,
     Table,
 )
-from manyheads.documents.pdfium import render
-from manyheads.documents.pictures import PictureError, picture, picture_in
-from manyheads.documents.places import places
-from manyheads.documents.quotes import Passage, find_quote
-from manyheads.documents.reading import read_document
-from manyheads.documents.speech import Span, speech
+from manyheads.documents.draft import Division, Draft, Span, speech
+from manyheads.documents.pictures import PictureError, picture, picture_in, render
+from manyheads.documents.quotes import Passage, find_quote, places
+from manyheads.documents.reading import DocumentReader, ReaderProcess, read_apart, read_document
 
 __all__ = [
     "Box",
+    "Division",
     "Document",
+    "DocumentReader",
+    "Draft",
     "Figure",
     "Hidden",
     "Kind",
@@ -31,7 +31,7 @@ __all__ = [
     "Note",
     "Passage",
     "PictureError",
-    "Reader",
+    "ReaderProcess",
     "Reference",
     "Section",
     "Span",

@@ -1,5 +1,6 @@
 """The full text of a paper: sections, references, figures and tables, with page numbers."""
 
+import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from manyheads.documents.section_kinds import Kind
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in points, from the upper left corner of the page in reading direction."""
+Turn = Literal[0, 90, 180, 270]
 CORE: frozenset[Kind] = frozenset(("introduction", "method"))
 """The sections whose citations count as core references (SciPIP, arXiv 2410.23166, §3)."""
 
@@ -30,6 +32,8 @@ class Limits:
     """Maximum images, lines and other drawings per page."""
     pixels: int = 2_000_000
     """Maximum pixels of one rendered page or crop."""
+    side: float = 20_000.0
+    """Maximum points of a page's width and height."""
     seconds: float = 60.0
     """Seconds after which no further page is read."""
 
@@ -96,7 +100,7 @@ class Figure(_Part):
     """Without the caption; None if no picture was found."""
     source: Literal["raster", "vector", "space", ""] = ""
     """Images, drawings, or a region above a caption with a drawing in it."""
-    turn: Literal[0, 90, 180, 270] = 0
+    turn: Turn = 0
     """Clockwise rotation for reading, relative to the displayed page."""
     files: tuple[str, ...] = ()
     """Files of the picture, relative to the document's folder, if the format has them."""
@@ -110,7 +114,7 @@ class Table(_Part):
     page: int
     box: Box | None = None
     rows: tuple[tuple[str, ...], ...] = ()
-    turn: Literal[0, 90, 180, 270] = 0
+    turn: Turn = 0
 
 
 class Note(_Part):
@@ -175,6 +179,8 @@ class Document(_Part):
     authors: tuple[str, ...] = ()
     year: int | None = None
     """From the first page or the header; None if unknown."""
+    made: dt.date | None = None
+    """When the file was made, from a PDF's metadata: the paper is not later, and may be older."""
     numbers: tuple[str, ...] = ()
     """Its own DOI and arXiv number, from the first page or the header."""
     sections: tuple[Section, ...] = ()

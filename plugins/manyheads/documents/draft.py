@@ -1,8 +1,16 @@
 """Builds a `Document` from the parts that a format provides."""
 
-from dataclasses import dataclass, field
+import datetime as dt
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
 
-from manyheads.documents.bibliography import Citations
+from manyheads.base.resources import parse_yaml
+from manyheads.documents.bibliography import Citations, reference
 from manyheads.documents.document import (
     Document,
     Figure,
@@ -10,11 +18,53 @@ from manyheads.documents.document import (
     Note,
     Reference,
     Section,
+    Speech,
     Table,
     letter_count,
 )
-from manyheads.documents.sections import Division, set_kinds
-from manyheads.documents.speech import heard, seen
+from manyheads.documents.sections import (
+    ABSTRACT,
+    NUMBERED,
+    PERSON,
+    PLAIN,
+    REFERENCES,
+    Division,
+    pieces_of_names,
+    set_kinds,
+)
+
+_TOLD = re.compile(
+    r"(?:published as|accepted (?:at|to|as|for|by)|under review|proceedings of|\bproc\.|copyright|©|received|available online"
+    r"|\d(?:st|nd|rd|th) (?:\w+ ){0,5}(?:conference|workshop|symposium|meeting))[^.]{0,120}?(?<!\d)((?:19|20)\d\d)(?!\d)",
+    re.IGNORECASE,
+)
+"""Phrases of publishers and conferences; a year alone may be a cited paper's."""
+_ARXIV = re.compile(r"arXiv:\s?(\d\d)\d\d\.\d{4,5}")
+_STAMP = re.compile(r"arXiv:\s?(\d{4}\.\d{4,5})(?:v\d+)?\s*\[[a-z-]+(?:\.[A-Za-z-]+)?\]")
+"""In the margin of a first page; a number alone may be a cited paper's."""
+_DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;\"<>]+", re.ASCII)
+
+
+def day_made(text: str) -> dt.date | None:
+    """The day of a date in a PDF's metadata, such as `D:20240131120000+01'00'`; None for anything else."""
+    with suppress(ValueError):
+        return dt.date.fromisoformat(text.removeprefix("D:")[:8])
+    return None
+
+
+def year_told(text: str) -> int | None:
+    """The year of the conference or the journal, else of the arXiv number; None if unknown."""
+    if told := _TOLD.search(text):
+        return int(told[1])
+    return 2000 + int(number[1]) if (number := _ARXIV.search(text)) else None
+
+
+def numbers_told(text: str) -> tuple[str, ...]:
+    """The paper's arXiv number, if stamped on the page, and its DOI, if it is the only one."""
+    stamps = {match[1] for match in _STAMP.finditer(text)}
+    dois = {match[0].rstrip(".)]").casefold() for match in _DOI.finditer(text)}
+    return (*(stamps if len(stamps) == 1 else ()), *(dois if len(dois) == 1 else ()))
+
 
 WHOLE = 0.8
 """Minimum share of a reader's letters that are in the document."""
@@ -32,6 +82,7 @@ class Draft:
     """As in a section."""
     authors: tuple[str, ...] = ()
     year: int | None = None
+    made: dt.date | None = None
     numbers: tuple[str, ...] = ()
     divisions: list[Division] = field(default_factory=list[Division])
     references: list[Reference] = field(default_factory=list[Reference])
@@ -79,8 +130,7 @@ class Draft:
             "hidden": (*self.hidden, *(Hidden(text=text, page=0, why="invisible") for text in spelled)),
             "faults": faults,
         }
-        document = Document.model_validate(parts)
-        return document.model_copy(update={"speech": heard(document)})
+        return Document.model_validate(parts)
 
     def read(self) -> int:
         """Number of letters and digits in all parts."""
@@ -128,3 +178,264 @@ class Draft:
         self.notes = [one.model_copy(update={"text": clear(one.text)}) for one in self.notes]
         self.references = [one.model_copy(update={"text": clear(one.text)}) for one in self.references]
         return spelled
+
+
+CAPTION = re.compile(
+    r"^[*_]*(?:(Figure|Fig\.?|Table|Tab\.)\s*([A-Z]?\.?\d{1,3}(?:\.\d{1,2})?|[IVX]{1,5}))[*_]*\s*[:.|–—][*_]*\s*(.*)$",
+    re.S | re.I,
+)
+ITEM = re.compile(r"^(?:[-*+•]\s+|\d{1,3}[.)]\s+(?=\S))")
+FRONT = 200
+"""Maximum words above the abstract that are addresses and the like."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of a text."""
+
+    kind: Literal[
+        "title", "authors", "abstract", "heading", "paragraph", "figure", "table", "note", "reference"
+    ]
+    text: str = ""
+    """The caption of a figure or table."""
+    number: str = ""
+    level: int = 1
+    """Level of a heading."""
+    rows: tuple[tuple[str, ...], ...] = ()
+    files: tuple[str, ...] = ()
+    appendix: bool = False
+
+
+def draft_of(blocks: Sequence[Block]) -> Draft:
+    """A paper from its blocks: title and abstract by markup, else by position."""
+    draft = Draft()
+    blocks = _captioned(_titled([one for one in blocks if one.text or one.rows or one.files], draft))
+    place: Literal["front", "abstract", "references", "section"] = "front"
+    paragraphs = list[str]()
+    front = list[str]()
+    for one in blocks:
+        match one.kind:
+            case "title":
+                draft.title = draft.title or one.text
+            case "authors":
+                draft.authors += tuple(_names(one.text)) or (one.text,)
+            case "figure":
+                number = one.number or str(len(draft.figures) + 1)
+                draft.figures.append(Figure(number=number, caption=one.text, page=0, files=one.files))
+            case "table":
+                number = one.number or str(len(draft.tables) + 1)
+                draft.tables.append(Table(number=number, caption=one.text, page=0, rows=one.rows))
+            case "note":
+                draft.notes.append(Note(text=one.text))
+            case "reference":
+                draft.references.append(_reference(one))
+            case "abstract":
+                draft.abstract = "\n".join(filter(None, (draft.abstract, one.text)))
+            case "heading":
+                _close(draft, paragraphs)
+                number, title = _numbered(one)
+                place = "references" if REFERENCES.match(title) else "section"
+                if ABSTRACT.fullmatch(title):
+                    place = "abstract"
+                    continue
+                part = Division(title, number, references=place == "references", depth=one.level)
+                part.kind = "appendix" if one.appendix else "other"
+                draft.divisions.append(part)
+            case "paragraph" if place == "references":
+                draft.references.append(_reference(one))
+            case "paragraph" if place == "abstract":
+                draft.abstract = "\n".join(filter(None, (draft.abstract, one.text)))
+            case "paragraph" if place == "front":
+                front.append(one.text)
+            case _:
+                paragraphs.append(one.text)
+    _close(draft, paragraphs)
+    _front(draft, front)
+    return draft
+
+
+def _close(draft: Draft, paragraphs: list[str]) -> None:
+    if paragraphs and draft.divisions:
+        draft.divisions[-1].text = "\n".join(paragraphs)
+    paragraphs.clear()
+
+
+def _titled(blocks: list[Block], draft: Draft) -> list[Block]:
+    """The blocks without the paper's title: the first heading, unless it names a section."""
+    first = next((one for one in blocks if one.kind == "heading"), None)
+    if first is None or blocks[0] is not first or any(one.kind == "title" for one in blocks):
+        return blocks
+    number, title = _numbered(first)
+    others = [one for one in blocks if one.kind == "heading" and one is not first]
+    if number or PLAIN.match(title) or any(one.level < first.level for one in others):
+        return blocks
+    draft.title = title
+    level = min((one.level for one in others), default=1) - 1
+    return [replace(one, level=one.level - level) if one.kind == "heading" else one for one in blocks[1:]]
+
+
+def _numbered(one: Block) -> tuple[str, str]:
+    """A heading's number and its title."""
+    text = " ".join(one.text.split())
+    if one.number:
+        return one.number, text
+    if (match := NUMBERED.match(text)) and not match[2].islower() and not match[1].isalpha():
+        return match[1].rstrip("."), match[2].rstrip(".:")
+    if match := re.match(
+        r"(?:Appendix\s+)?([A-Z](?:\.\d+)*)[.:]\s+(?=\S)|(?:Appendix\s+)([A-Z])\s+(?=\S)|([IVX]+)\.\s+(?=\S)",
+        text,
+    ):
+        return match[1] or match[2] or match[3], text[match.end() :].rstrip(".:")
+    return "", text.rstrip(".:")
+
+
+def _captioned(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, with captions attached to neighbouring pictures or tables."""
+    done: list[Block] = []
+    waiting: Block | None = None
+    for one in blocks:
+        caption = CAPTION.match(one.text) if one.kind in ("paragraph", "figure", "table") else None
+        if one.kind == "paragraph" and caption:
+            kind: Literal["figure", "table"] = "table" if caption[1].lower().startswith("tab") else "figure"
+            last = done[-1] if done else None
+            if last and last.kind == kind and not last.number:
+                done[-1] = replace(last, text=caption[3] or last.text, number=caption[2])
+            else:
+                waiting = Block(kind, caption[3], caption[2])
+                done.append(waiting)
+            continue
+        if caption:
+            one = replace(one, text=caption[3], number=one.number or caption[2])
+        if waiting and done[-1] is waiting and one.kind == waiting.kind and not one.number:
+            done[-1] = replace(one, text=waiting.text, number=waiting.number)
+        else:
+            done.append(one)
+    return done
+
+
+def _reference(one: Block) -> Reference:
+    text = ITEM.sub("", one.text) if not re.match(r"\d", one.text) else one.text
+    entry = reference(" ".join(text.split()))
+    return entry.model_copy(update={"number": one.number}) if one.number else entry
+
+
+def _names(text: str) -> list[str]:
+    """The names in a line of names; [] for any other line."""
+    names = pieces_of_names(text)
+    return names if all(PERSON.match(name) and len(name) < 50 for name in names) else []
+
+
+def _front(draft: Draft, paragraphs: list[str]) -> None:
+    """The text above the first heading: authors, abstract; all of it without headings."""
+    others = len(paragraphs) > 1 or draft.divisions or draft.abstract
+    short = paragraphs and len(paragraphs[0].split()) <= 30 and not paragraphs[0].endswith((".", ";", ","))
+    if short and not draft.title and others:
+        draft.title = re.sub(r"^Title:\s+", "", " ".join(paragraphs.pop(0).split()))
+    if paragraphs and not draft.authors and (names := _names(paragraphs[0])):
+        draft.authors = tuple(names)
+        paragraphs.pop(0)
+    for number, text in enumerate(paragraphs):
+        if (match := ABSTRACT.match(text)) and not draft.abstract:
+            rest = [text[match.end() :], *paragraphs[number + 1 :]]
+            if draft.divisions or sum(len(one.split()) for one in rest) <= LONGEST:
+                draft.abstract = "\n".join(filter(None, rest))
+                return
+    words = sum(len(text.split()) for text in paragraphs)
+    if draft.abstract and draft.divisions and words <= FRONT:
+        return
+    introduced = draft.divisions and draft.divisions[0].title.casefold().startswith("introduction")
+    if not draft.abstract and (words >= 40 and introduced if draft.divisions else words <= LONGEST):
+        draft.abstract = "\n".join(paragraphs)
+    elif words:
+        draft.divisions.insert(0, Division("", text="\n".join(paragraphs)))
+        if len(draft.divisions) == 1:
+            draft.faults.append("no headings found: the text is one section")
+
+
+LOOKALIKES = str.maketrans(
+    "аеорсухіјѕԁһӏАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧοаν", "aeopcyxijsdhlABEKMHOPCTYXIJSABEZHIKMNOPTYXoav"
+) | {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+UNSEEN = re.compile(
+    "[\u200b\u200e\u200f\u2060-\u2064\u206a-\u206f\u00ad\u034f\u180e\ufeff\u202a-\u202e\u2066-\u2069]"
+    "|(?<=[ -~])[\u200c\u200d]|[\u200c\u200d](?=[ -~])"
+)
+"""Zero-width letters and direction marks; joiners count unless they join Persian or Hindi letters."""
+TAGS = re.compile("[\U000e0000-\U000e007f]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+"""Unicode tags that spell invisible ASCII, and variant selectors, which can do the same."""
+BLANKS = re.compile(r"\(\?<![^)]*\)| \??")
+AROUND = 160
+"""Letters of context on each side of a match."""
+
+
+class Span(NamedTuple):
+    """Words addressed to a reviewer or a model: their position and request."""
+
+    start: int
+    end: int
+    why: str
+
+
+def speech(text: str) -> tuple[Span, ...]:
+    """Where a text addresses its reviewer or a model, in order; () if nowhere."""
+    plain = text.translate(LOOKALIKES)
+    spans = sorted(
+        Span(*match.span(), why) for why, pattern in _patterns() for match in pattern.finditer(plain)
+    )
+    apart: list[Span] = []
+    for span in spans:
+        if not apart or span.start >= apart[-1].end:
+            apart.append(span)
+        elif span.end > apart[-1].end:
+            apart[-1] = apart[-1]._replace(end=span.end)
+    return tuple(apart)
+
+
+def seen(text: str) -> tuple[str, tuple[str, ...]]:
+    """A text without invisible letters, and the text that those spell."""
+    if text.isascii():
+        return text, ()
+    spelled = list[str]()
+
+    def spell(run: re.Match[str]) -> str:
+        bases = (0xE00F0 if one >= "\U000e0100" else 0xE0000 if one > "\uffff" else 0xFE00 for one in run[0])
+        codes = (ord(one) - base for one, base in zip(run[0], bases, strict=True))
+        spelled.append("".join(chr(code) for code in codes if 0x20 <= code < 0x7F))
+        return ""
+
+    return UNSEEN.sub("", TAGS.sub(spell, text)), tuple(filter(None, spelled))
+
+
+def heard(document: Document) -> tuple[Speech, ...]:
+    """Each sentence of a document addressed to a reviewer or a model, with its requests and location."""
+    sentences: dict[tuple[str, str, int | None], list[str]] = {}
+    for unit in document.units():
+        for span in speech(unit.text):
+            place = _sentence(unit.text, span), unit.where, unit.page(span.start)
+            sentences.setdefault(place, []).append(span.why)
+    return tuple(
+        Speech(text=text, why=", ".join(dict.fromkeys(asked)), where=where, page=page)
+        for (text, where, page), asked in sentences.items()
+    )
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    blanks = {" ?": r"\s*", " ": r"\s+"}
+    kinds = parse_yaml(Path(__file__).with_name("speech.yaml").read_text(encoding="utf-8"))
+    return tuple(
+        # Look-behinds have a fixed width, so their blanks stay.
+        (
+            kind,
+            re.compile(
+                BLANKS.sub(lambda one: blanks.get(one[0], one[0]), f"(?:{')|(?:'.join(patterns)})"), re.I
+            ),
+        )
+        for kind, patterns in kinds.items()
+    )
+
+
+def _sentence(text: str, span: Span) -> str:
+    """The words with their context, to the ends of the sentence or line."""
+    before = re.split(r"(?<=[.!?])\s|\n", text[max(0, span.start - AROUND) : span.start])[-1]
+    behind = re.split(r"(?<=[.!?])\s|\n", text[span.end : span.end + AROUND])[0]
+    return " ".join((before + text[span.start : span.end] + behind).split())

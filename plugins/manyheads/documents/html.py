@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
-from manyheads.documents.blocks import Block, draft_of
 from manyheads.documents.document import Document, Hidden, letter_count
+from manyheads.documents.draft import Block, draft_of
 from manyheads.documents.pictures import beside
 
 VOID = frozenset(

@@ -2,14 +2,248 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from manyheads.base.errors import DocumentError
-from manyheads.documents import tex
-from manyheads.documents.blocks import Block, draft_of
+from manyheads.base.files import inside
 from manyheads.documents.document import Document, Hidden, letter_count
+from manyheads.documents.draft import Block, draft_of, speech
 from manyheads.documents.pictures import beside
-from manyheads.documents.speech import speech
+
+if TYPE_CHECKING:
+    from pylatexenc.latex2text import LatexNodes2Text
+
+
+MOST_INPUTS = 300
+"""Maximum files that a source may include."""
+LARGEST = 10_000_000
+"""Maximum characters of a source with its included files."""
+MACRO = re.compile(
+    r"\\(?:re)?(?:newcommand|providecommand|DeclareRobustCommand)\*?\s*\{?\s*(\\[A-Za-z]+)\s*\}?\s*(?:\[(\d)\])?\s*(\[[^\]]*\])?\s*(?=\{)"
+)
+LITERAL = re.compile(
+    r"(?<!\\)(?P<slashes>(?:\\\\)*)%(?P<comment>.*)(?:\n[ \t]*)?"
+    r"|\\begin\s*\{(?P<listing>(?:verbatim|Verbatim|lstlisting|minted)\*?)\}(?:\[[^\]\n]*\])?(?:\{\w*\})?"
+    r"|\\(?:verb|lstinline)\*?(?P<mark>[^\w\s*{[])(?P<words>.*?)(?P=mark)"
+)
+"""Comments, and what is printed letter by letter."""
+DEF = re.compile(r"\\def\s*(\\[A-Za-z]+)\s*(?=\{)")
+
+
+def macros_of(text: str) -> Iterator[tuple[str, tuple[int, str]]]:
+    """The author's own commands: number of arguments and replacement."""
+    for pattern in (MACRO, DEF):
+        for match in pattern.finditer(text):
+            group = group_at(text, match.end())
+            optional = pattern is MACRO and match[3]
+            if group and not optional and len(group[0]) < 2000 and match[1] not in group[0]:
+                yield match[1], (int(match[2] or 0) if pattern is MACRO else 0, group[0])
+
+
+def beside_text(folder: Path, name: str) -> str | None:
+    """A text in the paper's folder; None if missing or too large."""
+    file = inside(folder, name)
+    if file is None or file.stat().st_size > LARGEST:
+        return None
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
+def group_at(text: str, place: int) -> tuple[str, int] | None:
+    """The content of the braces at a position, and their end."""
+    while place < len(text) and text[place].isspace():
+        place += 1
+    if text[place : place + 1] != "{":
+        return None
+    end = closing_at(text, place, "{", "}")
+    return text[place + 1 : end - 1], end
+
+
+def closing_at(text: str, place: int, opening: str, closing: str) -> int:
+    depth = 0
+    for match in re.compile(rf"\\.|[{re.escape(opening)}{re.escape(closing)}]", re.S).finditer(text, place):
+        depth += (match[0] == opening) - (match[0] == closing)
+        if not depth and len(match[0]) == 1:
+            return match.end()
+    return len(text) + 1
+
+
+def end_of(text: str, name: str, place: int) -> tuple[int, int] | None:
+    """The end of an environment, and the start of the text after it; None if it is not closed."""
+    depth = 1
+    for match in re.compile(rf"\\(begin|end)\s*\{{{name}\*?\}}").finditer(text, place):
+        depth += 1 if match[1] == "begin" else -1
+        if not depth:
+            return match.span()
+    return None
+
+
+def read_source(text: str) -> tuple[str, list[str]]:
+    """A source without its comments, and the comments; what it quotes letter by letter becomes common text."""
+    pieces, comments, place, unclosed = list[str](), list[str](), 0, set[str]()
+    for match in LITERAL.finditer(text):
+        if match.start() < place:
+            continue
+        ending = f"\\end{{{match['listing']}}}"
+        if match["comment"] is not None:
+            comments.append(match["comment"])
+            made, after = match["slashes"], match.end()
+        elif match["words"] is not None:
+            made, after = _escaped(match["words"]), match.end()
+        elif ending in unclosed or (end := text.find(ending, match.end())) < 0:
+            unclosed.add(ending)
+            continue
+        else:
+            made, after = f"\n\n{_escaped(text[match.end() : end])}\n\n", end + len(ending)
+        pieces += (text[place : match.start()], made)
+        place = after
+    return "".join((*pieces, text[place:])), comments
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"[%&_#${}]", r"\\\g<0>", text.replace("\\", r"\textbackslash "))
+
+
+def arguments(text: str, command: str, skip: int = 0) -> list[str]:
+    """The arguments of each use of a command; `skip` is the number of arguments before."""
+    found: list[str] = []
+    for match in re.finditer(rf"\\{command}\*?\s*(?:\[[^\]]*\]\s*)?(?=\{{)", text):
+        group = group_at(text, match.end())
+        for _ in range(skip):
+            group = group_at(text, group[1]) if group else None
+        if group:
+            found.append(group[0])
+            if group[1] > len(text):
+                # It is never closed, nor is anything after it.
+                break
+    return found
+
+
+def options(text: str, command: str) -> list[str]:
+    """The captions in brackets after a command."""
+    places = (match.end() - 1 for match in re.finditer(rf"\\{command}\s*\[", text))
+    return [text[place + 1 : closing_at(text, place, "[", "]") - 1] for place in places]
+
+
+def argument(text: str, command: str) -> str | None:
+    return next(iter(arguments(text, command)), None)
+
+
+def without(text: str, command: str) -> str:
+    """The text without a command and its argument."""
+    pieces, place = list[str](), 0
+    for match in re.finditer(rf"\\{command}(?![A-Za-z])\*?\s*(?:\[[^\]]*\]\s*)?(?=\{{)", text):
+        if match.start() >= place and (group := group_at(text, match.end())):
+            pieces.append(text[place : match.start()])
+            place = group[1]
+            if place > len(text):
+                break
+    return "".join((*pieces, text[place:]))
+
+
+def expanded(text: str, macros: Mapping[str, tuple[int, str]]) -> str:
+    """The text with the author's simple commands expanded."""
+    if not macros:
+        return text
+    names = re.compile(
+        "(?:" + "|".join(map(re.escape, sorted(macros, key=len, reverse=True))) + r")(?![A-Za-z])"
+    )
+    for _ in range(4):
+        pieces, place = list[str](), 0
+        for match in names.finditer(text):
+            count, body = macros[match[0]]
+            before = text[max(0, match.start() - 24) : match.start()]
+            if match.start() < place or re.search(r"(?:command|def)\*?\s*\{?\s*$", before):
+                continue
+            end, values = match.end(), list[str]()
+            for _ in range(count):
+                group = group_at(text, end)
+                if group is None:
+                    break
+                values.append(group[0])
+                end = group[1]
+            if len(values) < count:
+                continue
+            made = body
+            for number, value in enumerate(values, 1):
+                made = made.replace(f"#{number}", value)
+            if not count and text[end : end + 2] == "{}":
+                end += 2
+            pieces += (text[place : match.start()], made)
+            place = end
+        if not pieces or sum(map(len, pieces)) > LARGEST:
+            break
+        text = "".join((*pieces, text[place:]))
+    return text
+
+
+TRIPS = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+"""The decoder's errors on text that is not LaTeX."""
+QUOTES = (("``", "“"), ("''", "”"), ("---", "—"), ("--", "–"), ("~", " "))
+DROPPED = re.compile(
+    r"\\(?:vspace|hspace|vskip|hskip|setlength|bibliographystyle|usepackage|pagestyle|thispagestyle|includegraphics|resizebox|scalebox|phantom"
+    r"|hphantom|vphantom|footnotemark|input|thanks|setcounter|addtocounter|addcontentsline|graphicspath|index|nocite)\*?\s*(?:\[[^\]]*\]\s*)*(?:\{[^{}]*\}\s*)*"
+    r"|\\penalty\s*-?\d+|\\(?:maketitle|tableofcontents|centering|clearpage|newpage|noindent|protect)(?![A-Za-z])|\\(?:begin|end)\s*\{[^{}]*\}(?:\[[^\]]*\])?"
+)
+SPACE = re.compile(r"\\xspace(?![A-Za-z])(?:\{\})?\s*(?=(\w|\(|\\|\$)?)")
+LINKS = re.compile(  # and boxes and fonts that the decoder drops with their words
+    r"\\href\s*\{[^{}]*\}|\\(?:url|path|texttt|textsf|textmd|textup|mbox)(?=\s*\{)|\\makebox\s*(?:\[[^\]]*\]\s*){0,2}"
+    r"|\\(?:raisebox|parbox)\s*(?:\[[^\]]*\]\s*){0,3}\{[^{}]*\}(?:\[[^\]]*\]\s*){0,2}|\\(?:textcolor|colorbox)\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}|\\color\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}"
+)
+
+
+def printed(text: str) -> str:
+    """LaTeX without formulas as printed letters."""
+    text = LINKS.sub("", DROPPED.sub(" ", text))
+    text = SPACE.sub(lambda one: " " if one[1] else "", text.replace("\\\\", " "))
+    for one, other in QUOTES:
+        text = text.replace(one, other)
+    if "\\" in text:
+        try:
+            text = _decoder().latex_to_text(text)
+        except TRIPS:
+            text = re.sub(r"\\([%&_#${}])|\\[A-Za-z]+\*?", r"\1", text)
+    return re.sub(r"(?<!\\)[{}]", "", text)
+
+
+@cache
+def _decoder() -> "LatexNodes2Text":
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    return LatexNodes2Text(math_mode="verbatim")
+
+
+def bib_entries(text: str) -> Iterator[tuple[str, str]]:
+    """The entries of a BibTeX file, each as a line of a list."""
+    for match in re.finditer(r"@(\w+)\s*\{\s*([^,\s{}]+)\s*,", text):
+        if match[1].lower() in ("comment", "string", "preamble"):
+            continue
+        body = text[match.end() : closing_at(text, text.index("{", match.start()), "{", "}") - 1]
+        fields = dict[str, str]()
+        for field in re.finditer(r"(\w+)\s*=\s*(?=[\"{\w])", body):
+            start = body[field.end() : field.end() + 1]
+            if start == "{":
+                value = body[field.end() + 1 : closing_at(body, field.end(), "{", "}") - 1]
+            elif start == '"':
+                value = body[field.end() + 1 :].partition('"')[0]
+            else:
+                value = re.split(r"[,\n]", body[field.end() :])[0]
+            fields.setdefault(field[1].lower(), " ".join(value.split()))
+        people = ", ".join(
+            " ".join(reversed(one.split(", ", 1)))
+            for one in re.split(r"\s+and\s+", fields.get("author", ""))
+            if one
+        )
+        venue = fields.get("journal") or fields.get("booktitle") or fields.get("publisher") or ""
+        told = [people, fields.get("title", ""), venue, fields.get("year", "")]
+        if doi := fields.get("doi"):
+            told.append(f"doi:{doi}")
+        if "arxiv" in fields.get("archiveprefix", "").lower() and fields.get("eprint"):
+            told.append(f"arXiv:{fields['eprint']}")
+        yield match[2], ". ".join(part.rstrip(".") for part in told if part) + "."
+
 
 INPUT = re.compile(r"\\(?:input|include|subfile)\s*\{\s*([^{}]+?)\s*\}")
 LEVELS = {"part": 1, "chapter": 1, "section": 1, "subsection": 2, "subsubsection": 3}
@@ -80,9 +314,9 @@ class _Source:
         whole = self._whole(text, 0)
         preamble, begin, body = whole.partition("\\begin{document}")
         body = body.partition("\\end{document}")[0] if begin else whole
-        self._macros = dict(tex.macros_of(preamble + body))
+        self._macros = dict(macros_of(preamble + body))
         self._preamble = preamble
-        self._body = tex.expanded(body, self._macros)
+        self._body = expanded(body, self._macros)
         self._blocks: list[Block] = []
         self._counts = [0, 0, 0]
         self._lettered = False
@@ -93,8 +327,8 @@ class _Source:
     def document(self) -> Document:
         self._read_bibliography()
         for name in ("title", "author"):
-            preamble = tex.expanded(self._preamble, self._macros)
-            source = tex.argument(self._body, name) or tex.argument(preamble, name)
+            preamble = expanded(self._preamble, self._macros)
+            source = argument(self._body, name) or argument(preamble, name)
             if source and name == "title":
                 self._blocks.append(Block("title", self._plain(re.sub(r"\\\\", " ", source))))
             elif source:
@@ -103,7 +337,7 @@ class _Source:
                     if people := self._plain(MARKS.sub("", first)):
                         self._blocks.append(Block("authors", people))
         for name in ("title", "author", "date", "thanks", "affil", "email"):
-            self._body = tex.without(self._body, name)
+            self._body = without(self._body, name)
         self._labels = Counter(LABEL.findall(self._body))
         self._number(self._body)
         self._walk(self._body)
@@ -121,7 +355,7 @@ class _Source:
 
     def _whole(self, text: str, depth: int) -> str:
         """The source with included files, without comments."""
-        text, comments = tex.read_source(text)
+        text, comments = read_source(text)
         for pattern in (r"\\iffalse\b(.*?)\\fi\b", r"\\begin\s*\{comment\}(.*?)\\end\s*\{comment\}"):
             comments += re.findall(pattern, text, re.S)
             text = re.sub(pattern, "", text, flags=re.S)
@@ -131,9 +365,7 @@ class _Source:
 
         def put(match: re.Match[str]) -> str:
             name = match[1] if match[1].endswith((".tex", ".bbl")) else f"{match[1]}.tex"
-            source = (
-                tex.beside_text(self._folder, name) if depth < 6 and self._inputs < tex.MOST_INPUTS else None
-            )
+            source = beside_text(self._folder, name) if depth < 6 and self._inputs < MOST_INPUTS else None
             self._inputs += 1
             if source is None:
                 self.faults.append(
@@ -143,7 +375,7 @@ class _Source:
             return self._whole(source, depth + 1)
 
         whole = INPUT.sub(put, text)
-        if len(whole) > tex.LARGEST:
+        if len(whole) > LARGEST:
             raise DocumentError(
                 f"{self._folder}: the source with its included files is too large", hint="use the PDF"
             )
@@ -156,8 +388,8 @@ class _Source:
             named = re.search(r"\\(?:bibliography|addbibresource)\s*\{([^{}]*)\}", self._preamble + source)
             files = sorted(self._folder.glob("*.bbl"))
             if files:
-                source = tex.beside_text(self._folder, files[0].name) or ""
-                source = tex.expanded(source, self._macros)
+                source = beside_text(self._folder, files[0].name) or ""
+                source = expanded(source, self._macros)
             elif named:
                 self._read_bib([one.strip() for one in named[1].split(",")])
                 return
@@ -170,8 +402,8 @@ class _Source:
         for item in items:
             place = 0
             if (option := re.match(r"\s*\[", item)) is not None:
-                place = tex.closing_at(item, option.end() - 1, "[", "]")
-            group = tex.group_at(item, place)
+                place = closing_at(item, option.end() - 1, "[", "]")
+            group = group_at(item, place)
             if group:
                 self._keys.setdefault(group[0].strip(), len(self._entries) + 1)
                 self._entries.append(re.sub(r"\\newblock\b", " ", item[group[1] :]))
@@ -179,11 +411,11 @@ class _Source:
     def _read_bib(self, names: list[str]) -> None:
         cited = dict.fromkeys(key.strip() for _, keys in CITE.findall(self._body) for key in keys.split(","))
         for name in names:
-            source = tex.beside_text(self._folder, name if name.endswith(".bib") else f"{name}.bib")
+            source = beside_text(self._folder, name if name.endswith(".bib") else f"{name}.bib")
             if source is None:
                 self.faults.append(f"the bibliography `{name}` is not in the paper's folder")
                 continue
-            for key, entry in tex.bib_entries(source):
+            for key, entry in bib_entries(source):
                 if key in cited and key not in self._keys:
                     self._keys[key] = len(self._entries) + 1
                     self._entries.append(entry)
@@ -233,7 +465,7 @@ class _Source:
             self._paragraphs(text[place : match.start()])
             place = match.end()
             if match["heading"]:
-                group = tex.group_at(text, place)
+                group = group_at(text, place)
                 if group is None:
                     continue
                 place = group[1]
@@ -247,7 +479,7 @@ class _Source:
             elif match["appendix"]:
                 self._counts, self._lettered = [0, 0, 0], True
             elif match["abstract"]:
-                group = tex.group_at(text, place)
+                group = group_at(text, place)
                 if group:
                     self._blocks.append(Block("abstract", self._plain(group[0])))
                     place = group[1]
@@ -267,7 +499,7 @@ class _Source:
 
     def _end(self, text: str, name: str, place: int) -> tuple[int, int]:
         """The end of an environment; without one, or with a heading before that of a float, the heading."""
-        end = tex.end_of(text, name, place)
+        end = end_of(text, name, place)
         if end and name not in (*FIGURES, *TABLES, "abstract"):
             return end
         heading = HEADING.search(text, place, end[0] if end else len(text))
@@ -281,7 +513,7 @@ class _Source:
 
     def _float(self, inner: str, kind: str) -> None:
         self._letters += letter_count(COMMAND.sub(" ", inner))
-        captions = [*tex.arguments(inner, "caption"), *tex.arguments(inner, "captionof", skip=1)]
+        captions = [*arguments(inner, "caption"), *arguments(inner, "captionof", skip=1)]
         caption = self._plain(captions[-1]) if captions else ""
         # The captions of its parts come before it. A label that is used twice names neither.
         labels = (one for one in reversed(LABEL.findall(inner)) if self._labels[one] == 1)
@@ -290,9 +522,9 @@ class _Source:
             self._plain(one)
             for one in (
                 *captions[:-1],
-                *tex.arguments(inner, "subcaption"),
-                *tex.options(inner, "subfloat"),
-                *tex.options(inner, "subfigure"),
+                *arguments(inner, "subcaption"),
+                *options(inner, "subfloat"),
+                *options(inner, "subfigure"),
             )
         ]
         caption = " ".join(
@@ -308,7 +540,7 @@ class _Source:
             self._blocks.append(Block("table", caption, number, rows=self._rows(inner)))
 
     def _graphic(self, name: str) -> str | None:
-        folders = re.findall(r"\{([^{}]+)\}", tex.argument(self._preamble, "graphicspath") or "")
+        folders = re.findall(r"\{([^{}]+)\}", argument(self._preamble, "graphicspath") or "")
         return next(filter(None, (beside(self._folder, one + name) for one in ("", *folders))), None)
 
     def _rows(self, inner: str) -> tuple[tuple[str, ...], ...]:
@@ -317,10 +549,10 @@ class _Source:
             return ()
         place = match.end()
         for _ in range(3):
-            if (group := tex.group_at(inner, place)) is None:
+            if (group := group_at(inner, place)) is None:
                 break
             place = group[1]
-        end = tex.end_of(inner, match[1], place)
+        end = end_of(inner, match[1], place)
         body = inner[place : end[0] if end else None]
         body = RULES.sub("", body)
         rows = (
@@ -336,10 +568,10 @@ class _Source:
         text = re.sub(r"\\item\b\s*(?:\[([^\]]*)\])?", r"\n\n\1 ", text)
         text = re.sub(r"\\par\b", "\n\n", text)
         for part in re.split(r"\n\s*\n", text):
-            for note in tex.arguments(part, "footnote"):
+            for note in arguments(part, "footnote"):
                 if plain := self._plain(note):
                     self._blocks.append(Block("note", plain))
-            if plain := self._plain(tex.without(part, "footnote")):
+            if plain := self._plain(without(part, "footnote")):
                 self._blocks.append(Block("paragraph", plain))
 
     def _plain(self, text: str) -> str:
@@ -351,9 +583,9 @@ class _Source:
         )
         pieces, place = list[str](), 0
         for math in MATH.finditer(text):
-            pieces += (tex.printed(text[place : math.start()]), " ".join(math[0].split()))
+            pieces += (printed(text[place : math.start()]), " ".join(math[0].split()))
             place = math.end()
-        return " ".join("".join((*pieces, tex.printed(text[place:]))).split())
+        return " ".join("".join((*pieces, printed(text[place:]))).split())
 
     def _cited(self, match: re.Match[str]) -> str:
         numbers = [self._keys.get(key.strip()) for key in match[2].split(",")]
@@ -363,15 +595,13 @@ class _Source:
     def _unwhite(self, text: str) -> str:
         """The text without white parts."""
         while match := WHITE.search(text):
-            group = tex.group_at(text, match.end()) if "textcolor" in match[0] else None
+            group = group_at(text, match.end()) if "textcolor" in match[0] else None
             if group is None:
                 # To the end of the enclosing group.
-                end = tex.closing_at("{" + text[match.end() :], 0, "{", "}") - 1 + match.end()
+                end = closing_at("{" + text[match.end() :], 0, "{", "}") - 1 + match.end()
                 group = text[match.end() : max(match.end(), end - 1)], max(match.end(), end - 1)
             if any(map(str.isalnum, group[0])):
-                self.hidden.append(
-                    Hidden(text=" ".join(tex.printed(group[0]).split()), page=0, why="invisible")
-                )
+                self.hidden.append(Hidden(text=" ".join(printed(group[0]).split()), page=0, why="invisible"))
             text = text[: match.start()] + text[group[1] :]
         return text
 

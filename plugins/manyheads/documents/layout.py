@@ -11,8 +11,7 @@ from statistics import median
 from types import MappingProxyType
 
 from manyheads.documents.document import Box
-from manyheads.documents.letters import Word
-from manyheads.documents.page import Page
+from manyheads.documents.words import Page, Word
 
 GAP = 1.6
 """Maximum distance of neighbours in a line, in em."""

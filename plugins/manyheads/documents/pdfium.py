@@ -1,61 +1,215 @@
-"""PDFium: documents opened, and pages drawn.
+"""PDFium: files checked and opened, and what their pages hold.
 
 PDFium is not thread-safe: every call, including closing, holds one lock.
 """
 
+import base64
 import ctypes
 import math
+import re
 import threading
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from io import BytesIO
+import zlib
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, NamedTuple
 
+from manyheads.base import files
 from manyheads.base.errors import DocumentError, need_extra
+from manyheads.core.texts import count
 from manyheads.documents.document import Box
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
+STREAM = 40_000_000
+"""Maximum bytes of a stream without its compression, and of what a page draws: PDFium needs twenty times as many."""
+ALL = 250_000_000
+"""Maximum bytes of all streams without their compression, and of what all pages draw."""
+OBJECTS = 500_000
+"""Maximum objects."""
+DEEP = 40
+"""Maximum compressions of a stream, and forms within one another."""
+START = re.compile(rb"(?<!\d)(\d{1,9}+)\s{1,9}+\d{1,5}+\s{1,9}+obj\b")
+BODY = re.compile(rb"endobj|\bstream\r?\n?")
+REFERENCE = rb"(\d{1,9})\s{1,9}\d{1,5}\s{1,9}R\b"
+NAME = rb"/([^\s/<>\[\]()]{1,127})\s{0,9}"
+
+
+class _Object(NamedTuple):
+    words: bytes
+    """Without its stream."""
+    size: int
+    """Bytes of its stream, without compression."""
+    draws: Counter[bytes]
+    """How often its stream draws each form or picture, by name."""
+
+
+class Objects:
+    """The objects of a PDF; of a file that is cut off, those that are whole.
+
+    Raises:
+        DocumentError: PDFium would need too much memory or time for them.
+    """
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        self._path, self._data, self._end, self._all, self._added = path, data, 0, 0, 0
+        self._objects: dict[int, _Object] = {}
+        self._drawn: dict[int, int] = {}
+        while (start := START.search(data, self._end)) and (body := BODY.search(data, start.end())):
+            words, stream, end = data[start.end() : body.start()], b"", body.end()
+            if body[0] != b"endobj":
+                end = data.find(b"endstream", end)
+                stream = self._stream(words, data[body.end() : end if end >= 0 else None])
+                if end < 0:
+                    break
+                end += len(b"endstream")
+            self._add(int(start[1]), words, stream)
+            self._end = end
+        pages = {
+            number: self._contents(one.words)
+            for number, one in self._objects.items()
+            if re.search(rb"/Type\s*/Page\b", one.words)
+        }
+        drawn = [self._draws(page, contents) for page, contents in pages.items()]
+        self._check(max(drawn, default=0), STREAM, "bytes on a page")
+        self._check(sum(drawn), ALL, "bytes on its pages")
+        self.pages = [page for page, contents in pages.items() if self._objects.keys() >= {*contents}]
+        """The numbers of those whose content is whole, in the order of the file."""
+        self.cut = b"%%EOF" not in data[self._end :]
+
+    def mended(self) -> bytes:
+        """The file with a new end, by which its whole pages are all its pages."""
+        root = max(self._objects) + 1
+        kids = b" ".join(b"%d 0 R" % page for page in self.pages)
+        return self._data[: self._end] + (
+            b"\nendobj\n%d 0 obj\n<</Type/Catalog/Pages %d 0 R>>\nendobj\n" % (root, root + 1)
+            + b"%d 0 obj\n<</Type/Pages/Kids[%s]/Count %d>>\nendobj\n" % (root + 1, kids, len(self.pages))
+            + b"trailer\n<</Root %d 0 R/Size %d>>\nstartxref\n0\n%%%%EOF\n" % (root, root + 2)
+        )
+
+    def _add(self, number: int, words: bytes, stream: bytes = b"") -> None:
+        """Add an object, and those in its stream."""
+        draws = Counter(one[1] for one in re.finditer(NAME + rb"Do\b", stream))
+        self._objects[number] = _Object(words, len(stream), draws)
+        self._added += 1
+        self._check(self._added, OBJECTS, "objects")
+        if stream and b"/ObjStm" in words and (first := re.search(rb"/First\s+(\d{1,9})\b", words)):
+            head = [int(one) for one in re.findall(rb"\d{1,9}", stream[: min(int(first[1]), 10 * OBJECTS)])]
+            places = [int(first[1]) + place for place in head[1::2]]
+            for inner, start, end in zip(head[::2], places, [*places[1:], len(stream)], strict=False):
+                self._add(inner, stream[start:end])
+
+    def _stream(self, words: bytes, raw: bytes) -> bytes:
+        """A stream without its compressions, or the beginning of one that is written in letters."""
+        # A picture's pixels are counted before a page is drawn, and attached files are not read.
+        if b"/EmbeddedFile" in words or (
+            re.search(rb"/Subtype\s*/Image\b", words) and words.count(b"/Fl") < 2
+        ):
+            return b""
+        with suppress(zlib.error, ValueError):
+            if b"/ASCII85Decode" in words or b"/A85" in words:
+                raw = base64.a85decode(raw[:1_000_000].strip().removeprefix(b"<~").partition(b"~>")[0])
+            for _ in range(DEEP):
+                if not raw:
+                    break
+                raw = zlib.decompressobj().decompress(raw, STREAM + 1)
+                self._check(len(raw), STREAM, "bytes in a stream")
+        self._all += len(raw)
+        self._check(self._all, ALL, "bytes in its streams")
+        return raw
+
+    def _contents(self, words: bytes) -> list[int]:
+        """The streams of a page."""
+        found = re.search(rb"/Contents\s*(?:\[[^\]]*|%s)" % REFERENCE, words)
+        numbers = [int(one) for one in re.findall(REFERENCE, found[0])] if found else []
+        array = self._words(numbers[0]) if len(numbers) == 1 else b""
+        return [int(one) for one in re.findall(REFERENCE, array)] if array[:1] == b"[" else numbers
+
+    def _draws(self, owner: int, contents: Sequence[int], depth: int = 0) -> int:
+        """Bytes that a page or a form draws by its streams, each form as often as it is drawn."""
+        if owner in self._drawn or owner not in self._objects or depth > DEEP:
+            return self._drawn.get(owner, 0)
+        self._drawn[owner] = 0
+        words = self._objects[owner].words
+        for key in (b"/Resources", b"/Parent", b"/Resources", b"/XObject"):
+            if apart := re.search(rb"%s\s*%s" % (key, REFERENCE), words):
+                words += key + self._words(int(apart[1]))
+        inside = re.search(rb"/XObject\s*<<", words)
+        forms = re.findall(NAME + REFERENCE, words[inside.end() :].partition(b">>")[0]) if inside else []
+        for number, times in Counter(contents).items():
+            if one := self._objects.get(number):
+                inner = (
+                    one.draws[name] * self._draws(int(form), [int(form)], depth + 1)
+                    for name, form in forms
+                    if name in one.draws
+                )
+                self._drawn[owner] += times * (one.size + sum(inner))
+        return self._drawn[owner]
+
+    def _words(self, number: int) -> bytes:
+        """The beginning of an object."""
+        return self._objects[number].words[:4_000].lstrip() if number in self._objects else b""
+
+    def _check(self, number: int, most: int, what: str) -> None:
+        if number > most:
+            raise DocumentError(
+                f"{self._path} is too large to be read: it has more than {most:,} {what}",
+                tried="counting what it holds without its compression, before opening it",
+                hint="open it in a viewer, print it to a new PDF, and use that",
+            )
+
 
 LOCK = threading.RLock()
-Turn = Literal[0, 90, 180, 270]
-MOST = 4_000_000
-"""Maximum pixels of a picture."""
 HUGE = 100_000_000
 """Maximum pixels of a picture in a page to decode it."""
-SHARP = 4.0
-"""Pixels per point above which no more detail appears."""
 
 
 @contextmanager
-def opened(path: Path) -> Generator[Any]:
+def opened(path: Path, faults: list[str] | None = None) -> Generator[Any]:
     """PDFium's document; the caller holds the lock.
 
+    Of a file that is cut off, it has the pages that are whole, which is added to the faults.
+
     Raises:
-        DocumentError: the file is broken, encrypted, or not a PDF.
+        DocumentError: the file is broken, encrypted, too large for PDFium, or not a PDF.
         ConfigError: PDFs need an optional extra, which is missing.
     """
     need_extra("papers", str(path))
     import pypdfium2 as pdfium
 
+    try:
+        with files.opened(path) as file:
+            data = file.read()
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror or 'no such file'}") from error
+    parts = Objects(path, data)
     with LOCK:
         try:
-            document = pdfium.PdfDocument(path)
-        except OSError as error:
-            raise DocumentError(f"{path} cannot be read: {error.strerror or 'no such file'}") from error
+            try:
+                document = pdfium.PdfDocument(data)
+                if not len(document):
+                    raise pdfium.PdfiumError("it has no pages")
+            except pdfium.PdfiumError as error:
+                if "password" in str(error).casefold():
+                    raise DocumentError(
+                        f"{path} is encrypted",
+                        tried="opening it without a password",
+                        hint="save a copy without a password, and use that",
+                    ) from error
+                if not parts.pages:
+                    raise
+                document = pdfium.PdfDocument(parts.mended())
+                parts.cut = True
         except pdfium.PdfiumError as error:
-            if "password" in str(error).casefold():
-                raise DocumentError(
-                    f"{path} is encrypted",
-                    tried="opening it without a password",
-                    hint="save a copy without a password, and use that",
-                ) from error
             raise DocumentError(
                 f"{path} is broken: no page of it can be read",
                 tried=f"PDFium: {error}",
                 hint="if a viewer can open it, print it to a new PDF, and use that",
             ) from error
+        if parts.cut and faults is not None:
+            faults.append(
+                f"the file is cut off or broken: {count(len(parts.pages), 'whole page')} of it could be found; where a font is lost, "
+                "signs such as ligatures and decimal points may be missing or wrong"
+            )
         try:
             yield document
         finally:
@@ -76,54 +230,53 @@ def page_of(document: Any, path: Path, page: int) -> Any:
         ) from error
 
 
-def objects(page: Any, most: int) -> Iterator[tuple[Any, int]]:
-    """Drawings of a page and of its forms, with their kinds; at most `most`."""
+def objects(page: Any, most: int) -> Iterator[tuple[Any, int, int, Any]]:
+    """Drawings of a page and of its forms, at most `most`: each with its kind, the address of the form around it (0 on the page
+    itself), and the matrix from there to the page."""
+    import pypdfium2 as pdfium
     import pypdfium2.raw as c
 
-    waiting = [(page.raw, c.FPDFPage_CountObjects(page.raw), c.FPDFPage_GetObject)]
+    waiting = [(page.raw, 0, pdfium.PdfMatrix(), c.FPDFPage_CountObjects(page.raw), c.FPDFPage_GetObject)]
     while waiting:
-        owner, count, item = waiting.pop()
+        owner, around, matrix, count, item = waiting.pop()
         for index in range(min(count, most)):
             drawing = item(owner, index)
             kind = c.FPDFPageObj_GetType(drawing)
-            yield drawing, kind
+            yield drawing, kind, around, matrix
             if kind == c.FPDF_PAGEOBJ_FORM:
-                waiting.append((drawing, c.FPDFFormObj_CountObjects(drawing), c.FPDFFormObj_GetObject))
+                form = c.FS_MATRIX()
+                c.FPDFPageObj_GetMatrix(drawing, form)
+                inner = pdfium.PdfMatrix.from_raw(form).multiply(matrix)
+                held = c.FPDFFormObj_CountObjects(drawing)
+                waiting.append((drawing, address(drawing), inner, held, c.FPDFFormObj_GetObject))
         most -= min(count, most)
 
 
 def clips(page: Any, most: int) -> dict[int, Box]:
     """The visible part of each text clipped within a form, as for cropped pictures, by the text's address: left, bottom, right,
     top, in the page's own coordinates. Checks at most `most` objects."""
-    import pypdfium2 as pdfium
     import pypdfium2.raw as c
 
     seen: dict[int, Box] = {}
     everything: Box = (-math.inf, -math.inf, math.inf, math.inf)
-    waiting = [
-        (page.raw, c.FPDFPage_CountObjects(page.raw), c.FPDFPage_GetObject, pdfium.PdfMatrix(), everything)
-    ]
-    while waiting:
-        owner, count, item, matrix, outer = waiting.pop()
-        for index in range(min(count, most)):
-            drawing = item(owner, index)
-            kind = c.FPDFPageObj_GetType(drawing)
-            if kind not in (c.FPDF_PAGEOBJ_FORM, c.FPDF_PAGEOBJ_TEXT):
-                continue
-            box = outer
-            if own := _clip(drawing):
-                left, bottom, right, top = matrix.on_rect(*own)
-                box = max(box[0], left), max(box[1], bottom), min(box[2], right), min(box[3], top)
-            if kind == c.FPDF_PAGEOBJ_FORM:
-                form = c.FS_MATRIX()
-                c.FPDFPageObj_GetMatrix(drawing, form)
-                inner = pdfium.PdfMatrix.from_raw(form).multiply(matrix)
-                held = c.FPDFFormObj_CountObjects(drawing)
-                waiting.append((drawing, held, c.FPDFFormObj_GetObject, inner, box))
-            elif box != everything and len(waiting) + len(seen) < most:
-                seen[ctypes.cast(drawing, ctypes.c_void_p).value or 0] = box
-        most -= min(count, most)
+    frames = {0: everything}
+    for drawing, kind, around, matrix in objects(page, most):
+        if kind not in (c.FPDF_PAGEOBJ_FORM, c.FPDF_PAGEOBJ_TEXT):
+            continue
+        box = frames[around]
+        if own := _clip(drawing):
+            left, bottom, right, top = matrix.on_rect(*own)
+            box = max(box[0], left), max(box[1], bottom), min(box[2], right), min(box[3], top)
+        if kind == c.FPDF_PAGEOBJ_FORM:
+            frames[address(drawing)] = box
+        elif box != everything and len(frames) + len(seen) < most:
+            seen[address(drawing)] = box
     return seen
+
+
+def address(drawing: Any) -> int:
+    """Of a drawing, as a key: the same drawing has many pointers."""
+    return ctypes.cast(drawing, ctypes.c_void_p).value or 0
 
 
 def _clip(drawing: Any) -> Box | None:
@@ -152,74 +305,9 @@ def spare(page: Any) -> list[tuple[int, int]]:
 
     left_out: list[tuple[int, int]] = []
     wide, high = ctypes.c_uint(), ctypes.c_uint()
-    for drawing, kind in objects(page, 20_000):
+    for drawing, kind, *_ in objects(page, 20_000):
         sized = kind == c.FPDF_PAGEOBJ_IMAGE and c.FPDFImageObj_GetImagePixelSize(drawing, wide, high)
         if sized and wide.value * high.value > HUGE:
             c.FPDFPageObj_SetIsActive(drawing, False)
             left_out.append((wide.value, high.value))
     return left_out
-
-
-def render(
-    path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 3
-) -> bytes:
-    """A crop of a page (the whole page without a box) as PNG.
-
-    Args:
-        path: the PDF.
-        page: from 1.
-        box: of a figure or table, in points.
-        turn: of the same figure or table.
-        width: in pixels; a crop is limited to 4 million pixels.
-        margin: points left around the box.
-
-    Raises:
-        DocumentError: the file cannot be read, or has no such page.
-    """
-    return png(drawn(path, page, box, turn, width=width, pixels=MOST, margin=margin))
-
-
-def drawn(
-    path: Path,
-    page: int,
-    box: Box | None = None,
-    turn: Turn = 0,
-    *,
-    width: float = math.inf,
-    pixels: int = MOST,
-    margin: float = 3,
-) -> "Image":
-    """A crop of a page, with at most the given width, pixels, and `SHARP` pixels per point."""
-    import pypdfium2 as pdfium
-
-    with opened(path) as document:
-        raw = page_of(document, path, page)
-        spare(raw)
-        try:
-            across, down = raw.get_size()
-            if turn in (90, 270):
-                across, down = down, across
-            left, top, right, bottom = box or (0.0, 0.0, across, down)
-            left, top = max(0.0, left - margin), max(0.0, top - margin)
-            right, bottom = min(across, right + margin), min(down, bottom + margin)
-            wide, high = max(1.0, right - left), max(1.0, bottom - top)
-            scale = min(width / wide if width < math.inf else SHARP, math.sqrt(pixels / (wide * high)))
-            while (int(wide * scale) + 1) * (int(high * scale) + 1) > max(pixels, 4):  # sides are rounded up
-                scale *= 0.998
-            crop = (left, down - bottom, across - right, top)
-            return raw.render(scale=scale, rotation=turn, crop=crop).to_pil()
-        except pdfium.PdfiumError as error:
-            raise DocumentError(f"page {page} of {path} cannot be rendered", tried=str(error)) from error
-
-
-def page_size(path: Path, page: int) -> tuple[float, float]:
-    """Width and height of a page as displayed, in points; raises `DocumentError` if it does not exist."""
-    with opened(path) as document:
-        return page_of(document, path, page).get_size()
-
-
-def png(image: "Image") -> bytes:
-    """A picture as a file."""
-    file = BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()

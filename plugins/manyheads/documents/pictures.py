@@ -1,17 +1,22 @@
-"""Pictures of figures: a crop of a PDF's page, or files of a document."""
+"""Pictures: crops of a PDF's pages, and files beside a document."""
 
 import math
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from manyheads.base.errors import DocumentError
 from manyheads.base.files import inside
-from manyheads.documents.document import Figure
-from manyheads.documents.pdfium import drawn, png
+from manyheads.documents.document import Box, Figure, Turn
+from manyheads.documents.pdfium import opened, page_of, spare
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+MOST = 4_000_000
+"""Maximum pixels of a picture."""
+SHARP = 4.0
+"""Pixels per point above which no more detail appears."""
 LARGEST = 50_000_000
 """Maximum pixels of a decoded file; a JPEG is scaled down while reading."""
 LEAST = 16
@@ -146,3 +151,68 @@ def _within(image: "Image", pixels: int) -> "Image":
     if scale >= 1:
         return image
     return image.resize((max(1, int(image.width * scale)), max(1, int(image.height * scale))))
+
+
+def render(
+    path: Path, page: int, box: Box | None = None, *, turn: Turn = 0, width: int = 1000, margin: float = 3
+) -> bytes:
+    """A crop of a page (the whole page without a box) as PNG.
+
+    Args:
+        path: the PDF.
+        page: from 1.
+        box: of a figure or table, in points.
+        turn: of the same figure or table.
+        width: in pixels; a crop is limited to 4 million pixels.
+        margin: points left around the box.
+
+    Raises:
+        DocumentError: the file cannot be read, or has no such page.
+    """
+    return png(drawn(path, page, box, turn, width=width, pixels=MOST, margin=margin))
+
+
+def drawn(
+    path: Path,
+    page: int,
+    box: Box | None = None,
+    turn: Turn = 0,
+    *,
+    width: float = math.inf,
+    pixels: int = MOST,
+    margin: float = 3,
+) -> "Image":
+    """A crop of a page, with at most the given width, pixels, and `SHARP` pixels per point."""
+    import pypdfium2 as pdfium
+
+    with opened(path) as document:
+        raw = page_of(document, path, page)
+        spare(raw)
+        try:
+            across, down = raw.get_size()
+            if turn in (90, 270):
+                across, down = down, across
+            left, top, right, bottom = box or (0.0, 0.0, across, down)
+            left, top = max(0.0, left - margin), max(0.0, top - margin)
+            right, bottom = min(across, right + margin), min(down, bottom + margin)
+            wide, high = max(1.0, right - left), max(1.0, bottom - top)
+            scale = min(width / wide if width < math.inf else SHARP, math.sqrt(pixels / (wide * high)))
+            while (int(wide * scale) + 1) * (int(high * scale) + 1) > max(pixels, 4):  # sides are rounded up
+                scale *= 0.998
+            crop = (left, down - bottom, across - right, top)
+            return raw.render(scale=scale, rotation=turn, crop=crop).to_pil()
+        except pdfium.PdfiumError as error:
+            raise DocumentError(f"page {page} of {path} cannot be rendered", tried=str(error)) from error
+
+
+def page_size(path: Path, page: int) -> tuple[float, float]:
+    """Width and height of a page as displayed, in points; raises `DocumentError` if it does not exist."""
+    with opened(path) as document:
+        return page_of(document, path, page).get_size()
+
+
+def png(image: "Image") -> bytes:
+    """A picture as a file."""
+    file = BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()

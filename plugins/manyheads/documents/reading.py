@@ -1,26 +1,41 @@
-"""A paper's full text from a file: a PDF, or GROBID's TEI of one."""
+"""A paper's full text from a file: the readers of all formats, and the one that fits a file.
 
+PDFs may be read in a process of their own: if PDFium crashes or hangs on one, only that file is lost.
+`python -m manyheads.documents.reading` is the process: a line of JSON in, a line of JSON out.
+"""
+
+import itertools
+import json
+import os
 import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self, runtime_checkable
 
-from manyheads.base.errors import DocumentError
-from manyheads.base.files import opened
+from manyheads.base.errors import ConfigError, DocumentError
+from manyheads.base.files import Pool, opened
 from manyheads.core.texts import count
 from manyheads.documents.document import Document, Limits
+from manyheads.documents.draft import heard
 from manyheads.documents.html import read_html
 from manyheads.documents.latex import read_latex
 from manyheads.documents.pdf import read_pdf
-from manyheads.documents.plain import read_markdown, read_plain
-from manyheads.documents.structured import read_json
+from manyheads.documents.plain import read_json, read_markdown, read_plain
 from manyheads.documents.tei import read_tei
 
+GROUP = "manyheads.readers"
+"""Entry points of packages that bring readers."""
+AUTO = "auto"
 LIMITS = Limits()
 LEAST = 20
 """Minimum words of a paper."""
-PLAIN = (".txt", ".text")
-LATEX = (".tex", ".latex", ".ltx")
-HTML = (".html", ".htm", ".xhtml")
-TEXTS = (*PLAIN, ".md", ".markdown", ".json")
 OFFICE = {
     b"PK\x03\x04": "a Word or OpenDocument file, or another ZIP archive",
     b"\xd0\xcf\x11\xe0": "an old Word file",
@@ -29,16 +44,71 @@ OFFICE = {
 }
 """Unsupported formats, by first bytes."""
 KINDS = "a PDF, GROBID's TEI, LaTeX, HTML, Markdown, plain text or JSON"
+GRACE = 10.0
+"""Seconds after its limit at which a process is stopped."""
+MEMORY = 768 * 1024**2
+"""Maximum memory of the process in bytes, if the system can enforce it: a paper of 200 pages takes half of it, a file of
+2 kB can take any."""
 
 
-def read_document(path: Path, limits: Limits = LIMITS) -> Document:
-    """The full text of a paper; the format is determined by the first bytes, else by the ending.
+@runtime_checkable
+class DocumentReader(Protocol):
+    """Reads the papers of a format, by itself or through a server.
+
+    A package brings one by an entry point of the group `manyheads.readers`, whose name is the reader's.
+    """
+
+    def reads(self, path: Path, head: bytes, /) -> bool:
+        """Whether it can read a file, by its name and its first bytes (some thousands, without blanks before them)."""
+        ...
+
+    def read(self, path: Path, limits: Limits, /) -> Document:
+        """The full text; what it cannot read raises `DocumentError`."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Format:
+    """A reader of ours, of files with an ending or a beginning."""
+
+    endings: tuple[str, ...]
+    begins: bytes
+    """A regular expression."""
+    read: Callable[[Path, Limits], Document]
+
+    def reads(self, path: Path, head: bytes) -> bool:
+        return path.suffix.lower() in self.endings or bool(re.match(self.begins, head, re.I | re.S))
+
+
+def _of_text(read: Callable[[Path, str], Document]) -> Callable[[Path, Limits], Document]:
+    return lambda path, limits: read(path, _text(path, limits))
+
+
+NEVER = rb"(?!)"
+READERS: Mapping[str, DocumentReader] = {
+    "pdf": _Format((), rb".{0,1019}%PDF-", read_pdf),
+    "tei": _Format((".xml",), rb".*(?:<TEI|tei-c\.org)", lambda path, _: read_tei(path)),
+    "html": _Format((".html", ".htm", ".xhtml"), rb"<!doctype html|<html", _of_text(read_html)),
+    "latex": _Format((".tex", ".latex", ".ltx"), rb"(?:%[^\n]*\s+)*\\documentclass", _of_text(read_latex)),
+    "json": _Format((".json",), NEVER, _of_text(read_json)),
+    "markdown": _Format((".md", ".markdown"), NEVER, _of_text(read_markdown)),
+    "plain": _Format((".txt", ".text"), NEVER, _of_text(read_plain)),
+}
+"""Ours: the first that reads a file is taken, before those of other packages."""
+
+
+def read_document(path: Path, limits: Limits = LIMITS, reader: str = AUTO) -> Document:
+    """The full text of a paper.
+
+    Args:
+        reader: one of ours (see `READERS`) or of another package, by name; `auto`: the first that reads the file.
 
     Raises:
         DocumentError: the file is missing, too large, broken, encrypted, empty, without text, or has another format.
+        ConfigError: there is no such reader, or it cannot be imported.
     """
     try:
-        document = _read(path, limits)
+        document = _chosen(path, limits, reader).read(path, limits)
     except RecursionError as error:
         raise DocumentError(
             f"{path} is nested too deeply: a part in a part, hundreds of times",
@@ -51,15 +121,15 @@ def read_document(path: Path, limits: Limits = LIMITS) -> Document:
             tried=f"its title, abstract, sections, captions, notes and references; {LEAST} words are the least",
             hint="open it, check that it is the whole paper, and download or export it again",
         )
-    return document
+    return document.model_copy(update={"speech": heard(document)})
 
 
-def _read(path: Path, limits: Limits) -> Document:
-    """The document in a file, however short."""
+def _chosen(path: Path, limits: Limits, name: str) -> DocumentReader:
+    """The reader of a name; else the first of ours, then of others, that reads the file."""
     try:
         size = path.stat().st_size
         with opened(path) as file:
-            head = file.read(4096)
+            head = file.read(4096).lstrip(b"\xef\xbb\xbf \r\n\t")
     except OSError as error:
         raise DocumentError(
             f"{path} cannot be read: {error.strerror or error}", hint=f"give {KINDS}"
@@ -72,27 +142,17 @@ def _read(path: Path, limits: Limits) -> Document:
         )
     if not size:
         raise DocumentError(f"{path} is empty", hint="download or copy it again")
-    if b"%PDF-" in head[:1024]:
-        return read_pdf(path, limits)
+    if name != AUTO:
+        return READERS.get(name) or _brought(name)
+    for reader in itertools.chain(READERS.values(), map(_brought, sorted(_points()))):
+        if reader.reads(path, head):
+            return reader
     if other := next((name for mark, name in OFFICE.items() if head.startswith(mark)), ""):
         raise DocumentError(
             f"{path} is {other}, which cannot be read",
             tried="its first bytes",
             hint="open it in its own program, save it as a PDF, and use the PDF",
         )
-    start = head.lstrip(b"\xef\xbb\xbf \r\n\t")
-    kind = path.suffix.lower()
-    if b"<TEI" in head or b"tei-c.org" in head or (kind == ".xml" and start[:1] == b"<"):
-        return read_tei(path)
-    if kind in HTML or re.match(rb"(?i)<!doctype html|<html", start):
-        return read_html(path, _text(path, size, limits))
-    if kind in LATEX or (kind in PLAIN and b"\\documentclass" in head):
-        return read_latex(path, _text(path, size, limits))
-    if kind in TEXTS:
-        text = _text(path, size, limits)
-        if kind == ".json":
-            return read_json(path, text)
-        return read_plain(path, text) if kind in PLAIN else read_markdown(path, text)
     raise DocumentError(
         f"{path} has an unsupported format",
         tried=f"its first bytes, and its ending `{path.suffix}`",
@@ -100,15 +160,46 @@ def _read(path: Path, limits: Limits) -> Document:
     )
 
 
-def _text(path: Path, size: int, limits: Limits) -> str:
+def _points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+@cache
+def _brought(name: str) -> DocumentReader:
+    """A reader of another package."""
+    if not (point := _points().get(name)):
+        raise ConfigError(
+            f"there is no reader of documents {name!r}, not in an installed package either (entry points {GROUP})",
+            tried=f"readers: {', '.join((AUTO, *READERS, *_points()))}",
+            hint="name one of these, or pip install the package that brings it",
+        )
+    package = point.dist.name if point.dist else point.module
+    try:
+        reader = point.load()
+    except Exception as error:  # other packages may raise anything on import
+        raise ConfigError(
+            f"{package}: its reader {name!r} cannot be imported: {type(error).__name__}: {error}",
+            tried=f"{GROUP}: {name} = {point.value}",
+            hint=f"fix or remove it: pip uninstall {package}",
+        ) from error
+    if not isinstance(reader, DocumentReader):
+        raise ConfigError(
+            f"{package}: {point.value} is no reader of documents",
+            tried="its methods `reads` and `read`",
+            hint=f"fix or remove it: pip uninstall {package}",
+        )
+    return reader
+
+
+def _text(path: Path, limits: Limits) -> str:
     """A text file in UTF-8, or in an older encoding."""
-    if size > limits.text:
+    data = path.read_bytes()
+    if len(data) > limits.text:
         raise DocumentError(
-            f"{path} is too large: {size:,} bytes",
+            f"{path} is too large: {len(data):,} bytes",
             tried=f"texts of up to {limits.text:,} bytes are read",
             hint="check that it is a paper, or use a part of it",
         )
-    data = path.read_bytes()
     if b"\0" in data:
         raise DocumentError(f"{path} is not text: it contains null bytes", hint=f"use {KINDS}")
     try:
@@ -119,3 +210,133 @@ def _text(path: Path, size: int, limits: Limits) -> str:
     if not text.strip():
         raise DocumentError(f"{path} is blank", hint=f"use {KINDS}")
     return text
+
+
+class ReaderProcess:
+    """Reads documents like `read_document`, one at a time; close it, or use it in a `with`."""
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._limits, self._lock = limits, threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def read(self, path: Path) -> Document:
+        """The full text of a paper.
+
+        Raises:
+            DocumentError: as in `read_document`; or the process crashed or hung on the file.
+        """
+        request = json.dumps({"path": str(path), "limits": asdict(self._limits)}).encode() + b"\n"
+        with self._lock:
+            process = self._running()
+            assert process.stdin
+            assert process.stdout
+            late = threading.Event()
+
+            def stop() -> None:
+                late.set()
+                process.kill()
+
+            timer = threading.Timer(self._limits.seconds + GRACE, stop)
+            timer.start()
+            try:
+                process.stdin.write(request)
+                process.stdin.flush()
+                line = process.stdout.readline()
+            except BrokenPipeError:
+                line = b""
+            finally:
+                timer.cancel()
+            if not line.endswith(b"\n"):
+                self._end()
+                what = (
+                    f"took more than {self._limits.seconds + GRACE:g} s"
+                    if late.is_set()
+                    else f"takes more than {MEMORY // 2**20} MB of memory, or crashed PDFium"
+                )
+                raise DocumentError(
+                    f"{path} cannot be read: it {what}",
+                    tried="reading it in a separate process",
+                    hint="open it in a viewer, print it to a new PDF, and use that",
+                )
+        answer = json.loads(line)
+        if "error" in answer:
+            raise DocumentError(answer["error"], tried=answer["tried"], hint=answer["hint"])
+        return Document.model_validate_json(answer["document"])
+
+    def close(self) -> None:
+        """Stop the process."""
+        with self._lock:
+            self._end()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._end()
+            self._process = subprocess.Popen(
+                # with -P, no file of the working folder is imported
+                [sys.executable, "-P", "-m", __spec__.name if __spec__ else __name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={
+                    **os.environ,
+                    "OPENBLAS_NUM_THREADS": "1",
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
+            )
+        return self._process
+
+    def _end(self) -> None:
+        if process := self._process:
+            self._process = None
+            process.kill()
+            process.communicate()
+
+
+PROCESSES = Pool(ReaderProcess.close)
+"""Processes shared by the runs here, one per processor."""
+_turns = itertools.count()
+
+
+def read_apart(path: Path, reader: str = AUTO) -> Document:
+    """As `read_document`, but our reader of PDFs runs in a process shared with concurrent readers; see `ReaderProcess.read`."""
+    if _chosen(path, LIMITS, reader) is not READERS["pdf"]:
+        return read_document(path, reader=reader)
+    place = next(_turns) % (os.cpu_count() or 1)
+    process = PROCESSES.take(place, ReaderProcess)
+    try:
+        return process.read(path)
+    finally:
+        PROCESSES.give_back(place)
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    answers = os.fdopen(os.dup(1), "wb")
+    # Output of libraries must not mix with the answers.
+    os.dup2(2, 1)
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for line in sys.stdin.buffer:
+        request: Any = json.loads(line)
+        try:
+            document = read_document(Path(request["path"]), Limits(**request["limits"]))
+            answer = {"document": document.model_dump_json()}
+        except DocumentError as error:
+            answer = {"error": error.message, "tried": error.tried, "hint": error.hint}
+        answers.write(json.dumps(answer).encode() + b"\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -8,17 +8,8 @@ from typing import Any
 from manyheads.base.errors import DocumentError
 from manyheads.base.papers import identify
 from manyheads.documents.bibliography import ARXIV
-from manyheads.documents.dates import year_told
-from manyheads.documents.document import (
-    Box,
-    Document,
-    Figure,
-    Note,
-    Reference,
-    Table,
-    letter_count,
-)
-from manyheads.documents.draft import Draft
+from manyheads.documents.document import Box, Document, Figure, Note, Reference, Table, letter_count
+from manyheads.documents.draft import Draft, year_told
 from manyheads.documents.layout import STAMP
 from manyheads.documents.sections import REFERENCES, Division, set_kinds
 

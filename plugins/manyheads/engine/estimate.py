@@ -30,9 +30,8 @@ from manyheads.engine.session import AuthorRecall, shown_with_ideas
 from manyheads.literature.library import Library
 from manyheads.literature.source import Request, Source
 from manyheads.models.abilities import settled
-from manyheads.models.fitting import IMAGE, size_of
 from manyheads.models.offline import OFFLINE, OfflineModel
-from manyheads.models.requests import usage_of
+from manyheads.models.requests import IMAGE, size_of, usage_of
 from manyheads.team.run import Run
 from manyheads.team.system import system_of
 

@@ -16,9 +16,8 @@ from manyheads.corpus.digest import Reading
 from manyheads.corpus.extraction import ENTITY_WORDS, MOST_ENTITIES, Extraction
 from manyheads.engine.replying import with_form
 from manyheads.engine.survey import Inquiry, Survey
-from manyheads.models.faults import TooLongError
-from manyheads.models.fitting import size_of
-from manyheads.models.requests import ROOM
+from manyheads.models.governor import TooLongError
+from manyheads.models.requests import ROOM, size_of
 
 BATCH = 32
 """Records saved in one batch."""

@@ -13,7 +13,7 @@ from manyheads.base.errors import JournalError, ModelError, ReplyError
 from manyheads.core import NOTHING, Host, Message, Place, Raw, Reply, ToolCall, Turn, Usage
 from manyheads.engine.journal import DAMAGES, Journal, digest_of, read_turns, single_keys
 from manyheads.engine.replying import asked_at
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 
 R = TypeVar("R", bound=ReplyModel)
 

@@ -21,20 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["component", "default_host", "host_factory", "host_of", "hosts", "need_framework", "role_agent"]
 
 
-def native_names(
-    package: str, host: str, homes: Mapping[str, str], ending: str, module: str | None = None
-) -> Callable[[str], object]:
+def native_names(package: str, host: str, homes: Mapping[str, str], ending: str) -> Callable[[str], object]:
     """The `__getattr__` of a host's package: it imports the framework on first use of a name.
 
     Args:
         package: the package's name.
         homes: the module of each name that the package defines.
-        ending: the suffix of the systems' class names.
-        module: defines these classes; `ending` in small letters when None.
+        ending: the suffix of the systems' class names; in small letters the module that defines them.
     """
 
     def find(name: str) -> object:
-        home = homes.get(name) or ((module or ending.lower()) if name.endswith(ending) else None)
+        home = homes.get(name) or (ending.lower() if name.endswith(ending) else None)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         need_framework(host)

@@ -23,7 +23,7 @@ from manyheads.engine.session import RESUME
 from manyheads.engine.tracing import Traced
 from manyheads.hosts import default_host, host_module, host_of
 from manyheads.hosts.clients import Ledger, model_of
-from manyheads.hosts.roles import cast_role
+from manyheads.hosts.roles import RoleSpec
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.offline import LABEL, OFFLINE
@@ -89,11 +89,8 @@ async def ask(
         if isinstance(who, str):
             roles = Roles(Resources.of(paths))
             own, theirs = _variables(roles, who, task, variables)
-            answer = await _ask_role(
-                roles, who, task, own, theirs, shown, limits,
-                model=model, host=host, name=name, tools=tools, library=library, corpus=corpus, attempts=attempts,
-                reply_type=reply,
-            )  # fmt: skip
+            spec = RoleSpec(who, name, tools, library, corpus, variables=own)
+            answer = await _ask_role(spec, roles, task, theirs, shown, limits, attempts, model, host, reply)
         else:
             set_by_agent = {
                 "model": model, "host": host, "name": name, "tools": tools, "library": library, "corpus": corpus
@@ -197,22 +194,16 @@ def _variables(
 
 
 async def _ask_role(
+    spec: RoleSpec,
     roles: Roles,
-    role: str,
     task: str,
-    own: Mapping[str, Any],
-    theirs: Mapping[str, Any],
+    variables: Mapping[str, Any],
     images: tuple[Image, ...],
     budget: Budget,
-    *,
+    attempts: int,
     model: Any,
     host: str | None,
-    name: str | None,
-    tools: Sequence[Tool],
-    library: Library | None,
-    corpus: Literature | str | None,
-    attempts: int,
-    reply_type: type[ReplyModel] | None = None,
+    reply_type: type[ReplyModel] | None,
 ) -> Reply[Any]:
     made, config = _host(model, host, attempts, roles.resources)
     asked = Budgeted(Traced(made, {"default": config}), _meter(budget, config))
@@ -225,9 +216,9 @@ async def _ask_role(
         return (await asked.ask(turn)).value.text
 
     try:
-        _, system, listed = cast_role(role, library, corpus, guest, Ledger(), roles, own)
-        speaker = Speaker(safe_name(name or role), role, system)
-        return await _put(asked, roles, role, task, speaker, theirs, images, (*tools, *listed), reply_type)
+        part = spec.cast(guest, Ledger(), roles)
+        speaker, tools = Speaker(spec.agent_name, spec.role, part.system), (*spec.tools, *part.tools)
+        return await _put(asked, roles, spec.role, task, speaker, variables, images, tools, reply_type)
     finally:
         await made.close()
 

@@ -11,39 +11,55 @@ from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
+from pydantic import BaseModel, ValidationError
+
 from manyheads.asking.replies import ReplyModel
-from manyheads.base.errors import ConfigError, ModelError
+from manyheads.base.errors import ConfigError, ModelError, UserError
 from manyheads.base.files import Pool
 from manyheads.config import HUMAN, ModelConfig
-from manyheads.core import NOTHING, Charge, Message, Recall, Reply, ToolCall, Turn, Usage, recall_nothing
+from manyheads.core import (
+    NOTHING,
+    Charge,
+    Message,
+    Raw,
+    Recall,
+    Reply,
+    Tool,
+    ToolCall,
+    Turn,
+    Usage,
+    recall_nothing,
+)
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.engine.replying import METER, StructuredHost, asked_at
 from manyheads.models.abilities import forms_for, openai_settings, remember
-from manyheads.models.answers import make_sound, plain
-from manyheads.models.faults import TooLongError, ToolsRefusedError
-from manyheads.models.fitting import fitted, size_of
-from manyheads.models.governor import CLOCK, Clock, Governor
+from manyheads.models.answers import HEARD, SoundTransport, plain
+from manyheads.models.governor import CLOCK, Clock, Governor, TooLongError, ToolsRefusedError
 from manyheads.models.offline import LocalModel, OfflineModel
 from manyheads.models.requests import (
     ROOM,
     charge_of,
     failed_usage,
+    fitted,
+    key_of,
     key_variable,
     ollama_settings,
-    options,
     refuse_unfit,
     server_address,
+    size_of,
     usage_of,
 )
+from manyheads.team.invitation import Invitations
 
 C = TypeVar("C")
 R = TypeVar("R", bound=ReplyModel)
 M = TypeVar("M")
 T = TypeVar("T")
+Close = Callable[[], Awaitable[None]]
 log = logging.getLogger("manyheads")
 
 
@@ -60,8 +76,13 @@ class Ledger:
     """The list for notes to the user; the log when None."""
     left_out: str = ""
     """The note on what was left out of the turn's last long request."""
-    guests: int = 0
-    """Number of guests that a role's agent has asked in this turn."""
+    invitations: Invitations | None = None
+    """Of a role's agent: whom it may ask."""
+
+    def begin(self) -> None:
+        """Begin a turn of a role's agent, with no guest asked so far."""
+        if self.invitations:
+            self.invitations.calls = 0
 
     def enter(self, usage: Usage, model: str, truncated: bool) -> None:
         """Count one answer."""
@@ -98,53 +119,46 @@ def tool_call(name: str, arguments: object, result: str, *, failed: bool) -> Too
     return ToolCall(name=name, arguments=given, result=result, failed=failed)
 
 
-# What the frameworks' clients drop: which model answered, and whether it stopped at its length limit.
+async def run_tool(tool: Tool, ledger: Ledger, arguments: Mapping[str, Any] | BaseModel) -> str:
+    """The answer of a tool function of the core for an agent of a framework.
 
-RESPONSES: ContextVar[list[Any]] = ContextVar("responses")
-"""The SDK's responses to the current request."""
+    As usual in the frameworks, the model's mistakes and a tool's refusals go back to the model. A user's mistake, a spent
+    budget or a full disk end the turn instead.
 
-
-def tap(sdk: Any, config: ModelConfig) -> None:
-    """Make the SDK of one of our clients reject invalid answers, and add valid ones to `RESPONSES`.
-
-    OpenAI's SDK also gets messages and schemas through `extra_body`, which replaces the arguments of the same names.
-    The SDK would walk through the arguments key by key, which takes longer than the rest of a request.
+    Raises:
+        ValueError: the arguments are not valid; the message is a line for the model.
     """
+    try:
+        return await tool.run(tool.arguments.model_validate(arguments))
+    except ValidationError as error:
+        raise ValueError(tool.explain(error)) from error
+    except UserError as error:
+        ledger.fail(error)
+        raise
+
+
+def sdk_settings(config: ModelConfig) -> tuple[dict[str, Any], Close]:
+    """The arguments of a provider's SDK besides address and key, and what closes its connections.
+
+    Without retries, as only the governor retries; and the SDK reads only what `SoundTransport` finds sound.
+    """
+    settings: dict[str, Any] = {"timeout": config.timeout}
     match config.provider:
-        case "openai":
-            api, method, large = sdk.chat.completions, "create", ("messages", "tools", "response_format")
-        case "anthropic":
-            # Newer SDKs have no temperature, and AutoGen's client sends one that is not set.
-            api, method, large = sdk.messages, "create", ("temperature",)
-        case _:
-            api, method, large = sdk, "chat", ()
+        case "ollama":
+            import httpx
+
+            transport = SoundTransport(httpx.AsyncClient(), config.provider)
             login = urlsplit(config.address or "")
             if login.username:  # which Ollama's client leaves out of the address
-                sdk._client.auth = (unquote(login.username), unquote(login.password or ""))
-    make_sound(sdk._client, config.provider)
-    send = getattr(api, method)
-
-    async def tapped(*args: Any, **arguments: Any) -> Any:
-        if unseen := {name: arguments.pop(name) for name in large if name in arguments}:
-            if config.temperature is None:
-                unseen.pop("temperature", None)
-            arguments["extra_body"] = {**(arguments.get("extra_body") or {}), **unseen}
-            if "messages" in unseen:
-                arguments["messages"] = []
-        response = await send(*args, **arguments)
-        RESPONSES.get([]).append(response)
-        return response
-
-    setattr(api, method, tapped)
-
-
-def usage_of_agent(
-    config: ModelConfig, read: int, written: int, calls: int, thread: Sequence[Message], answer: str
-) -> Usage:
-    """What a reply of a user's agent cost by its own count; estimated if its model counts nothing."""
-    if read or written:
-        return Usage(input_tokens=read, output_tokens=written, calls=calls)
-    return usage_of(config, None, None, size_of(thread), answer)
+                settings["auth"] = (unquote(login.username), unquote(login.password or ""))
+            return {**settings, "transport": transport}, transport.aclose
+        case "anthropic":
+            from anthropic import DefaultAsyncHttpxClient as HttpClient
+        case _:
+            from openai import DefaultAsyncHttpxClient as HttpClient
+    transport = SoundTransport(HttpClient(), config.provider)
+    client = HttpClient(transport=cast(Any, transport))
+    return {**settings, "max_retries": 0, "http_client": client}, client.aclose
 
 
 class ServedModel(ABC, Generic[C]):
@@ -199,16 +213,22 @@ class ServedModel(ABC, Generic[C]):
             # Ollama's client has room for a hundred requests at once: each run has its own.
             shared = loop and config.provider in ("openai", "anthropic")
             self._pool = CLIENTS if shared else Pool(_shut)
-            self.client, _ = self._pool.take(self._key, lambda: (self.open(), self.shut))
+            self.client, _ = self._pool.take(self._key, self._opened)
+
+    def _opened(self) -> tuple[C, Close]:
+        try:
+            sdk, close = sdk_settings(self.config)
+            return self.open(key_of(self.config, self.alias), sdk), close
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0].replace("_", "-")
+            raise ConfigError(
+                f"models.{self.alias}: provider {self.config.provider!r} needs {package}, which is not installed",
+                hint=f"pip install {package}, or take the provider's OpenAI-compatible address: provider openai, base_url",
+            ) from error
 
     @abstractmethod
-    def open(self) -> C:
-        """A client with the provider's retries off: only the governor retries."""
-
-    @staticmethod
-    @abstractmethod
-    async def shut(client: C) -> None:
-        """Close a client's connections."""
+    def open(self, key: str, sdk: dict[str, Any]) -> C:
+        """A client made with the arguments of `sdk_settings`."""
 
     @staticmethod
     @abstractmethod
@@ -253,7 +273,8 @@ class ServedModel(ABC, Generic[C]):
 
         Raises:
             ConfigError: the messages do not fit the model's context.
-            ModelError: as `ask`.
+            BudgetError: the budget does not allow a request.
+            ModelError: the server cannot be reached, refuses, or answers nonsense; `ToolsRefusedError` once it took no tools.
         """
         ledger.stop_if_failed()
         texts = {
@@ -267,9 +288,21 @@ class ServedModel(ABC, Generic[C]):
             ]
             tokens = await count(fitting)
             refuse_unfit(f"models.{self.alias}", self.config.name, tokens, self.config.window)
-            return await self.ask(partial(send, fitting, tokens), ledger, tokens, reply_type, tools=tools)
+            return await self._ask(partial(send, fitting, tokens), ledger, tokens, reply_type, tools)
 
-        return await self.ask_fitting(put, list(texts.values()), await count(messages), ledger)
+        thread, tokens, window = list(texts.values()), await count(messages), self.window
+        shorter = self._fitted(thread, tokens, window, ledger)
+        try:
+            return await put(shorter)
+        except TooLongError as error:
+            # The server counts differently, or its context is smaller than assumed: once more, shorter.
+            sent = max(tokens - size_of(thread) + size_of(shorter), 1)
+            counted = max((error.asked or sent) / sent, 1)
+            self.window = min(self.window, round((error.window or window // 2) / counted))
+            shortest = self._fitted(thread, tokens, self.window, ledger)
+            if shortest == shorter:
+                raise
+            return await put(shortest)
 
     async def counted(
         self,
@@ -288,8 +321,8 @@ class ServedModel(ABC, Generic[C]):
             RefusedError: the server answers with an error.
             GarbledError: the answer is not valid.
         """
-        responses, model, reasons = list[Any](), self.config.name, set[object]()
-        token = RESPONSES.set(responses)
+        heard = list[tuple[str, bool]]()
+        token = HEARD.set(heard)
         try:
             answer = await call
         except Exception as error:  # every SDK has its own tree
@@ -297,15 +330,11 @@ class ServedModel(ABC, Generic[C]):
                 raise failure from None
             raise
         finally:
-            RESPONSES.reset(token)
-        for response in responses[-1:]:
-            # Without choices, as in an error sent with status 200, AgentScope would see an empty answer.
-            part = response.choices[0] if self.config.provider == "openai" else response
-            reasons = {getattr(part, name, None) for name in ("finish_reason", "stop_reason", "done_reason")}
-            model = response.model or model
+            HEARD.reset(token)
+        model, truncated = heard[-1] if heard else ("", False)
         read, written, content, cut = spent(answer)
-        truncated = cut or bool(reasons & {"length", "max_tokens"})
-        ledger.enter(usage_of(self.config, read, written, tokens, content), model, truncated)
+        usage = usage_of(self.config, read, written, tokens, content)
+        ledger.enter(usage, model or self.config.name, cut or truncated)
         return answer
 
     def settings(self, tokens: int) -> dict[str, Any]:
@@ -316,30 +345,19 @@ class ServedModel(ABC, Generic[C]):
             case "ollama":
                 return ollama_settings(self.config, tokens)
             case _:
-                return options(temperature=self.config.temperature)
+                # Newer SDKs of Anthropic take no temperature; it is put into the body.
+                set_here = self.config.temperature is not None
+                return {"extra_body": {"temperature": self.config.temperature}} if set_here else {}
 
-    async def ask(
+    async def _ask(
         self,
         request: Callable[[Mapping[str, Any]], Awaitable[T]],
         ledger: Ledger,
         tokens: int,
-        reply_type: type[ReplyModel] | None = None,
-        *,
-        tools: bool = False,
+        reply_type: type[ReplyModel] | None,
+        tools: bool,
     ) -> T:
-        """Send one request, with retries where useful; the meter of the turn counts each of them.
-
-        Args:
-            request: sends it with the arguments for the reply's schema, and enters it in the ledger.
-            ledger: collects notes for the user.
-            tokens: an estimate of the tokens sent.
-            reply_type: the type of reply; None for free text.
-            tools: whether the request offers tools.
-
-        Raises:
-            BudgetError: the budget does not allow a request.
-            ModelError: the server cannot be reached, refuses, or answers nonsense; `ToolsRefusedError` once it took no tools.
-        """
+        """Send one request of about `tokens` tokens, with retries; the meter of the turn counts each of them."""
         if tools and reply_type and self._refused:
             raise ToolsRefusedError(self._refused.message, hint=self._refused.hint)
 
@@ -367,37 +385,6 @@ class ServedModel(ABC, Generic[C]):
             for note in notes if ledger.warn is None else ():
                 log.warning(note)
 
-    async def ask_fitting(
-        self,
-        send: Callable[[Sequence[Message]], Awaitable[T]],
-        thread: Sequence[Message],
-        tokens: int,
-        ledger: Ledger,
-    ) -> T:
-        """Send one request shortened to the model's context; once more, shorter, if the server finds it too long.
-
-        Args:
-            send: sends it with these messages in place of `thread`.
-            thread: the messages of the request that may be shortened.
-            tokens: an estimate for the whole request.
-
-        Raises:
-            ModelError: as `ask`; `TooLongError` if nothing more can be left out.
-        """
-        window = self.window
-        shorter = self._fitted(thread, tokens, window, ledger)
-        try:
-            return await send(shorter)
-        except TooLongError as error:
-            # The server counts differently, or its context is smaller than assumed.
-            sent = max(tokens - size_of(thread) + size_of(shorter), 1)
-            counted = max((error.asked or sent) / sent, 1)
-            self.window = min(self.window, round((error.window or window // 2) / counted))
-            shortest = self._fitted(thread, tokens, self.window, ledger)
-            if shortest == shorter:
-                raise
-            return await send(shortest)
-
     def _fitted(
         self, thread: Sequence[Message], tokens: int, window: int, ledger: Ledger
     ) -> tuple[Message, ...]:
@@ -421,13 +408,12 @@ class ServedModel(ABC, Generic[C]):
             await closing
 
 
-def _shut(opened: tuple[Any, Callable[[Any], Awaitable[None]]]) -> Awaitable[None]:
-    client, shut = opened
-    return shut(client)
+def _shut(opened: tuple[Any, Close]) -> Awaitable[None]:
+    return opened[1]()
 
 
 CLIENTS = Pool(_shut)
-"""Clients shared by the runs of this process, each with its closing function."""
+"""Clients shared by the runs of this process, each with what closes it."""
 
 
 class ClientHost(StructuredHost, Generic[C]):
@@ -531,3 +517,44 @@ def model_of(what: str, host: type[ClientHost[Any]], model: Any) -> tuple[ModelC
                 f"{what}: {type(model).__module__}.{type(model).__name__} is not a model of {host.framework}",
                 hint=f"give 'openai/gpt-4o-mini', a ModelConfig, or a client of {host.framework} ({host.serves.client_type.__name__})",
             )
+
+
+class Answer(NamedTuple):
+    """What an agent of an app has said, by its own account."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    read: int
+    """Tokens; 0 if its model counts none."""
+    written: int
+    requests: int = 1
+
+
+class OneAgent(StructuredHost, ABC):
+    """Asks one agent of an app, which remembers the chat: it gets only the last message of a thread.
+
+    Args:
+        agent: any agent of the framework; usage is counted if its model is one of ours, or reports usage.
+        config: the settings of its model, as far as they are known.
+        ledger: of its model, if that is one of ours.
+    """
+
+    def __init__(self, agent: Any, attempts: int, config: ModelConfig, ledger: Ledger | None) -> None:
+        super().__init__(attempts)
+        self.agent, self.config, self._ledger, self.metered = agent, config, ledger, ledger is not None
+
+    @abstractmethod
+    async def say(self, message: Message) -> Answer:
+        """Ask the agent."""
+
+    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
+        ledger = self._ledger or Ledger(model=self.config.name)
+        before = ledger.usage
+        answer = await self.say(thread[-1])
+        if self._ledger:
+            usage = ledger.usage - before
+        elif answer.read or answer.written:
+            usage = Usage(input_tokens=answer.read, output_tokens=answer.written, calls=answer.requests)
+        else:
+            usage = usage_of(self.config, None, None, size_of(thread[-1:]), answer.text)
+        return Raw(answer.text, ledger.model, usage, answer.calls, ledger.truncated)

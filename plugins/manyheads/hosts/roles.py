@@ -1,44 +1,174 @@
-"""A role for the agents of any host: its card, its system prompt, its tools."""
+"""A role for the agents of any host: its card, its system prompt, its tools, its guests."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, TypeAlias
 
 from manyheads.asking.roles import RoleCard, Roles
 from manyheads.base.errors import ConfigError
 from manyheads.base.papers import Literature, Scientist
-from manyheads.core import Tool
+from manyheads.base.resources import Resources
+from manyheads.core import Tool, safe_name
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.knowledge import KnowledgeBank
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
+from manyheads.team.invitation import Invitations
 from manyheads.team.run import InvitationConfig
-from manyheads.team.tools import (
-    find_scientists_tool,
-    inspirations_tools,
-    invite_scientist_tool,
-    literature_tools,
-    refused,
-    scientist_named,
-)
+from manyheads.team.tools import inspirations_tools, literature_tools
 
 Guest: TypeAlias = Callable[[Scientist, str], Awaitable[str]]
 """Asks a scientist as another agent of the host; returns the answer as text."""
 
 
-def guest_of(
-    role_agent: Callable[..., Any],
-    client: Any,
-    paths: Sequence[str],
-    ask: Callable[[Any, str], Awaitable[str]],
-) -> Guest:
-    """Asks a scientist as another agent of the same client, made by a host's `role_agent`."""
+@dataclass(frozen=True)
+class RoleSpec:
+    """What the `role_agent` of every host takes.
 
-    async def guest(scientist: Scientist, question: str) -> str:
-        agent = role_agent("scientist", client, name=scientist.name, paths=paths, scientist=scientist)
-        return await ask(agent, question)
+    Args:
+        role: name of a role card, such as `reviewer`.
+        name: the agent's name; the role's when left out.
+        tools: of manyheads, of the framework, or functions.
+        library: for the literature tools that its card lists; stays open.
+        corpus: an open corpus or its name; gives a `scientist` or `leader` the tools to find other scientists and to ask
+            one of them per turn, who answers as another agent of the same model. `scientist="Scientist3"` names the one
+            who plays. Roles whose card lists `retrieve_inspirations` can search its literature database. A named corpus
+            stays open until the process ends.
+        knowledge: a bank whose papers are looked up for each question and shown with it.
+        paths: your own folders of roles and prompts, searched first.
+        variables: of the role's system prompt; the card has defaults.
+    """
 
-    return guest
+    role: str
+    name: str | None = None
+    tools: Sequence[Any] = ()
+    library: Library | None = None
+    corpus: Literature | str | None = None
+    knowledge: KnowledgeBank | str | None = None
+    paths: Sequence[str] = ()
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @classmethod
+    def of(cls, role: str, settings: Mapping[str, Any]) -> "RoleSpec":
+        """The arguments of a `role_agent`; what is none of them is a variable."""
+        own = {each.name for each in fields(cls)} - {"role", "variables"}
+        variables = {name: value for name, value in settings.items() if name not in own}
+        return cls(role, variables=variables, **{name: settings[name] for name in own & settings.keys()})
+
+    @property
+    def agent_name(self) -> str:
+        return safe_name(self.name or self.role)
+
+    @property
+    def corpus_name(self) -> str | None:
+        """None for an open corpus, which no file can hold."""
+        return self.corpus if isinstance(self.corpus, str) else None
+
+    @property
+    def scientist(self) -> str:
+        """The name of the one who plays the role; empty for none."""
+        me = self.variables.get("scientist")
+        return me.name if isinstance(me, Scientist) else me or ""
+
+    @property
+    def bank(self) -> KnowledgeBank | None:
+        """The open bank of `knowledge`.
+
+        Raises:
+            ConfigError: it is a place, which agents of AutoGen alone open.
+        """
+        if isinstance(self.knowledge, str):
+            raise ConfigError(
+                f"role {self.role!r}: knowledge={self.knowledge!r} is no open bank",
+                hint="give KnowledgeBank.open(place, embedder)",
+            )
+        return self.knowledge
+
+    def cast(self, guest: Guest, ledger: Ledger, roles: Roles | None = None) -> "Part":
+        """The role with its prompt and the tools of literature and corpus that its card lists.
+
+        Args:
+            guest: asks an invited scientist.
+            ledger: of the agent's turns; the start of a turn resets the count of guests.
+
+        Raises:
+            ConfigError: no such role or variable.
+            CorpusError: no such corpus or scientist.
+        """
+        roles = roles or Roles(Resources.of(self.paths))
+        card, variables = roles.card(self.role), dict(self.variables)
+        if isinstance(me := variables.get("scientist"), str):
+            if (corpus := self._open()) is None:
+                raise ConfigError(
+                    f"role {self.role!r}: scientist {me!r} is of no corpus", hint='add corpus="sample"'
+                )
+            variables["scientist"] = corpus.scientist(me)
+        system = roles.system(self.role, variables)
+        return Part(card, system, self.tools_of(card, guest, ledger, roles), ledger, roles)
+
+    def tools_of(self, card: RoleCard, guest: Guest, ledger: Ledger, roles: Roles) -> tuple[Tool, ...]:
+        """The tools that a card lists; see `cast`."""
+        corpus, invitations = self._open(), tuple[Tool, ...]()
+        if corpus:
+            me, most = self.scientist or card.name, InvitationConfig().per_turn
+
+            async def ask(name: str, question: str) -> str:
+                nothing = dict.fromkeys(
+                    ("context", "remark", *roles.task("scientist", "advise").variables), ""
+                )
+                variables = {**nothing, "asker": me, "question": question}
+                return await guest(corpus.scientist(name), roles.prompt("scientist", "advise", variables))
+
+            ledger.invitations = Invitations(corpus, roles.prompts, frozenset({me}), most, ask)
+            invitations = ledger.invitations.tools
+        return (
+            *(tool for tool in invitations if tool.name in card.tools),
+            *literature_tools(self.library, card.tools, roles.prompts),
+            *inspirations_tools(corpus, card.tools, roles.prompts),
+        )
+
+    def _open(self) -> Literature | None:
+        return _open_corpus(self.corpus) if isinstance(self.corpus, str) else self.corpus
+
+    def guest_of(
+        self, role_agent: Callable[..., Any], client: Any, ask: Callable[[Any, str], Awaitable[str]]
+    ) -> Guest:
+        """Asks a scientist as another agent of the same client, made by a host's `role_agent`."""
+
+        async def guest(scientist: Scientist, question: str) -> str:
+            agent = role_agent(
+                "scientist", client, name=scientist.name, paths=self.paths, scientist=scientist
+            )
+            return await ask(agent, question)
+
+        return guest
+
+
+@dataclass(frozen=True)
+class Part:
+    """A role that is cast: what an agent plays."""
+
+    card: RoleCard
+    system: str
+    tools: tuple[Tool, ...]
+    """Those of its card."""
+    ledger: Ledger
+    roles: Roles
+
+
+class Plays:
+    """What the hosts' agents of roles have in common."""
+
+    role = ""
+    roles: Roles | None = None
+    """The cards that its role is one of."""
+    ledger: Ledger | None = None
+    """Of its turns and tools."""
+
+    def play(self, part: Part) -> None:
+        self.role, self.roles, self.ledger = part.card.name, part.roles, part.ledger
 
 
 def need_tools(role: str, tools: Iterable[object], *, calls_tools: bool) -> None:
@@ -49,81 +179,6 @@ def need_tools(role: str, tools: Iterable[object], *, calls_tools: bool) -> None
         )
 
 
-def cast_role(
-    role: str,
-    library: Library | None,
-    corpus: Literature | str | None,
-    guest: Guest,
-    ledger: Ledger,
-    roles: Roles,
-    variables: Mapping[str, Any],
-) -> tuple[RoleCard, str, tuple[Tool, ...]]:
-    """A role's card, its system prompt, and the literature and corpus tools on its card.
-
-    Args:
-        variables: of the system prompt; `scientist` may name one of the corpus.
-        library, corpus, guest, ledger: see `role_tools`.
-
-    Raises:
-        ConfigError: no such role or variable.
-        CorpusError: no such corpus or scientist.
-    """
-    card = roles.card(role)
-    if isinstance(corpus, str):
-        corpus = _open_corpus(corpus)
-    if isinstance(me := variables.get("scientist"), str):
-        if corpus is None:
-            raise ConfigError(f"role {role!r}: scientist {me!r} is of no corpus", hint='add corpus="sample"')
-        variables = {**variables, "scientist": (me := corpus.scientist(me))}
-    own = me.name if isinstance(me, Scientist) else ""
-    system = roles.system(role, variables)
-    return card, system, role_tools(card, own, library, corpus, guest, ledger, roles)
-
-
-def role_tools(
-    card: RoleCard,
-    me: str,
-    library: Library | None,
-    corpus: Literature | str | None,
-    guest: Guest,
-    ledger: Ledger,
-    roles: Roles,
-) -> tuple[Tool, ...]:
-    """The tools of literature and corpus that a role's card lists.
-
-    Args:
-        me: the scientist who plays the role, empty for none.
-        corpus: of scientists; if named, it stays open until the process ends.
-        guest: asks an invited scientist.
-        ledger: counts guests; the start of a turn resets the count.
-    """
-    if isinstance(corpus, str):
-        corpus = _open_corpus(corpus)
-    guests = _guest_tools(corpus, me or card.name, guest, ledger, roles) if corpus else ()
-    return (
-        *(tool for tool in guests if tool.name in card.tools),
-        *literature_tools(library, card.tools, roles.prompts),
-        *inspirations_tools(corpus, card.tools, roles.prompts),
-    )
-
-
 @cache
 def _open_corpus(name: str) -> Literature:
     return Ecosystem.open(resolve_corpus(name))
-
-
-def _guest_tools(corpus: Literature, me: str, guest: Guest, ledger: Ledger, roles: Roles) -> tuple[Tool, ...]:
-    most = InvitationConfig().per_turn
-
-    async def invite(name: str, question: str) -> str:
-        name = scientist_named(name, corpus.scientists)
-        if name == me or name not in {scientist.name for scientist in corpus.scientists}:
-            raise refused("member" if name == me else "unknown", roles.prompts)
-        if ledger.guests >= most:
-            raise refused("enough", roles.prompts)
-        ledger.guests += 1
-        nothing = dict.fromkeys(("context", "remark", *roles.task("scientist", "advise").variables), "")
-        variables = {**nothing, "asker": me, "question": question}
-        return await guest(corpus.scientist(name), roles.prompt("scientist", "advise", variables))
-
-    return find_scientists_tool(corpus, {me}, roles.prompts), invite_scientist_tool(invite, roles.prompts)

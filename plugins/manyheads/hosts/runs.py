@@ -14,13 +14,52 @@ from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, recall_nothing
 from manyheads.core.events import AnyEvent, Judged, Person, Result
+from manyheads.core.results import RunResult
 from manyheads.engine.readiness import prepare
 from manyheads.engine.session import Session, new_folder
+from manyheads.hosts import host_factory
 from manyheads.hosts.clients import ClientHost, ServedModel, model_of
 from manyheads.models.abilities import settled
 from manyheads.models.prices import with_prices
-from manyheads.systems.loading import AnyConfig, load_for, reopen, validate
+from manyheads.systems import results
+from manyheads.systems.loading import AnyConfig, load, load_for, reopen, validate
 from manyheads.team.system import System, system_of
+
+
+async def run(
+    config: RunConfig | str | Path,
+    *sets: str,
+    out: str | Path = "runs",
+    listener: Callable[[AnyEvent], object] | None = None,
+    person: Person | None = None,
+) -> RunResult[Any]:
+    """Run a config to its end: `await run("virsci", "topic=Robots that feel", "team.size=3")`.
+
+    Args:
+        config: the name of a system or a shipped config, a config file, a config, or the folder of a run to resume.
+        sets: settings that override it, each `a.b=c` as on the command line.
+        out: parent of the run's folder.
+        listener: receives each event as it happens.
+        person: plays the roles of models with the provider `human`, and steers after the stages of `steer`.
+
+    Returns:
+        The result, as `load` returns it from the run's folder.
+
+    Raises:
+        UserError: a mistake that the user can correct; finished turns stay in the folder.
+    """
+    folder = Path(config) if not isinstance(config, RunConfig) else None
+    if folder and (folder / "config.yaml").is_file():
+        session = Session(reopen(folder, sets), folder, person=person)
+    else:
+        chosen = config if isinstance(config, RunConfig) else load([str(config)], sets)
+        session = Session(chosen, new_folder(chosen, Path(out)), person=person)
+    async with aclosing(session.events(host_factory(session.config.host))) as events:
+        async for event in events:
+            if listener:
+                listener(event)
+    return results.load(session.folder)
+
 
 PLACES = {
     "all": "the task or last message", "last": "the task or last message", "each": "a message each",
@@ -126,22 +165,18 @@ class Runs(Generic[S]):
             ConfigError: it is not a state of such a team, or of another version.
             JournalError: the run is unfinished, and its folder is missing or holds another run.
         """
-        version = (
-            cast(Mapping[str, Any], saved).get("version") if isinstance(saved, Mapping) else STATE_VERSION
-        )
+        data = {"version": None, **saved} if isinstance(saved, Mapping) else saved
+        version = data.get("version") if isinstance(data, dict) else None
         if isinstance(version, int) and version != STATE_VERSION:
             raise ConfigError(
                 f"{self._name}: the state is of version {version}; version {STATE_VERSION} is needed",
                 hint="load it with the version that saved it, or resume its run: manyheads resume FOLDER",
             )
         try:
-            if version is None:
-                raise ConfigError(f"{self._name}: not a state of a run: version: missing")
-            state = type(self.state).model_validate(saved)
-        except (ValidationError, ConfigError) as error:
-            problem = describe(error) if isinstance(error, ValidationError) else "version: missing"
+            state = type(self.state).model_validate(data)
+        except ValidationError as error:
             raise ConfigError(
-                f"{self._name}: not a state that it has saved: {problem}",
+                f"{self._name}: not a state that it has saved: {describe(error)}",
                 hint=f"load what save_state of a {self._name} gave",
             ) from None
         if state.system != self._system:

@@ -1,6 +1,8 @@
 """A system's class on a host, made from the registry: constructor, state, and a person who answers in an app."""
 
 import asyncio
+import json
+import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from functools import cache
@@ -9,14 +11,36 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from manyheads.base.errors import ConfigError
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import safe_name
-from manyheads.core.events import AnyEvent, Person, Waiting
-from manyheads.hosts.clients import ClientHost
+from manyheads.core import ManagedHost, Recall, Tool, safe_name
+from manyheads.core.events import (
+    AnyEvent,
+    Asked,
+    Invited,
+    Judged,
+    Person,
+    Recruited,
+    Result,
+    Retrieved,
+    Said,
+    Stage,
+    Voted,
+    Waiting,
+    Warned,
+    words,
+)
+from manyheads.engine.readiness import roles_of
+from manyheads.engine.session import offhand
+from manyheads.hosts.clients import ClientHost, model_of
 from manyheads.hosts.person import InputFunction, Mailbox, person_of
 from manyheads.hosts.runs import Runs, RunState, TeamMessage
+from manyheads.models.abilities import settled
+from manyheads.models.offline import LABEL, OFFLINE, with_label
 from manyheads.systems import system_of as system_by
 from manyheads.systems import systems
-from manyheads.systems.loading import AnyConfig
+from manyheads.systems.loading import AnyConfig, load_for
+from manyheads.systems.results import in_full, typed
+from manyheads.team.system import Service, System
+from manyheads.team.tools import tool
 
 Client = TypeVar("Client")
 Emit = Literal["all", "final"]
@@ -54,7 +78,8 @@ class SystemTeam(Generic[Client]):
     Args:
         config: a config, its data, its file, or the name of a shipped one; the system's own when left out.
         sets: settings that override it, each `a.b=c` as on the command line.
-        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of the framework.
+        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of the framework, which you
+            close and which keeps its own retries.
         model_client: the same, under AutoGen's name.
         out: parent of the run folders.
         emit: `all` messages, or only the `final` one.
@@ -228,3 +253,105 @@ class SyncTeam(SystemTeam[Client]):
             JournalError: the folder of the unfinished run is missing, or holds another system's run.
         """
         self._runs.load(state)
+
+
+def sentence(event: AnyEvent) -> str:
+    """An event as a sentence; empty for events that only report progress.
+
+    Reasons for joining or voting are left out: an earlier event has them.
+    """
+    match event, words(event):
+        case _, None:
+            return ""
+        case Said(), _:
+            return with_label(event.text, event.model)
+        case Stage() | Recruited() | Voted(), line:
+            return f"{line.who} {line.does}".strip()
+        case Retrieved(), line:
+            query = " ".join(line.text.split())
+            papers = "".join(f"\n- {hit['title']} ({hit['year']})" for hit in event.hits)
+            return f"{line.does}: {query[:100]}{' …' * (len(query) > 100)}{papers}"
+        case Judged(), line:
+            return f"{line.who}: {line.does}" + (f" ({line.text})" if line.text else "")
+        case _, line:
+            return f"{line.who} {line.does}: {line.text}".strip()
+
+
+def outcome(event: Result) -> str:
+    """The result of a run in Markdown, labelled if the offline model wrote it; JSON if its system has no text form."""
+    run = typed(event.data)
+    if not (paragraphs := in_full(run)):
+        return f"```json\n{json.dumps(event.data, ensure_ascii=False, indent=1)}\n```"
+    return "\n\n".join([f"> {LABEL}", *paragraphs] if run.offline else paragraphs)
+
+
+def about(event: AnyEvent) -> dict[str, str]:
+    """An event for programs: kind, stage, turn and speaker, empty if there is none; for a reply also task, part and model."""
+    match event:
+        case Said():
+            more = {"speaker": event.speaker, "task": event.task, "part": event.part, "model": event.model}
+        case Asked() | Waiting():
+            more = {"speaker": event.speaker, "task": event.task}
+        case Recruited():
+            more = {"speaker": event.candidate}
+        case Invited():
+            more = {"speaker": event.by}
+        case Voted():
+            more = {"speaker": event.voter}
+        case _:
+            more = {"speaker": ""}
+    return {"kind": event.kind, "stage": event.stage, "turn": str(event.turn), **more}
+
+
+log = logging.getLogger("manyheads")
+
+
+def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: AnyConfig) -> Tool:
+    """Part of a system as one tool, see `Service`; each host wraps it as its own kind of tool.
+
+    Each call is a separate run without a folder, with the config's look-ups and budget.
+
+    Args:
+        name: of the tool: `critique_figure`, `assess_novelty`, or one of another package's system.
+        host: the class of host for the run's turns.
+        model: a client of the framework, a config of a model, or `provider/name`, in place of the config's default
+            model; the config's own when None.
+        config: of the system: a config, its data, its file, or the name of a shipped one; the system's own when None.
+
+    Raises:
+        ConfigError: no such tool, or the config is not valid.
+    """
+    system, service = _service_named(name)
+    chosen = load_for(f"{name} is done by {system.name}", system.name, config)
+    settings, client = model_of(name, host, model)
+    models = {**chosen.models, "default": settings or chosen.models["default"]}
+    if client is not None:
+        models["default"] = host.serves.describe(client, models["default"])
+    ready = None if client is None else {"default": client}
+    models = {alias: settled(each) for alias, each in models.items()}
+    chosen = chosen.model_copy(update={"host": host.framework, "models": models})
+
+    def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
+        return host(models, recall, attempts, ready)
+
+    def tell(event: AnyEvent) -> None:
+        if isinstance(event, Warned):
+            log.warning("%s: %s", name, event.message)
+
+    async def answer(arguments: Any) -> str:
+        async with offhand(chosen, make_host, tell) as run:
+            text = await service.run(run, arguments)
+            return with_label(text, OFFLINE if OFFLINE in run.writers else "")
+
+    return tool(name, roles_of(chosen).prompts, answer, service.arguments)
+
+
+def _service_named(name: str) -> tuple[System, Service]:
+    services = {
+        service.name: (system, service) for system in systems().values() for service in system.services
+    }
+    if name not in services:
+        raise ConfigError(
+            f"no system brings a tool {name!r}", tried=f"tools: {', '.join(services) or 'none'}"
+        )
+    return services[name]

@@ -10,18 +10,24 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from manyheads.asking.replies import CRITERIA, Comparison, comparison_of, label
+from manyheads.asking.replies import label
 from manyheads.base.errors import ConfigError, ReplyError
 from manyheads.config import RunConfig, Slot
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.texts import Given
-from manyheads.judges.result import Bout, ComparisonResult, Contestant, JudgedIdea, Order, Standing
+from manyheads.judges.replies import CRITERIA, Comparison, comparison_of
 from manyheads.judges.shared import (
     JUDGE,
     KINDS,
+    Bout,
+    ComparisonResult,
+    Contestant,
     IdeasInputs,
     JudgeConfig,
+    JudgedIdea,
+    Order,
+    Standing,
     Step,
     Table,
     bench_of,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from manyheads.asking.replies import Closest, Comparison, IdeaLikeness, numbered
+from manyheads.asking.replies import numbered
 from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.base.papers import Hit
 from manyheads.config import RunConfig
@@ -19,11 +19,15 @@ from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.extracted import BACKGROUND, IDEAS
 from manyheads.judges.comparison import compare, first
-from manyheads.judges.result import MatchedIdea, MatchResult, Reference, ScoreStanding
+from manyheads.judges.replies import Closest, Comparison, IdeaLikeness
 from manyheads.judges.shared import (
     JUDGE,
     IdeasInputs,
     JudgeConfig,
+    MatchedIdea,
+    MatchResult,
+    Reference,
+    ScoreStanding,
     Step,
     Table,
     bench_of,

@@ -4,17 +4,19 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from manyheads.asking.replies import NoveltyRound
 from manyheads.base.errors import BudgetError, LiteratureError, ModelError, ReplyError
 from manyheads.base.papers import Hit, Paper
 from manyheads.config import RunConfig
 from manyheads.core import together
 from manyheads.core.events import Judged, Retrieved
-from manyheads.judges.result import NoveltyResult, Round, SoughtIdea
+from manyheads.judges.replies import NoveltyRound
 from manyheads.judges.shared import (
     JUDGE,
     IdeasInputs,
     JudgeConfig,
+    NoveltyResult,
+    Round,
+    SoughtIdea,
     Step,
     Table,
     bench_of,

@@ -139,6 +139,7 @@ def _fields(entry: Element) -> dict[str, Any] | None:
         "venue": _text(entry, f"{_ARXIV}journal_ref") or None,
         "doi": _text(entry, f"{_ARXIV}doi") or None,
         "url": f"https://arxiv.org/abs/{number}",
+        "open_text": f"https://arxiv.org/pdf/{number}",
     }
 
 

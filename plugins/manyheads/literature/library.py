@@ -40,6 +40,7 @@ from manyheads.literature.source import ALL, Operation, Part, Request, Source
 if TYPE_CHECKING:
     from manyheads.corpus.knowledge import KnowledgeBank
     from manyheads.corpus.vectors import Vectors
+    from manyheads.documents import Document
 
 
 ENOUGH = 3
@@ -190,6 +191,18 @@ class Library:
     ) -> Findings:
         """A paper's references. Raises `LiteratureError` if no source answered."""
         return await self._findings(self._references, "references", paper_id, limit, parts, window)
+
+    async def text(self, paper_id: str, title: str, address: str) -> "Document":
+        """The full text of a paper at its `open_text`. Raises `LiteratureError` or `DocumentError` if there is none."""
+        from manyheads.literature.fulltext import Document, download
+
+        place = ("library", "text", f"{title}\n{address}", TypeAdapter(Document))
+        if self._cache and (known := await asyncio.to_thread(self._cache.get, *place)):
+            return known
+        document = await download(paper_id, title, address, self.config)
+        if self._cache:
+            await asyncio.to_thread(self._cache.put, *place, document)
+        return document
 
     async def close(self) -> None:
         """Close connections and files."""

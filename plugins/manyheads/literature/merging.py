@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from manyheads.base.papers import Paper, fold
 
-_FILLED = ("abstract", "venue", "citations", "doi", "url")
+_FILLED = ("abstract", "venue", "citations", "doi", "url", "open_text")
 """Fields that a paper takes from another source if its own has none."""
 TELLING = 20
 """Minimum letters and digits for a title to be unique."""

@@ -35,6 +35,7 @@ _FIELDS: dict[Part, str] = {
     "citations": "cited_by_count",
     "doi": "doi",
     "retracted": "is_retracted",
+    "open_text": "best_oa_location",
 }
 
 
@@ -67,6 +68,7 @@ def _fields(work: dict[str, Any]) -> dict[str, Any] | None:
         "doi": doi.removeprefix("https://doi.org/") if doi else None,
         "url": work["id"],
         "retracted": work.get("is_retracted"),
+        "open_text": (work.get("best_oa_location") or {}).get("pdf_url") or None,
     }
 
 

@@ -38,6 +38,7 @@ _FIELDS: dict[Part, str] = {
     "date": "publicationDate",
     "doi": "externalIds",
     "url": "url",
+    "open_text": "openAccessPdf",
 }
 _KINDS = {kind.casefold(): kind for kind in ("DOI", "ARXIV", "CorpusId", "MAG", "ACL", "PMID", "PMCID")}
 _OWN_ID = re.compile(r"[0-9a-f]{40}")
@@ -61,7 +62,8 @@ def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
         return None
     date = dt.date.fromisoformat(day) if day else None
     people = [(one["name"], one.get("authorId")) for one in record.get("authors") or () if one.get("name")]
-    doi = (record.get("externalIds") or {}).get("DOI")
+    ids = record.get("externalIds") or {}
+    doi, preprint = ids.get("DOI"), f"https://arxiv.org/pdf/{ids['ArXiv']}" if ids.get("ArXiv") else None
     return {
         "id": paper_id,
         "source": "semantic_scholar",
@@ -75,6 +77,9 @@ def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
         "venue": record.get("venue") or None,
         "doi": str(doi) if doi else None,
         "url": record.get("url") or None,
+        "open_text": ((record["openAccessPdf"] or {}).get("url") or preprint)
+        if "openAccessPdf" in record
+        else None,
     }
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url", "retracted"]
+Part = Literal["abstract", "authors", "venue", "citations", "date", "doi", "url", "retracted", "open_text"]
 """Optional fields of a paper besides id, title and year; few sources know whether it is retracted."""
 ALL: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date", "doi", "url"))
 """Fields requested by default."""
@@ -124,6 +124,7 @@ class Service(Source):
         key_env: environment variable for the key, for services with keys.
         key: the value of that variable, if any.
         backoff: maximum seconds of the first wait between two tries. It doubles with each try and is randomised.
+        transport: replaces the client's own, such as one that asks no private address.
     """
 
     name: SourceName
@@ -134,6 +135,7 @@ class Service(Source):
     key_env: str | None = None
     key: str | None = field(default=None, repr=False)
     backoff: float = 1.0
+    transport: "httpx.AsyncBaseTransport | None" = field(default=None, repr=False)
     _clients: "dict[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, AsyncGenerator[None]]]" = field(
         default_factory=dict, init=False, repr=False
     )
@@ -251,6 +253,7 @@ class Service(Source):
             timeout=min(_SECONDS_A_TRY, self.patience),
             limits=httpx.Limits(max_connections=self.pace.at_once or _CONNECTIONS),
             verify=_certificates(),
+            transport=self.transport,
         )
         held = _hold(client)
         self._clients[loop] = client, held

@@ -1,6 +1,7 @@
 """Known abilities of a model on its server, from `manyheads check` or from an error message."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -210,3 +211,18 @@ def _enumerated(part: dict[str, Any]) -> dict[str, Any]:
             return {"enum": list(range(low, high + 1))}
         case _:
             return part
+
+
+COLOURS = ("yellow", "blue", "green")
+"""The bands in `colours.png`, left to right; no flag has them, so a guess fails."""
+
+
+@cache
+def image_of_bands() -> bytes:
+    """A PNG that shows whether a model sees: a file, since drawn images differ between versions of a library."""
+    return Path(__file__).with_name("colours.png").read_bytes()
+
+
+def colours_in(text: str) -> tuple[str, ...]:
+    """The colours named in a text, in order, including `none`."""
+    return tuple(re.findall(r"\b(red|green|blue|yellow|black|white|none)\b", text.casefold()))

@@ -7,9 +7,10 @@ one is repaired; invalid token counts are left to our own estimate.
 
 import json
 import re
-import zlib
 from base64 import b64decode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any, cast
 
 from manyheads.asking.json_text import printable
@@ -42,8 +43,8 @@ _SPENT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|insufficient (credit|balance|fund)", re.I
 )
 """A server's message for an account without quota, sent with the status of a rate limit."""
-_DIGITS = re.compile(r"\d{400}")
 _JSON = {"content-type": "application/json"}
+_ENDINGS = ("finish_reason", "stop_reason", "done_reason")
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 _UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
@@ -52,28 +53,29 @@ _UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError, Recu
 Object = dict[str, Any]
 
 
-class SoundTransport:
-    """A transport to a model server that bounds and validates answers.
+HEARD: ContextVar[list[tuple[str, bool]]] = ContextVar("heard")
+"""Of each answer to the current request, what the frameworks' clients drop: its model, and whether it was cut off."""
 
-    Requests and responses are those of the wrapped client: httpx, or a package of the same shape.
+
+class SoundTransport:
+    """A transport to a model server that bounds and validates answers; every SDK takes one when it is made.
 
     Args:
-        inner: the client's own transport.
+        client: the client of httpx, or of a package of the same shape, that sends the requests; it knows the proxies.
         provider: the provider whose format the answers have.
     """
 
-    def __init__(self, inner: Any, provider: str) -> None:
-        self._inner, self._tidy = inner, _FORMS.get(provider, _completion)
+    def __init__(self, client: Any, provider: str) -> None:
+        self.client, self._tidy = client, _FORMATS.get(provider, _completion)
 
     async def __aenter__(self) -> "SoundTransport":
-        await self._inner.__aenter__()
         return self
 
     async def __aexit__(self, *failure: Any) -> None:
-        await self._inner.__aexit__(*failure)
+        await self.aclose()
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self.client.aclose()
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send a request.
@@ -83,22 +85,25 @@ class SoundTransport:
             GarbledError: its answer is invalid; the message says how.
         """
         request.headers["accept-encoding"] = "gzip"
-        response = await self._inner.handle_async_request(request)
+        response = await self.client.send(request, stream=True, follow_redirects=False)
         try:
-            status = response.status_code
+            status, secrets = response.status_code, [*_secrets_of(request.headers)]
             if status in (301, 302, 303, 307, 308):
                 return _redirection(request, response)
             if status >= 400:
                 words = await refusal_of(response)
-                wait = seconds_of(response.headers.get("retry-after"))
-                raise _refusal(status, wait, words, *_secrets_of(request.headers))
+                raise _refusal(status, seconds_of(response.headers.get("retry-after")), words, *secrets)
             try:
                 body = await body_of(response)
             except GarbledError as error:
                 raise GarbledError(f"its answer is {error}") from error
-            content = json.dumps(self._tidy(_json(body)))
-            for secret in _secrets_of(request.headers):  # a text with the key would be in the journal
+            tidy = self._tidy(_json(body))
+            content = json.dumps(tidy)
+            for secret in secrets:  # a text with the key would be in the journal
                 content = content.replace(secret, "…") if len(secret) >= SHORTEST_KEY else content
+            end = tidy["choices"][0] if "choices" in tidy else tidy
+            cut = any(end.get(name) in ("length", "max_tokens") for name in _ENDINGS)
+            HEARD.get([]).append((tidy["model"], cut))
             return type(response)(status, headers=_JSON, content=content, request=request)
         finally:
             await response.aclose()
@@ -117,14 +122,6 @@ def _redirection(request: Any, response: Any) -> Any:
         request.extensions["redirections"] = number  # the client copies it into the next request
         return type(response)(status, headers=response.headers, content=b"", request=request)
     raise RefusedError(status, text=f"to {scrubbed(place)[:200]}: use that as base_url")
-
-
-def make_sound(http: Any, provider: str) -> None:
-    """Make a client of httpx, or of a package of the same shape, read only validated answers."""
-    http._transport = SoundTransport(http._transport, provider)
-    http._mounts = {
-        pattern: inner and SoundTransport(inner, provider) for pattern, inner in http._mounts.items()
-    }
 
 
 def plain(error: Exception) -> Exception | None:
@@ -148,23 +145,20 @@ async def body_of(response: Any, most: int = MOST_BYTES) -> bytes:
         response: of httpx, or of a package of the same shape, unread; of a request that accepts only gzip.
 
     Raises:
-        GarbledError: it is larger, or has another compression.
+        GarbledError: it is larger, or has another compression, of which a piece may unpack to any size.
     """
-    packing = response.headers.get("content-encoding", "").strip().lower()
-    if packing not in ("", "identity", "gzip", "x-gzip"):
+    packing, body = response.headers.get("content-encoding", "").strip().lower(), bytearray()
+    if packing not in ("", "identity", "gzip"):
         raise GarbledError(f"compressed in an unexpected way, {packing[:40]!r}")
-    unpacking, body = zlib.decompressobj(zlib.MAX_WBITS | 16) if "gzip" in packing else None, bytearray()
-    async for piece in response.aiter_raw():
-        try:
-            body += unpacking.decompress(piece, most + 1 - len(body)) if unpacking else piece
-        except zlib.error as error:
+    try:
+        async for piece in response.aiter_bytes():
+            if max(len(body) + len(piece), response.num_bytes_downloaded) > most:
+                raise GarbledError(f"longer than {most / 1_000_000:g} MB")
+            body += piece
+    except Exception as error:
+        if type(error).__name__ == "DecodingError":
             raise GarbledError("labelled as gzip, but it is not") from error
-        if len(body) > most:
-            raise GarbledError(f"longer than {most / 1_000_000:g} MB")
-        if unpacking and unpacking.eof:
-            break
-    if unpacking and not unpacking.eof:
-        raise GarbledError("cut off")
+        raise
     return bytes(body)
 
 
@@ -230,9 +224,9 @@ def _completion(value: Any) -> Object:
     """OpenAI's chat completion, validated."""
     body, choices = _fields(value), _fields(value).get("choices")
     first = _fields(cast(list[Any], choices)[0]) if isinstance(choices, list) and choices else {}
-    message = _told(body, first.get("message"))
-    tidy: Object = {"role": "assistant", "content": _text(message.get("content"))}
-    tidy |= _texts(message, "refusal", "reasoning", "reasoning_content")
+    message = _message_of(body, first.get("message"))
+    tidy = _texts(message, "refusal", "reasoning", "reasoning_content")
+    tidy |= {"role": "assistant", "content": _text(message.get("content"))}
     if calls := _calls(message):
         tidy["tool_calls"] = [
             {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
@@ -253,9 +247,8 @@ def _completion(value: Any) -> Object:
 def _chat(value: Any) -> Object:
     """Ollama's chat, validated."""
     body = _fields(value)
-    message = _told(body, body.get("message"))
-    tidy: Object = {"role": "assistant", "content": _text(message.get("content")) or ""}
-    tidy |= _texts(message, "thinking")
+    message = _message_of(body, body.get("message"))
+    tidy = _texts(message, "thinking") | {"role": "assistant", "content": _text(message.get("content")) or ""}
     if calls := _calls(message):
         tidy["tool_calls"] = [
             {"function": {"name": name, "arguments": _object(name, arguments)}}
@@ -272,11 +265,10 @@ def _chat(value: Any) -> Object:
     }
 
 
-def _message_of_blocks(value: Any) -> Object:
+def _blocks(value: Any) -> Object:
     """Anthropic's message, validated, with the blocks that clients read here: text, thinking, tool calls."""
-    body = _fields(value)
-    _told(body, body if body.get("content") is not None else None)
-    content, blocks = body["content"], list[Object]()
+    body, blocks = _fields(value), list[Object]()
+    content = _message_of(body, body if body.get("content") is not None else None)["content"]
     content = [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
     for number, block in enumerate(map(_fields, content), start=1):
         match block.get("type"):
@@ -304,10 +296,10 @@ def _message_of_blocks(value: Any) -> Object:
     }
 
 
-_FORMS = {"openai": _completion, "ollama": _chat, "anthropic": _message_of_blocks}
+_FORMATS = {"openai": _completion, "ollama": _chat, "anthropic": _blocks}
 
 
-def _told(body: Object, message: Any) -> Object:
+def _message_of(body: Object, message: Any) -> Object:
     """The message of an answer.
 
     Raises:
@@ -316,15 +308,13 @@ def _told(body: Object, message: Any) -> Object:
     if isinstance(message, dict):
         return cast(Object, message)
     said = _message({name: body.get(name) for name in ("error", "message", "detail")})
-    inner = _fields(body.get("error"))
-    if said and type(status := inner.get("code", body.get("code"))) is int and 400 <= status < 600:
-        raise _refusal(status, None, said)  # as gateways do after the answer has begun
-    nothing = (
-        "its answer contains no choice"
-        if body.get("choices") == []
-        else "its answer is not a chat completion"
-    )
-    raise GarbledError(f"it says: {escaping.plain(scrubbed(said))[:500]}" if said else nothing)
+    code = _fields(body.get("error")).get("code", body.get("code"))
+    if said and type(code) is int and 400 <= code < 600:
+        raise _refusal(code, None, said)  # as gateways do after the answer has begun
+    if said:
+        raise GarbledError(f"it says: {escaping.plain(scrubbed(said))[:500]}")
+    missing = "contains no choice" if body.get("choices") == [] else "is not a chat completion"
+    raise GarbledError(f"its answer {missing}")
 
 
 def _fields(value: Any) -> Object:
@@ -348,34 +338,29 @@ def _texts(message: Object, *names: str) -> Object:
 def _text(content: Any) -> str | None:
     if content is None or isinstance(content, str):
         return content
-    parts = cast(Sequence[Any], content) if isinstance(content, list) else [None]
-    texts = [_fields(part).get("text") for part in parts]
+    texts = [_fields(part).get("text") for part in (content if isinstance(content, list) else [None])]
     if not all(isinstance(text, str) for text in texts):
         raise GarbledError("its message is not text")
-    return "".join(cast(list[str], texts))
+    return "".join(map(str, texts))
 
 
 def _calls(message: Object) -> list[tuple[str, str, str]]:
     """The tool calls of a message: id, name, arguments as JSON."""
-    calls = [
-        (_fields(each), _fields(_fields(each).get("function"))) for each in _list(message.get("tool_calls"))
-    ]
+    calls = [_fields(each) for each in _list(message.get("tool_calls"))]
     if len(calls) > MOST_CALLS:
         raise GarbledError(f"it calls {len(calls):,} tools at once")
+    uses = [_fields(call.get("function")) for call in calls]
     return [
         (_word(call.get("id"), f"call_{number}"), _word(use.get("name")), sound_arguments(use.get("name"), use.get("arguments")))
-        for number, (call, use) in enumerate(calls, start=1)
+        for number, (call, use) in enumerate(zip(calls, uses, strict=True), start=1)
     ]  # fmt: skip
 
 
 def _object(name: str, arguments: str) -> Object:
-    try:
-        value = json.loads(arguments)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise GarbledError(f"it calls the tool {name[:60]} with arguments that are not a JSON object")
-    return cast(Object, value)
+    with suppress(ValueError):
+        if isinstance(value := json.loads(arguments), dict):
+            return cast(Object, value)
+    raise GarbledError(f"it calls the tool {name[:60]} with arguments that are not a JSON object")
 
 
 def sound_arguments(name: Any, arguments: Any) -> str:
@@ -388,20 +373,19 @@ def sound_arguments(name: Any, arguments: Any) -> str:
         raise GarbledError("it calls a tool without a name")
     if not isinstance(arguments, str):
         arguments = json.dumps({} if arguments is None else arguments)
-    arguments, problem = printable(arguments).strip() or "{}", None
+    arguments = printable(arguments).strip() or "{}"
     if len(arguments) > MOST_ARGUMENTS:
         problem = f"of {len(arguments):,} characters"
-    elif _DIGITS.search(arguments):
+    elif re.search(r"\d{400}", arguments):
         problem = "with a number of hundreds of digits"
     else:
         try:
             value = json.loads(arguments)
+            return printable(json.dumps(value, ensure_ascii=False)) if "\\u" in arguments else arguments
         except RecursionError:
             problem = "that are nested too deeply"
         except ValueError:
             return arguments
-        else:
-            return printable(json.dumps(value, ensure_ascii=False)) if "\\u" in arguments else arguments
     raise GarbledError(f"it calls the tool {name[:60]} with arguments {problem}")
 
 

@@ -16,18 +16,20 @@ from manyheads.base.http import GarbledError, RefusedError, is_failure
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
-from manyheads.models import sight
 from manyheads.models.abilities import (
+    COLOURS,
     Abilities,
     abilities_of,
+    colours_in,
     form_arguments,
+    image_of_bands,
     is_openai,
     keep,
     openai_settings,
     other_limit,
 )
-from manyheads.models.answers import body_of, make_sound, refusal_of
-from manyheads.models.faults import in_words, matter_of
+from manyheads.models.answers import SoundTransport, body_of, refusal_of
+from manyheads.models.governor import in_words, matter_of
 from manyheads.models.requests import key_of, key_variable, server_address, usage_of
 
 TOKENS = 300
@@ -76,9 +78,12 @@ class Probe:
             headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
         async with (
             httpx.AsyncClient(headers=headers, timeout=config.timeout) as listing,
-            httpx.AsyncClient(headers=headers, timeout=config.timeout) as http,
+            httpx.AsyncClient(
+                headers=headers,
+                timeout=config.timeout,
+                transport=cast(Any, SoundTransport(listing, config.provider)),
+            ) as http,
         ):
-            make_sound(http, config.provider)
             self._listing, self._http = listing, http
             match config.provider:
                 case "ollama":
@@ -134,11 +139,11 @@ class Probe:
 
     async def _sees(self) -> bool | None:
         """Whether it names the colours of an image; None if it answers otherwise."""
-        picture = f"data:image/png;base64,{base64.b64encode(sight.picture()).decode()}"
+        bands = f"data:image/png;base64,{base64.b64encode(image_of_bands()).decode()}"
         text = {"type": "text", "text": self._prompts.render("probe/image.md.j2", {}).strip()}
-        content = [text, {"type": "image_url", "image_url": {"url": picture}}]
+        content = [text, {"type": "image_url", "image_url": {"url": bands}}]
         answer = await self._try("image", messages=[{"role": "user", "content": content}])
-        return False if answer is None else True if sight.colours_in(answer.text) == sight.COLOURS else None
+        return False if answer is None else True if colours_in(answer.text) == COLOURS else None
 
     async def _window(self) -> int | None:
         """The context, from the server's list of models, or from llama.cpp's own page."""

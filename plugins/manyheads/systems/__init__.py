@@ -16,20 +16,20 @@ GROUP = "manyheads.systems"
 DEFAULT = "virsci"
 """The system of a config that names none."""
 BUILT_IN = {
-    "virsci": "manyheads.systems.virsci:VIRSCI",
-    "self-reflection": "manyheads.systems.baselines:SELF_REFLECTION",
-    "discussion": "manyheads.systems.baselines:DISCUSSION",
-    "single": "manyheads.systems.baselines:SINGLE",
-    "conference-review": "manyheads.systems.conference_review:CONFERENCE_REVIEW",
-    "rebuttal": "manyheads.systems.rebuttal:REBUTTAL",
-    "ranking": "manyheads.systems.ranking:RANKING",
-    "scipip": "manyheads.systems.scipip:SCIPIP",
-    "mamorx": "manyheads.systems.mamorx:MAMORX",
+    "virsci": "manyheads.systems.virsci.system:VIRSCI",
+    "self-reflection": "manyheads.systems.baselines.system:SELF_REFLECTION",
+    "discussion": "manyheads.systems.baselines.system:DISCUSSION",
+    "single": "manyheads.systems.baselines.system:SINGLE",
+    "conference-review": "manyheads.systems.conference_review.system:CONFERENCE_REVIEW",
+    "rebuttal": "manyheads.systems.rebuttal.system:REBUTTAL",
+    "ranking": "manyheads.systems.ranking.system:RANKING",
+    "scipip": "manyheads.systems.scipip.system:SCIPIP",
+    "mamorx": "manyheads.systems.mamorx.system:MAMORX",
     "idea-comparison": "manyheads.judges.comparison:IDEA_COMPARISON",
     "idea-novelty": "manyheads.judges.novelty:IDEA_NOVELTY",
     "idea-match": "manyheads.judges.match:IDEA_MATCH",
-    "retrieval-recall": "manyheads.judges.retrieval_recall:RETRIEVAL_RECALL",
-    "planted-error": "manyheads.judges.planted_error:PLANTED_ERROR",
+    "retrieval-recall": "manyheads.judges.retrieval_recall.system:RETRIEVAL_RECALL",
+    "planted-error": "manyheads.judges.planted_error.system:PLANTED_ERROR",
 }
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from manyheads.asking.prompts import Prompts
-from manyheads.asking.replies import Condensed
 from manyheads.base.errors import CorpusError, EmbeddingError, SubjectError, UserError
 from manyheads.base.files import opened
 from manyheads.base.folders import CONFIG
@@ -26,6 +25,7 @@ from manyheads.core.texts import (
 )
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.systems.loading import reopen
+from manyheads.systems.rebuttal.replies import Condensed
 from manyheads.systems.results import load, own
 from manyheads.team.system import Revisions, system_of
 

@@ -1,10 +1,12 @@
-"""Results of runs, with summaries by their systems."""
+"""Results of runs, with summaries by their systems, and in other formats: Markdown, LaTeX, BibTeX, JSON and CSV."""
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
@@ -12,11 +14,13 @@ from manyheads.asking.replies import label
 from manyheads.base.errors import ConfigError, SubjectError, UserError
 from manyheads.base.files import read_text, replace_text
 from manyheads.base.folders import CONFIG, writing
+from manyheads.base.text import csv_text, plain, printable
 from manyheads.config.files import read_yaml
 from manyheads.core.results import (
     MEASURE,
     RESULT,
     Abstract,
+    Evidence,
     Idea,
     RunResult,
     Topic,
@@ -27,9 +31,245 @@ from manyheads.core.results import (
 from manyheads.models.offline import LABEL
 from manyheads.report.index import list_run
 from manyheads.report.record import count, section
+from manyheads.report.references import bibtex, links_of
 from manyheads.report.top import Related, report_link
 from manyheads.systems import system_of
 from manyheads.team.system import System
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+
+def written(folder: Path, form: str) -> str:
+    """A run's result in one of `FORMATS`.
+
+    Raises:
+        SubjectError: the folder has no readable result, or the run has nothing for this format.
+    """
+    run = load(folder)
+    if text := FORMATS[form](run, folder):
+        return text
+    others = [name for name, write in FORMATS.items() if name != form and write(run, folder)]
+    raise SubjectError(
+        f"{folder}: this run of {run.system} has {LACKING[form]}",
+        hint=f"another --format: {', '.join(others)}" if others else f"manyheads resume {folder}",
+    )
+
+
+# Markdown.
+
+
+def markdown(run: RunResult[Any], folder: Path) -> str:
+    """Title, abstract, idea and references; for a run without an idea, the system's summary."""
+    parts = [*_work(run)]
+    if not parts:
+        return ""
+    if references := _references(run):
+        parts += [
+            "## References",
+            "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1)),
+        ]
+    models = ", ".join(dict.fromkeys(run.models.values()))
+    note = LABEL if run.offline else f"Written by {run.system} of manyheads with {models}."
+    unfinished = "" if run.finished else " The run is not finished."
+    return printable("\n\n".join([*parts, "---", f"*{note}{unfinished}*"])) + "\n"
+
+
+def _work(run: RunResult[Any]) -> Iterator[str]:
+    result = run.result
+    abstract, idea = getattr(result, "abstract", None), getattr(result, "idea", None)
+    if not isinstance(idea, Idea) or len(getattr(result, "final", ())) > 1:
+        told = in_full(run) if essence(run) else []
+        if told and not told[0].startswith("# "):
+            title = plain(getattr(result, "title", None) or "")
+            yield f"# {own(run.system).title}{': ' * bool(title)}{title}"
+        yield from told
+        return
+    yield f"# {plain(abstract.title if abstract else idea.title) or own(run.system).title}"
+    if topic := getattr(result, "topic", None):
+        yield f"**Topic.** {topic.topic}"
+    if abstract:
+        yield f"## {ABSTRACT}"
+        yield abstract.text
+    yield "## Idea"
+    if abstract and idea.title and idea.title != abstract.title:
+        yield f"**{plain(idea.title)}**"
+    yield idea.body
+
+
+def _references(run: RunResult[Any]) -> list[Evidence]:
+    """The references of the idea or ideas; for a run without an idea, all papers found."""
+    ideas = getattr(run.result, "final", None) or [getattr(run.result, "idea", None)]
+    cited = dict.fromkeys(each for idea in ideas if isinstance(idea, Idea) for each in idea.references)
+    return run.cited(cited) if isinstance(ideas[0], Idea) else run.evidence
+
+
+def _reference(paper: Evidence) -> str:
+    year = f" ({paper.year})" if paper.year else ""
+    link = next((address for _, address in links_of(paper)), plain(paper.paper))
+    return f"{plain(paper.title)}{year}. {link}"
+
+
+# LaTeX: the Markdown, piece by piece.
+
+_PREAMBLE = """\\documentclass[11pt]{article}
+\\usepackage[utf8]{inputenc}
+\\usepackage[T1]{fontenc}
+\\usepackage{textcomp}
+\\usepackage[margin=25mm]{geometry}
+\\usepackage{hyperref}
+\\setcounter{secnumdepth}{0}
+"""
+_HEADINGS = ("section", "subsection", "subsubsection", "paragraph", "paragraph", "paragraph")
+_PIECES = {
+    "paragraph_close": "\n\n",
+    "bullet_list_open": "\\begin{itemize}\n",
+    "bullet_list_close": "\\end{itemize}\n\n",
+    "ordered_list_open": "\\begin{enumerate}\n",
+    "ordered_list_close": "\\end{enumerate}\n\n",
+    "list_item_open": "\\item{} ",
+    "blockquote_open": "\\begin{quote}\n",
+    "blockquote_close": "\\end{quote}\n\n",
+    "heading_close": "}\n\n",
+    "hr": "\\bigskip\\hrule\\bigskip\n\n",
+    "strong_open": "\\textbf{",
+    "strong_close": "}",
+    "em_open": "\\emph{",
+    "em_close": "}",
+    "softbreak": "\n",
+    "hardbreak": "\\\\\n",
+    "tr_close": " \\\\\n",
+    "table_close": "\\end{tabular}\n\n",
+}
+"""LaTeX for Markdown tokens without text."""
+_DEEPEST = 4
+"""Maximum depth of lists in LaTeX."""
+
+
+def latex(run: RunResult[Any], folder: Path) -> str:
+    """A document for pdfLaTeX; its title is the first heading of the Markdown."""
+    from markdown_it import MarkdownIt
+
+    text = markdown(run, folder)
+    if not text:
+        return ""
+    title, _, body = text.removeprefix("# ").partition("\n")
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 2 * _DEEPEST}).enable("table")
+    content = "".join(_pieces(parser.parse(body)))
+    content = re.sub(
+        rf"\\subsection{{{ABSTRACT}}}\n\n(.*?)(?=\\subsection|\\bigskip)",
+        lambda found: f"\\begin{{abstract}}\n{found[1].strip()}\n\\end{{abstract}}\n\n",
+        content,
+        count=1,
+        flags=re.DOTALL,
+    )
+    head = f"{_PREAMBLE}\\title{{{_tex(title)}}}\n\\author{{}}\n\\date{{}}\n"
+    return f"{head}\\begin{{document}}\n\\maketitle\n\n{content}\\end{{document}}\n"
+
+
+def _pieces(tokens: "Sequence[Token]") -> Iterator[str]:
+    for number, token in enumerate(tokens):
+        match token.type:
+            case "inline":
+                yield from _pieces(token.children or [])
+            case "text" | "code_inline" | "html_inline" | "html_block":
+                yield _tex(token.content)
+            case "code_block" | "fence":
+                yield f"\\begin{{quote}}\\ttfamily {_tex(token.content)}\\end{{quote}}\n\n"
+            case "heading_open":
+                yield f"\\{_HEADINGS[int(token.tag[1]) - 1]}{{"
+            case "table_open":
+                row = tokens[
+                    number : next(n for n, t in enumerate(tokens) if n > number and t.type == "tr_close")
+                ]
+                columns = sum(each.type == "th_open" for each in row)
+                yield f"\\noindent\\begin{{tabular}}{{{'l' * columns}}}\n"
+            case "th_open" | "td_open" if tokens[number - 1].type != "tr_open":
+                yield " & "
+            case other:
+                yield _PIECES.get(other, "")
+
+
+def _tex(text: str) -> str:
+    """A text escaped for TeX; unprintable letters become a question mark."""
+    from pylatexenc.latexencode import UnicodeToLatexEncoder
+
+    encoder: Any = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
+    return encoder.unicode_to_latex(text)
+
+
+# BibTeX.
+
+
+def as_bibtex(run: RunResult[Any], folder: Path) -> str:
+    """The references, an entry each."""
+    return bibtex(_references(run))
+
+
+# JSON and CSV.
+
+
+def as_json(run: RunResult[Any], folder: Path) -> str:
+    """The result file of the run."""
+    return json.dumps(result_data(folder, unfinished=True), ensure_ascii=False, indent=2) + "\n"
+
+
+def as_csv(run: RunResult[Any], folder: Path) -> str:
+    """The system's table, else every idea with its scores."""
+    rows = [_flat(row) for row in own(run.system).table(run.result)] or [*_ideas(run)]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = ([row.get(name) for name in columns] for row in rows)
+    return csv_text([columns, *cells]) if rows else ""
+
+
+def _ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
+    """Every idea in the lists of a result, including rounds, with its numbers; the final one is marked."""
+    best = getattr(run.result, "idea", None)
+    lists: dict[str, Any] = {name: each for name, each in run.result if isinstance(each, list)}
+    found = [
+        (name, idea)
+        for name, entries in lists.items()
+        for entry in entries
+        if isinstance(idea := getattr(entry, "idea", None) if not isinstance(entry, Idea) else entry, Idea)
+    ]
+    several = len({name for name, _ in found}) > 1
+    for name, idea in found or ([("", best)] if isinstance(best, Idea) else []):
+        chosen = isinstance(best, Idea) and (best.number, best.idea) == (idea.number, idea.idea)
+        references = "; ".join(plain(paper.title) for paper in run.cited(idea.references))
+        listed = {"list": name} if several else {}
+        told = _flat(idea.model_dump(exclude={"references"}))
+        yield {**listed, **told, "chosen": chosen, "references": references}
+
+
+def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, object]:
+    """Single values by name, with nested names joined; texts of a list share a cell."""
+    flat = dict[str, object]()
+    for name, value in (data.model_dump() if isinstance(data, BaseModel) else data).items():
+        if isinstance(value, dict):
+            flat |= _flat(cast(Mapping[str, Any], value), f"{above}{name}.")
+        elif isinstance(value, str):
+            flat[f"{above}{name}"] = printable(value)
+        elif isinstance(value, int | float):
+            flat[f"{above}{name}"] = value
+        elif (
+            isinstance(value, list)
+            and value
+            and all(isinstance(each, str) for each in cast(list[object], value))
+        ):
+            flat[f"{above}{name}"] = printable("; ".join(cast(list[str], value)))
+    return flat
+
+
+Format = Callable[[RunResult[Any], Path], str]
+FORMATS: Mapping[str, Format] = {
+    "md": markdown, "tex": latex, "bib": as_bibtex, "json": as_json, "csv": as_csv,
+}  # fmt: skip
+LACKING = {
+    "md": "written nothing yet", "tex": "written nothing yet", "bib": "no references", "json": "no result",
+    "csv": "no ideas and no other table",
+}  # fmt: skip
+"""What a run lacks if a format is empty."""
+
 
 ABSTRACT = "Abstract"
 """Label of an abstract in a summary."""

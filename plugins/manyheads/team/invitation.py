@@ -5,15 +5,17 @@ open discussions the guest's answer joins this turn's replies; in blind stages o
 again, so that no other prompt changes. A guest without a valid answer is left out, and whoever asked is told.
 """
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from manyheads.asking.prompts import Prompts
 from manyheads.asking.replies import Advice, ReplyModel, Seeks, seeking
-from manyheads.base.papers import fold
+from manyheads.base.papers import Literature, fold
 from manyheads.core import Message, Reply, Tool
 from manyheads.core.events import Invited
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 from manyheads.team.run import DiscussionSettings, Guest, Question, Run
 from manyheads.team.team import Team
 from manyheads.team.tools import (
@@ -60,17 +62,57 @@ async def ask_with_advice(
 
 
 @dataclass
+class Invitations:
+    """Who may be asked by tool calls, and how often: the one rule, of teams and of a role's agent alone.
+
+    Attributes:
+        calls: guests asked so far, of `most` in a turn.
+    """
+
+    literature: Literature
+    prompts: Prompts
+    members: frozenset[str]
+    """Who cannot be asked: the speaker and the team."""
+    most: int
+    ask: Callable[[str, str], Awaitable[str]]
+    """Asks a scientist a question."""
+    calls: int = 0
+
+    @property
+    def tools(self) -> tuple[Tool, Tool]:
+        """To find scientists, and to ask one."""
+        find = find_scientists_tool(self.literature, self.members, self.prompts)
+        return find, invite_scientist_tool(self._by_call, self.prompts)
+
+    async def _by_call(self, name: str, words: str) -> str:
+        name = scientist_named(name, self.literature.scientists)
+        if refusal := self.refusal(name):
+            raise refused(refusal, self.prompts)
+        self.calls += 1
+        return await self.ask(name, words)
+
+    def refusal(self, name: str) -> str | None:
+        """Why a name cannot be invited, see `tools.refused`; None if it can."""
+        if name in self.members:
+            return "member"
+        if name not in {scientist.name for scientist in self.literature.scientists}:
+            return "unknown"
+        return "enough" if self.calls >= self.most else None
+
+
 class _Asking:
     """One speaker's question with the right to ask guests."""
 
-    run: Run[Any, DiscussionSettings]
-    team: Team
-    question: Question
-    context: str
-    heard: list[Guest] = field(default_factory=list[Guest])
-    calls: int = 0
-    """Guests asked by tool calls."""
-    by_tool: bool = False
+    def __init__(
+        self, run: Run[Any, DiscussionSettings], team: Team, question: Question, context: str
+    ) -> None:
+        self.run, self.team, self.question, self.context = run, team, question, context
+        self.heard = list[Guest]()
+        self.by_tool = False
+        self.invitations = Invitations(
+            run.literature, run.roles.prompts, frozenset({question.speaker.name, *team.names}),
+            run.settings.invitation.per_turn, lambda name, words: self._hear(name, words, nested=True),
+        )  # fmt: skip
 
     @property
     def silence(self) -> str:
@@ -99,7 +141,7 @@ class _Asking:
             if call.name == INVITE and not call.failed:
                 name = scientist_named(str(call.arguments["name"]), run.literature.scientists)
                 words = str(call.arguments["question"])
-                if not self.calls:  # a reply from the journal ran no tools
+                if not self.invitations.calls:  # a reply from the journal ran no tools
                     await self._hear(name, words)
                 self._note(name, words, call.result)
         return reply
@@ -108,10 +150,8 @@ class _Asking:
         """The speaker's tools. In the shipped cards, no team role has look-up tools: a team is shown its papers."""
         run, me = self.run, self.question.speaker
         listed, prompts = run.roles.card(me.role).tools, run.roles.prompts
-        find = find_scientists_tool(run.literature, {me.name, *self.team.names}, prompts)
-        invite = invite_scientist_tool(self._by_call, prompts)
         return (
-            *(tool for tool in (find, invite) if invites and tool.name in listed),
+            *(tool for tool in self.invitations.tools if invites and tool.name in listed),
             *literature_tools(run.library, listed, prompts),
             *inspirations_tools(run.literature, listed, prompts, run.config.literature.retrieval),
         )
@@ -122,20 +162,13 @@ class _Asking:
             return
         run, prompts, words = self.run, self.run.roles.prompts, reply.question or ""
         name = scientist_named(reply.invite, run.literature.scientists)
-        if refusal := self._refusal(name):
+        if refusal := self.invitations.refusal(name):
             why = refused(refusal, prompts)
             run.warn(self.question.stage, f"{self.question.speaker.name} wanted to ask {name!r}: {why}")
         else:
             # Within a tool turn that a refusal cut short, the guest may have been asked in other words.
             nested = run.calls_tools(self.question.speaker)
             self._note(name, words, await self._hear(name, words, run.wording(reply), nested=nested))
-
-    async def _by_call(self, name: str, words: str) -> str:
-        name = scientist_named(name, self.run.literature.scientists)
-        if refusal := self._refusal(name):
-            raise refused(refusal, self.run.roles.prompts)
-        self.calls += 1
-        return await self._hear(name, words, nested=True)
 
     async def _hear(self, name: str, words: str, remark: str = "", *, nested: bool = False) -> str:
         """Create the guest with their own profile and ask once (App. D.2.1, Fig. 28); the answer, or `silence`.
@@ -152,14 +185,6 @@ class _Asking:
         )
         reply = await self.run.hear(question, Advice)
         return reply.advice if reply else self.silence
-
-    def _refusal(self, name: str) -> str | None:
-        """Why a name cannot be invited, see `tools.refused`; None if it can."""
-        if name in self.team.names or name == self.question.speaker.name:
-            return "member"
-        if name not in {scientist.name for scientist in self.run.literature.scientists}:
-            return "unknown"
-        return "enough" if self.calls >= self.run.settings.invitation.per_turn else None
 
     def _note(self, guest: str, words: str, advice: str) -> None:
         stage, turn, by = self.question.stage, self.question.turn, self.question.speaker.name

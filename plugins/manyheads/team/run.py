@@ -19,7 +19,7 @@ from manyheads.core import Host, Image, Message, Ordinals, Reply, Speaker, Tally
 from manyheads.core.events import Asked, Emit, Retrieved, Said, Stage, Warned
 from manyheads.core.results import EvidenceList, Part, PersonWord, Retrieval
 from manyheads.literature.library import Library
-from manyheads.models.faults import ToolsRefusedError
+from manyheads.models.governor import ToolsRefusedError
 
 
 class TeamConfig(Strict):

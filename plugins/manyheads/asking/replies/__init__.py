@@ -1,63 +1,77 @@
 """The typed replies of tasks; `prompts/replies/` describes their fields.
 
-Scales and the order of fields (reasons before decisions) follow the papers. Scores are never clipped or filled in: a
-value out of range is asked for again. A pack has its own replies in its module `replies`; a role card names them
-`pack.Reply`.
+Those that several systems share stand here, those of one system in its module `replies`, as those of a pack do: a role card
+names ours `Reply`, a pack's `pack.Reply`. Scales and the order of fields (reasons before decisions) follow the papers.
+Scores are never clipped or filled in: a value out of range is asked for again.
 """
 
-# ruff: noqa: F401, I001
+# ruff: noqa: F401
 # pyright: reportUnusedImport=false
 
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from manyheads.base.errors import ConfigError, did_you_mean
-from manyheads.asking.replies.own import OwnReply, from_schema, imported, read_as
 from manyheads.asking.replies.base import (
-    Choice, Percent, PlainText, R, ReplyModel, Score, Text, label, limited, mixed, numbered, of, uniform_score,
+    Choice,
+    Percent,
+    PlainText,
+    R,
+    ReplyModel,
+    Score,
+    Text,
+    label,
+    limited,
+    mixed,
+    numbered,
+    of,
+    uniform_score,
     whole_number,
 )  # fmt: skip
-from manyheads.asking.replies.literature import (
-    Brainstorm, DetailedIdea, DetailedIdeas, Entities, Extract, FullExtract, InspiredIdea, InspiredIdeas,
-    OtherNames, Problem, RefinedIdea, Refinement, RoughIdea, Screening, Synonyms, ideas_of,
-)  # fmt: skip
-from manyheads.asking.replies.papers import (
-    Assessment, Doubted, Expert, ExpertAnswer, Finding, Inquiries, Inquiry, CorrectedPoint, Correction, Plan, PlanStep, Point,
-    SectionChoice, Support, Weighed, WrittenReview, correction_of, written_on,
-)  # fmt: skip
-from manyheads.asking.replies.proposals import (
-    ABSENT, AROUND, Answer, Answers, Condensed, FirstIdea, Note, Proposal, Ranked, Ranking, Rethought,
-    Review, RevisedProposal, TraitVerdict, Verdict, ranking_of, review_on,
-)  # fmt: skip
-from manyheads.asking.replies.reviews import (
-    CRITERIA, CaptionCritique, Closest, Colours, Comparison, ConferenceReview, FaultFound, FigureCritique,
-    FigureDescription, IdeaLikeness, IdeaRating, NoveltyDecision, NoveltyReport, NoveltyRound, NoveltySummary, Placing,
-    Relevance, SearchPhrase, comparison_of,
-)  # fmt: skip
+from manyheads.asking.replies.own import OwnReply, from_schema, imported, read_as
+from manyheads.asking.replies.papers import DetailedIdea, DetailedIdeas, Extract, FullExtract
 from manyheads.asking.replies.steering import Action, OwnText, Steering, own, prefilled, steering_among
 from manyheads.asking.replies.team import (
-    Abstract, Advice, Analysis, Consensus, Critique, Decision, Doubts, Idea, IdeaNote, IdeaNotes, Interest,
-    Interests, Judgement, Lineage, Overlap, Progress, Ratings, Reading, Reflection, Remark, Revision, Seeks,
-    SelfReview, Summary, Topic, Vote, idea_after, review_of, seeking, vote_among,
+    Abstract,
+    Advice,
+    Doubts,
+    Expert,
+    Interests,
+    Judgement,
+    Progress,
+    Ratings,
+    Remark,
+    Seeks,
+    Summary,
+    seeking,
 )  # fmt: skip
+from manyheads.base.errors import BugError, ConfigError, did_you_mean
 from manyheads.base.resources import packs
 
-REPLIES: dict[str, type[ReplyModel]] = {
-    kind.__name__: kind
-    for kind in (
-        Decision, Remark, Summary, Progress, Consensus, Topic, Interest, Advice, Idea, Vote, Abstract, Revision,
-        SelfReview, ConferenceReview, IdeaRating, Interests, Proposal, Review, Verdict, NoveltyReport,
-        Colours, FigureDescription, FigureCritique, CaptionCritique,
-        Reflection, Analysis, Reading, Critique, FirstIdea, RevisedProposal, Rethought, Condensed, Ranking,
-        Extract, DetailedIdeas, FullExtract,
-        Entities, Synonyms, Brainstorm, Problem, InspiredIdeas, Screening, Refinement,
-        Comparison, Closest, IdeaLikeness, NoveltyRound, FaultFound,
-        Plan, Assessment, Inquiries, SectionChoice, ExpertAnswer, WrittenReview, Correction,
-        SearchPhrase, Relevance, NoveltyDecision, NoveltySummary,
-        Steering, OwnText,
-    )
-}  # fmt: skip
-"""The shipped replies, by name."""
+SHARED = (
+    Remark, Summary, Progress, Advice, Abstract, Interests, Extract, DetailedIdeas, FullExtract, Steering, OwnText,
+)  # fmt: skip
+"""Replies of tasks that belong to no system alone."""
+
+
+class _Replies(Mapping[str, type[ReplyModel]]):
+    """The shipped replies, by name; a system's are imported when one is named that is not shared."""
+
+    def __getitem__(self, name: str) -> type[ReplyModel]:
+        shared = {kind.__name__: kind for kind in SHARED}
+        return shared[name] if name in shared else _of_systems()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (kind.__name__ for kind in SHARED)
+        yield from _of_systems()
+
+    def __len__(self) -> int:
+        return len(SHARED) + len(_of_systems())
+
+
+REPLIES: Mapping[str, type[ReplyModel]] = _Replies()
 TEXT = "text"
 """Name of a plain-text reply in a role card."""
 
@@ -88,6 +102,18 @@ def reply_type(name: str) -> type[ReplyModel]:
     return kinds[name]
 
 
+@cache
+def _of_systems() -> Mapping[str, type[ReplyModel]]:
+    """By name, the `REPLIES` of the modules `replies` of systems and judges."""
+    root, kinds = Path(__file__).parents[2], dict[str, type[ReplyModel]]()
+    for path in [*sorted(root.glob("systems/*/replies.py")), root / "judges/replies.py"]:
+        module = import_module(".".join(("manyheads", *path.relative_to(root).with_suffix("").parts)))
+        for kind in module.REPLIES:
+            if kinds.setdefault(kind.__name__, kind) is not kind:
+                raise BugError(f"two replies are called {kind.__name__}: see {module.__name__}")
+    return kinds
+
+
 def _of_pack(pack: str) -> dict[str, type[ReplyModel]]:
     module, theirs = f"{packs()[pack]}.replies", dict[str, Any]()
     try:
@@ -95,7 +121,6 @@ def _of_pack(pack: str) -> dict[str, type[ReplyModel]]:
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-    kinds = {
-        name: kind for name, kind in theirs.items() if isinstance(kind, type) and issubclass(kind, ReplyModel)
-    }
+    found = {name: kind for name, kind in theirs.items() if isinstance(kind, type)}
+    kinds = {name: kind for name, kind in found.items() if issubclass(kind, ReplyModel)}
     return {f"{pack}.{name}": kind for name, kind in kinds.items() if kind is not ReplyModel}

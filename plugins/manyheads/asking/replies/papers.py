@@ -1,138 +1,38 @@
-"""Replies of reviewers of a full paper: a plan, questions to experts, answers, the review (MAMORX, App. A)."""
+"""What is extracted from a paper (SciPIP, §3.1, Tables 7–9)."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Any
 
-from pydantic import Field, create_model
+from pydantic import Field
 
-from manyheads.asking.replies.base import Choice, ReplyModel, Text, limited, numbered
-
-Expert: TypeAlias = Literal["clarity", "experiments", "impact"]
-"""The experts of a review's leader."""
-W = TypeVar("W", bound="WrittenReview")
+from manyheads.asking.replies.base import ReplyModel, Text
 
 
-class PlanStep(ReplyModel):
-    """One expert's part of the plan."""
-
-    task: Text
-    expects: Text
-    expert: Expert
+def _asked_for(least: int, most: int) -> Any:
+    """Requested number of items; a text with fewer gives fewer, none is made up."""
+    return Field(json_schema_extra={"minItems": least, "maxItems": most})
 
 
-class Plan(ReplyModel):
-    """A leader's plan for a review; written once (App. A.1)."""
+class Extract(ReplyModel):
+    """A paper's entities, summary, background and main ideas (Tables 7 and 8)."""
 
-    thought: Text
-    steps: list[PlanStep] = Field(min_length=1, max_length=12)
-
-
-class Assessment(ReplyModel):
-    """A leader's assessment after the experts' answers."""
-
-    step: Text
-    assessment: Text
-    finished: bool
+    entities: Annotated[list[Text], _asked_for(1, 5)]
+    summary: Text
+    background: Annotated[list[Text], _asked_for(1, 2)]
+    main_ideas: Annotated[list[Text], _asked_for(0, 3)]
 
 
-class Inquiry(ReplyModel):
-    """A question or a task from a leader whose model has no tools."""
+class DetailedIdea(ReplyModel):
+    """One contribution of a paper in detail."""
 
-    text: Text
-    expects: Text
-    kind: Literal["ask", "delegate"]
-    expert: Expert
+    idea: Text
+    details: Text
 
 
-class Inquiries(ReplyModel):
-    """The leader's next questions; none if nothing is missing."""
+class DetailedIdeas(ReplyModel):
+    """A paper's contributions in detail, from its method section (Table 9)."""
 
-    step: Text
-    assessment: Text
-    inquiries: list[Inquiry]
+    detailed_ideas: Annotated[list[DetailedIdea], _asked_for(2, 4)]
 
 
-class SectionChoice(ReplyModel):
-    """Sections of a paper to read, for a model without tools."""
-
-    thought: Text
-    sections: list[Text] = Field(min_length=1, max_length=12)
-
-
-class Finding(ReplyModel):
-    """An expert's finding about the paper, with a quotation."""
-
-    where: Text
-    quote: str
-    finding: Text
-
-
-class ExpertAnswer(ReplyModel):
-    """An expert's answer to the leader."""
-
-    thought: Text
-    findings: list[Finding]
-    answer: Text
-    questions: list[Text]
-
-
-# The review.
-
-
-class Support(ReplyModel):
-    """A source of a point: a passage, a figure, a table, a reference or another paper."""
-
-    where: Text
-    quote: str
-
-
-class Point(ReplyModel):
-    """A point of a review, after its sources."""
-
-    sources: list[Support]
-    text: Text
-
-
-class WrittenReview(ReplyModel):
-    """A review on a form, whose fields `written_on` adds."""
-
-
-class Weighed(ReplyModel):
-    """The main points, before a review is written."""
-
-    thought: Text
-
-
-class Doubted(ReplyModel):
-    """An agent's criticism of its own draft, before it rewrites the review."""
-
-    doubts: list[Text] = Field(min_length=1)
-
-
-def written_on(kind: type[W], fields: Mapping[str, Any], first: type[ReplyModel] | None = None) -> type[W]:
-    """A review with the fields of a form, after those in `first`."""
-    bases = (kind, first) if first else (kind,)
-    made = create_model(kind.__name__, __base__=bases, __module__=kind.__module__, **fields)
-    return cast(type[W], made)
-
-
-class CorrectedPoint(ReplyModel):
-    """A point of a review whose sources were not found, checked again."""
-
-    number: Choice
-    thought: Text
-    withdraw: bool
-    sources: list[Support]
-    text: str
-
-
-class Correction(ReplyModel):
-    """Points with better sources, reworded, or withdrawn."""
-
-    points: list[CorrectedPoint]
-
-
-def correction_of(kind: type[Correction], last: int, most: int) -> type[Correction]:
-    """A maximum number of points, numbered up to the last."""
-    point = numbered(CorrectedPoint, "number", last)
-    return limited(kind, "points", list[point], max_length=most)
+class FullExtract(DetailedIdeas, Extract):
+    """Both, if a paper's text fits in one prompt."""

@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING
 from manyheads.hosts import native_names
 
 if TYPE_CHECKING:
-    from manyheads.hosts.agent_framework.agent import KnowledgeProvider, RoleAgent, role_agent
+    from manyheads.hosts.agent_framework.agent import (
+        KnowledgeProvider,
+        RoleAgent,
+        SystemAgent,
+        agent_of,
+        role_agent,
+    )
     from manyheads.hosts.agent_framework.host import AgentFrameworkHost, service_tool
-    from manyheads.hosts.agent_framework.system import SystemAgent, agent_of
 
     def __getattr__(name: str) -> type[SystemAgent]: ...
 
@@ -23,13 +28,13 @@ else:
         "AgentHost": "host",
         "KnowledgeProvider": "agent",
         "RoleAgent": "agent",
-        "SystemAgent": "system",
-        "agent_of": "system",
+        "SystemAgent": "agent",
+        "agent_of": "agent",
         "make_host": "host",
         "role_agent": "agent",
         "service_tool": "host",
     }
-    __getattr__ = native_names(__name__, "agent_framework", _HOMES, "Agent", "system")
+    __getattr__ = native_names(__name__, "agent_framework", _HOMES, "Agent")
 
 __all__ = [
     "AgentFrameworkHost",

@@ -1,33 +1,46 @@
 """A role as an agent of Agent Framework, for any workflow."""
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import Any, Literal
+from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
+from typing import Any, ClassVar, Literal
+from uuid import uuid4
 
 from agent_framework import (
     Agent,
+    AgentResponse,
+    AgentResponseUpdate,
     AgentSession,
+    BaseAgent,
     CharacterEstimatorTokenizer,
     CompactionStrategy,
+    Content,
     ContextProvider,
-    FunctionTool,
+    ResponseStream,
     SessionContext,
     TruncationStrategy,
 )
 from agent_framework import Message as NativeMessage
+from agent_framework._types import normalize_messages
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from manyheads.asking.prompts import Prompts
-from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError, describe
-from manyheads.base.papers import Literature, Scientist
 from manyheads.base.resources import Resources
 from manyheads.config import LiteratureConfig, ModelConfig
-from manyheads.core import Tool, safe_name
+from manyheads.core import Tool, Usage, safe_name
+from manyheads.core.events import AnyEvent, Result, Said, Waiting
 from manyheads.corpus.knowledge import KnowledgeBank
-from manyheads.hosts.agent_framework.client import Client, GovernedClient, NativeModel
-from manyheads.hosts.agent_framework.host import CoreTool
+from manyheads.hosts.agent_framework.host import (
+    AgentFrameworkHost,
+    Client,
+    CoreTool,
+    GovernedClient,
+    NativeModel,
+)
 from manyheads.hosts.clients import Ledger
-from manyheads.hosts.roles import cast_role, guest_of, need_tools
+from manyheads.hosts.person import question
+from manyheads.hosts.roles import Plays, RoleSpec, need_tools
+from manyheads.hosts.runs import TeamMessage, next_event
+from manyheads.hosts.teams import SyncTeam, about, native_class, native_classes, outcome, sentence
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.requests import ROOM
@@ -73,18 +86,14 @@ class RoleFile(BaseModel):
     """Arguments that no file can hold: `from_dict` takes them as dependencies."""
 
 
-class RoleAgent(Agent[Any]):
+class RoleAgent(Plays, Agent[Any]):
     """An agent that plays a role. A user's mistake in one of its tools, such as a spent budget, ends its turn.
 
     Attributes:
         chat: a session to continue; without one it remembers nothing from run to run, as any agent of the framework.
     """
 
-    role = ""
-    roles: Roles | None = None
-    """The cards that its role is one of."""
     chat: AgentSession
-    ledger: Ledger
     file: RoleFile
     """What `to_dict` gives."""
     _library: Library | None = None
@@ -133,7 +142,8 @@ class RoleAgent(Agent[Any]):
 
     def run(self, messages: Any = None, **more: Any) -> Any:
         """See `Agent.run`."""
-        self.ledger.guests = 0
+        if self.ledger:
+            self.ledger.begin()
         return super().run(messages, **more)
 
     async def close(self) -> None:
@@ -149,77 +159,69 @@ def role_agent(
     role: str,
     model: Client | ModelConfig | str,
     *,
-    name: str | None = None,
-    tools: Sequence[Tool | FunctionTool | Callable[..., Any]] = (),
-    library: Library | None = None,
-    corpus: Literature | str | None = None,
-    knowledge: KnowledgeBank | None = None,
-    paths: Sequence[str] = (),
     context_providers: Sequence[ContextProvider] = (),
     middleware: Sequence[Any] = (),
     compaction_strategy: CompactionStrategy | None = None,
-    **variables: Any,
+    **settings: Any,
 ) -> RoleAgent:
     """A real `agent_framework.Agent` that plays a role, for workflows, or as a tool by `as_tool`.
 
     Args:
         role: name of a role card, such as `reviewer`.
         model: a client of Agent Framework, a config, or `provider/name` such as `openai/gpt-4o-mini`.
-        name: the agent's name; the role's when left out.
-        tools: of manyheads, Agent Framework's, or functions.
-        library: for the literature tools that its card lists; stays open.
-        corpus: an open corpus or its name; gives a `scientist` or `leader` the tools to find other scientists and to ask
-            one of them per turn, who answers as another agent of the same model. `scientist="Scientist3"` names the one
-            who plays. Roles whose card lists `retrieve_inspirations` can search its literature database.
-        knowledge: a bank whose papers are looked up for each question and shown with it.
-        paths: your own folders of roles and prompts, searched first.
         context_providers, middleware: as `Agent` takes them; `compaction_strategy` too: by default it leaves out the
             oldest messages of a session that do not fit the model's context.
-        variables: of the role's system prompt; the card has defaults.
+        settings: `name`, `tools`, `library`, `corpus`, `knowledge`, `paths`, and variables of the role's system prompt; see
+            `manyheads.hosts.roles.RoleSpec`.
 
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
     """
-    ledger, roles = Ledger(), Roles(Resources.of(paths))
     if isinstance(model, str):
         model = ModelConfig.parse(model)
     ready = None if isinstance(model, ModelConfig) else model
     config = settled(model) if isinstance(model, ModelConfig) else NativeModel.describe(model, ModelConfig())
+    spec, ledger = RoleSpec.of(role, settings), Ledger()
     client = GovernedClient(NativeModel(config, ready=ready), ledger)
-    guest = guest_of(role_agent, client, paths, _answer)
-    card, system, own = cast_role(role, library, corpus, guest, ledger, roles, variables)
-    given = [CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in (*tools, *own)]
+    part = spec.cast(spec.guest_of(role_agent, client, _answer), ledger)
+    given = [
+        CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in (*spec.tools, *part.tools)
+    ]
     need_tools(role, given, calls_tools=config.calls_tools)
-    room = max(config.window - min(config.max_tokens or ROOM, config.window // 4) - len(system) // 4, 2)
+    room = config.window - min(config.max_tokens or ROOM, config.window // 4) - len(part.system) // 4
+    papers = [KnowledgeProvider(bank)] if (bank := spec.bank) is not None else []
     agent = RoleAgent(
         client,
-        system,
-        name=safe_name(name or role),
-        description=card.description,
+        part.system,
+        name=spec.agent_name,
+        description=part.card.description,
         tools=given or None,
-        context_providers=[*([KnowledgeProvider(knowledge)] if knowledge else ()), *context_providers],
+        context_providers=[*papers, *context_providers],
         middleware=middleware,
         compaction_strategy=compaction_strategy
-        or TruncationStrategy(max_n=room, compact_to=room, tokenizer=CharacterEstimatorTokenizer()),
+        or TruncationStrategy(
+            max_n=max(room, 2), compact_to=max(room, 2), tokenizer=CharacterEstimatorTokenizer()
+        ),
     )
-    agent.role, agent.roles, agent.chat, agent.ledger = role, roles, AgentSession(), ledger
-    me = variables.get("scientist")
-    if isinstance(me, Scientist) and isinstance(corpus, str):
-        variables = {**variables, "scientist": me.name}
+    agent.play(part)
+    agent.chat = AgentSession()
+    variables = dict(spec.variables)
+    if spec.scientist and spec.corpus_name:
+        variables["scientist"] = spec.scientist
     values = {name: value for name, value in variables.items() if _as_json(value)}
     others: dict[str, Any] = {
-        "model": ready, "tools": tools, "corpus": None if isinstance(corpus, str) else corpus,
-        "knowledge": knowledge, "context_providers": context_providers, "middleware": middleware,
+        "model": ready, "tools": spec.tools, "corpus": None if spec.corpus_name else spec.corpus,
+        "knowledge": spec.knowledge, "context_providers": context_providers, "middleware": middleware,
         "compaction_strategy": compaction_strategy,
         **{name: value for name, value in variables.items() if name not in values},
     }  # fmt: skip
     agent.file = RoleFile(
         role=role,
-        name=name,
+        name=spec.name,
         model=None if ready else config,
-        library=library.config if library else None,
-        corpus=corpus if isinstance(corpus, str) else None,
-        paths=tuple(map(str, paths)),
+        library=spec.library.config if spec.library else None,
+        corpus=spec.corpus_name,
+        paths=tuple(map(str, spec.paths)),
         variables=values,
         needs=tuple(name for name, value in others.items() if value is not None and value != ()),
     )
@@ -236,3 +238,166 @@ def _as_json(value: object) -> bool:
     except ValidationError:
         return False
     return True
+
+
+class SystemAgent(SyncTeam[Client], BaseAgent):
+    """A system of manyheads as an agent of Agent Framework; `agent_of` makes the subclass of a system.
+
+    It works wherever the framework takes an agent: `WorkflowBuilder`, sequential and group-chat workflows, `as_tool`.
+    Each run has its own folder under `out`. A run that was cancelled or failed is resumed by the same messages, or by
+    none, also in a saved session: `session.to_dict()` contains its state.
+
+        VirSciAgent("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
+
+    The arguments are those of `manyheads.hosts.teams.SystemTeam`; without `person` and `input_func` the app answers, see `run`.
+
+    Raises:
+        ConfigError: the config is not valid or of another system, or the model is not one.
+    """
+
+    ending, serves = "Agent", AgentFrameworkHost
+    INJECTABLE: ClassVar[set[str]] = {"model_client"}
+    _running = False
+
+    def _join(self, name: str) -> None:
+        BaseAgent.__init__(self, name=name, description=self.about)
+
+    def run(
+        self,
+        messages: Any = None,
+        *,
+        stream: bool = False,
+        session: AgentSession | None = None,
+        **more: Any,
+    ) -> Any:
+        """Run the system; an `AgentResponse`, or with `stream` the updates as they come.
+
+        Args:
+            messages: the last one, of any speaker, is the topic or the text to review; an event notes it. Some systems
+                take several: abstracts of a background, or the target of a ranking and its ideas. Never a file name.
+            session: stores the state of the run, so that a later session can resume it.
+
+        Where a person plays a role or steers, and no `person` was given, the response has a function call `answer` in its
+        `user_input_requests`, with the question and the form (JSON Schema); the run continues with a message that has
+        `Content.from_function_result(call_id, result=…)`: data of the form as JSON, or text.
+
+        Raises:
+            UserError: a mistake that the user can correct; a subclass for each kind.
+        """
+        updates: ResponseStream[AgentResponseUpdate, AgentResponse[Any]] = ResponseStream(
+            self._updates(messages, session), finalizer=AgentResponse.from_updates
+        )
+        return updates if stream else updates.get_final_response()
+
+    async def _updates(
+        self, messages: Any, session: AgentSession | None
+    ) -> AsyncGenerator[AgentResponseUpdate, None]:
+        if self._running:
+            raise ConfigError(f"{self.name} is running", hint="make another agent for another run")
+        state = session.state.get(self._key) if session else None
+        if state and (not self._parked or state.get("folder") != self._runs.state.folder):
+            self.load_state(state)
+        native = normalize_messages(messages)
+        results = [each for message in native for each in message.contents if each.type == "function_result"]
+        answers = {each.call_id: each.result for each in results if each.call_id}
+        given = [TeamMessage(each.author_name or each.role, each.text) for each in native]
+        run, self._running = await self._run_of(given, answers), True
+        try:
+            while event := await next_event(run, None):
+                if isinstance(event, Waiting) and self._park(run, event):
+                    yield self._request_of(event)
+                    return
+                if update := self._update(event):
+                    yield update
+        finally:
+            self._running = False
+            await self._leave(run)
+            if session:
+                session.state[self._key] = self.save_state()
+
+    def to_dict(self, *, exclude: set[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
+        """The arguments that it was made with, as JSON data without keys; `from_dict` and `from_json` make it again.
+
+        A client that you passed is a dependency: `from_dict(data, dependencies={"vir_sci_agent": {"model_client": …}})`.
+        """
+        data = {
+            "type": self._get_type_identifier(),
+            "config": self.config.model_dump(mode="json", exclude_unset=True),
+            "out": str(self._runs.out),
+            "emit": self._emit,
+            "name": self.name,
+            "listens_to": self._runs.listens_to,
+        }
+        return {
+            name: value
+            for name, value in data.items()
+            if name not in (exclude or ()) and not (exclude_none and value is None)
+        }
+
+    @property
+    def _key(self) -> str:
+        return f"manyheads.{self.name}"
+
+    def _request_of(self, event: Waiting) -> AgentResponseUpdate:
+        """A request to a person as a call of the app's own function `answer`, as the framework asks its user."""
+        call = Content.from_function_call(
+            event.request,
+            "answer",
+            id=event.request,
+            arguments={"question": question(event), "form": event.form},
+        )
+        call.user_input_request = True
+        return AgentResponseUpdate(
+            contents=[call],
+            role="assistant",
+            author_name=safe_name(event.speaker),
+            message_id=uuid4().hex,
+            additional_properties=dict(about(event)),
+        )
+
+    def _update(self, event: AnyEvent) -> AgentResponseUpdate | None:
+        """An event as a separate message; None if there is nothing to show.
+
+        Its properties are for programs, see `about`. The usage of a reply is on its message.
+        """
+        last = isinstance(event, Result)
+        text = outcome(event) if last else sentence(event)
+        if self._emit == "final" and not last:
+            return None
+        contents, usage, metadata = [Content.from_text(text)] if text else [], None, about(event)
+        if isinstance(event, Said):
+            usage = event.usage
+        elif last and self._emit == "final":
+            usage = Usage.model_validate(event.data.get("usage", {}))
+        if usage and usage.tokens:
+            contents.append(
+                Content.from_usage(
+                    {
+                        "input_token_count": usage.input_tokens,
+                        "output_token_count": usage.output_tokens,
+                        "total_token_count": usage.tokens,
+                    }
+                )
+            )
+        if not contents:
+            return None
+        speaker = metadata["speaker"]
+        return AgentResponseUpdate(
+            contents=contents,
+            role="assistant",
+            author_name=safe_name(speaker) if speaker else self.name,
+            message_id=uuid4().hex,
+            additional_properties=dict(metadata),
+        )
+
+
+def agent_of(system: str) -> type[SystemAgent]:
+    """The agent class of a system: `VirSciAgent` of `virsci`.
+
+    Raises:
+        ConfigError: there is no such system.
+    """
+    return native_class(SystemAgent, system)
+
+
+__getattr__ = native_classes(SystemAgent)

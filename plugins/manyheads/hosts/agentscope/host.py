@@ -1,32 +1,286 @@
 """AgentScope as a host: each turn is a reply of the speaker's `Agent`, with empty memory, over a shared model client."""
 
 import asyncio
+import base64
+import json
 import logging
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from functools import cache, partial
 from typing import Any
+from uuid import uuid4
 
 from agentscope.agent import Agent, ContextConfig, InjectionConfig, ReActConfig
-from agentscope.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock, ToolResultState
+from agentscope.credential import AnthropicCredential, CredentialBase, OllamaCredential, OpenAICredential
+from agentscope.formatter import OpenAIChatFormatter
+from agentscope.message import (
+    AssistantMsg,
+    Base64Source,
+    DataBlock,
+    HintBlock,
+    Msg,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolResultState,
+    UserMsg,
+)
 from agentscope.middleware import MiddlewareBase
-from agentscope.model import ChatModelBase
+from agentscope.model import (
+    AnthropicChatModel,
+    ChatModelBase,
+    ChatResponse,
+    ChatUsage,
+    OllamaChatModel,
+    OpenAIChatModel,
+)
 from agentscope.permission import PermissionBehavior, PermissionDecision
-from agentscope.state import AgentState
-from agentscope.tool import FunctionTool, ToolBase, ToolChunk, ToolGroup, Toolkit
+from agentscope.tool import FunctionTool, ToolBase, ToolChoice, ToolChunk, Toolkit
 from agentscope.types import ReplyFinishedReason
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, SecretStr
 
-from manyheads.base.errors import ModelError, UserError
-from manyheads.config import ModelConfig
-from manyheads.core import Message, Raw, Speaker, Tool, ToolCall, Turn
-from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost, asked_at, with_passage
-from manyheads.hosts.agentscope.client import GovernedModel, NativeModel, to_msg
-from manyheads.hosts.clients import ClientHost, Ledger, tool_call, usage_of_agent
-from manyheads.hosts.services import service_tool as tool_of_service
-from manyheads.models.requests import refuse_unfit, refuse_unseen
+from manyheads.asking.replies import ReplyModel
+from manyheads.base.errors import ModelError
+from manyheads.base.text import scrubbed
+from manyheads.config import ModelConfig, Provider
+from manyheads.core import Message, Raw, Tool, ToolCall, Turn
+from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
+from manyheads.hosts.clients import Answer, ClientHost, Ledger, OneAgent, ServedModel, run_tool, tool_call
+from manyheads.hosts.teams import service_tool as tool_of_service
+from manyheads.models.answers import sound_arguments
+from manyheads.models.offline import LocalModel
+from manyheads.models.requests import refuse_images, refuse_unfit
 from manyheads.systems.loading import AnyConfig
+
+Known = OpenAIChatModel | OllamaChatModel | AnthropicChatModel
+
+
+def to_msg(message: Message, speaker: str) -> Msg:
+    """A message of a thread; the speaker's own messages have its name."""
+    if message.sender == "assistant":
+        return AssistantMsg(name=speaker, content=message.text)
+    images = (
+        Base64Source(data=base64.b64encode(image.data).decode("ascii"), media_type=image.media_type)
+        for image in message.images
+    )
+    return UserMsg(
+        name="user", content=[TextBlock(text=message.text), *(DataBlock(source=i) for i in images)]
+    )
+
+
+class PlainFormatter(OpenAIChatFormatter):
+    """Sends a message without pictures as a string; llama.cpp's Python server, among others, takes no list of parts."""
+
+    async def format(self, msgs: list[Msg]) -> list[dict[str, Any]]:
+        messages = await super().format(msgs)
+        for message in messages:
+            parts = message.get("content")
+            if isinstance(parts, list) and parts and all(part.get("type") == "text" for part in parts):
+                message["content"] = "\n".join(part["text"] for part in parts)
+        return messages
+
+
+class NativeModel(ServedModel[ChatModelBase]):
+    """A model of the config with AgentScope's model of its provider."""
+
+    client_type = ChatModelBase
+
+    def open(self, key: str, sdk: dict[str, Any]) -> Known:
+        config, secret = self.config, SecretStr(key)
+        shared: dict[str, Any] = {
+            "model": config.name, "stream": False, "max_retries": 0, "context_size": config.window,
+            "client_kwargs": sdk,
+        }  # fmt: skip
+        match config.provider:
+            case "openai":
+                credential = OpenAICredential(api_key=secret, base_url=config.address)
+                return OpenAIChatModel(credential, formatter=PlainFormatter(), **shared)
+            case "anthropic":
+                credential = AnthropicCredential(api_key=secret, base_url=config.address)
+                limit = AnthropicChatModel.Parameters(max_tokens=config.max_tokens)
+                return AnthropicChatModel(credential, parameters=limit, **shared)
+            case _:
+                return OllamaChatModel(OllamaCredential(host=config.address), **shared)
+
+    def borrow(self, ready: ChatModelBase) -> ChatModelBase:
+        """A copy without streaming and retries; it shares the user's connections."""
+        ours = copy(ready)
+        ours.stream, ours.max_retries = False, 0
+        if isinstance(ready, OpenAIChatModel) and type(ready.formatter) is OpenAIChatFormatter:
+            vars(ours)["formatter"] = PlainFormatter()
+        if isinstance(ready, OpenAIChatModel | AnthropicChatModel):
+            vars(ours)["client"] = ready.client.with_options(max_retries=0)
+        return ours
+
+    @staticmethod
+    def as_message(message: Msg) -> Message | None:
+        block = _text_of(message)
+        return Message(block.text, "assistant" if message.role == "assistant" else "user") if block else None
+
+    @staticmethod
+    def with_text(message: Msg, text: str) -> Msg:
+        block = _text_of(message)
+        content = [TextBlock(text=text) if part is block else part for part in message.content]
+        return message.model_copy(update={"content": content})
+
+    @staticmethod
+    def describe(client: ChatModelBase, base: ModelConfig) -> ModelConfig:
+        kinds: dict[Provider, type[ChatModelBase]] = {
+            "anthropic": AnthropicChatModel,
+            "ollama": OllamaChatModel,
+        }
+        credential = getattr(client.credential, "__dict__", {})  # a model of the user's own may have none
+        address = credential.get("base_url") or credential.get("host")
+        update = {
+            "base_url": scrubbed(address) if address else None,
+            "provider": next((name for name, kind in kinds.items() if isinstance(client, kind)), "openai"),
+            "name": client.model,
+            "context": client.context_size,
+            # Other classes than these two pass a provider's options to APIs that may not take them.
+            "response_format": base.response_format
+            if isinstance(client, OpenAIChatModel | OllamaChatModel)
+            else False,
+        }
+        return base.model_copy(update=update)
+
+
+class GovernedModel(ChatModelBase):
+    """A thin wrapper of a shared model, for one turn or the life of a role's agent.
+
+    Args:
+        served: the model of the config.
+        ledger: records usage, notes and failures of tools.
+        reply_type: sent as the provider's response format if it takes one.
+    """
+
+    def __init__(
+        self,
+        served: ServedModel[ChatModelBase],
+        ledger: Ledger,
+        reply_type: type[ReplyModel] | None = None,
+    ) -> None:
+        inner, config = None if served.local else served.client, served.config
+        super().__init__(
+            inner.credential if inner else CredentialBase(), inner.model if inner else config.name,
+            inner.parameters if inner else self.Parameters(), stream=False, max_retries=0,
+            context_size=config.window,
+        )  # fmt: skip
+        self.formatter: Any = vars(inner)["formatter"] if inner else OpenAIChatFormatter()
+        self.served, self.ledger = served, ledger
+        self._reply_type, self._ids = reply_type, set[str]()
+
+    async def __call__(
+        self,
+        messages: list[Msg],
+        tools: list[dict[str, Any]] | None = None,
+        tool_choice: ToolChoice | None = None,
+        **kwargs: Any,
+    ) -> ChatResponse:
+        """One governed request.
+
+        The base class turns a cancelled call into an ordinary response; here the cancellation is raised.
+
+        Raises:
+            ModelError: the server cannot be reached, refuses, or still fails after retries.
+        """
+        return await self._call_api(self.model, messages, tools, tool_choice, **kwargs)
+
+    async def _call_api(
+        self,
+        model_name: str,
+        messages: list[Msg],
+        tools: list[dict[str, Any]] | None = None,
+        tool_choice: ToolChoice | None = None,
+        **kwargs: Any,
+    ) -> ChatResponse:
+        served = self.served
+
+        async def count(messages: Sequence[Msg]) -> int:
+            return await self.count_tokens(list(messages), tools)
+
+        async def send(fitting: Sequence[Msg], tokens: int, form: Mapping[str, Any]) -> ChatResponse:
+            if served.local:
+                return await _answer_here(served.local, fitting, self.ledger)
+            call: Any = served.client._call_api(
+                model_name, list(fitting), tools, tool_choice, **{**served.settings(tokens), **kwargs}, **form
+            )
+            before = self.ledger.usage
+            response: ChatResponse = await served.counted(call, self.ledger, tokens, _spent)  # never a stream
+            cost, spent = self.ledger.usage - before, response.usage
+            response.usage = ChatUsage(
+                cost.input_tokens, cost.output_tokens, time=spent.time if spent else 0.0
+            )
+            for call in calls_of(response):
+                call.input = sound_arguments(call.name, call.input)
+            return response
+
+        response = await served.request(
+            messages, count, send, self.ledger, self._reply_type, tools=bool(tools)
+        )
+        may_call = tools and not (tool_choice and tool_choice.mode == "none")
+        calls = calls_of(response) if may_call else []  # some servers send calls where none may be made
+        for call in calls:
+            # Some servers reuse ids: AgentScope would mistake the call for a finished one and skip it.
+            if not call.id or call.id in self._ids:
+                call.id = uuid4().hex[:9]  # Mistral's servers take ids of nine letters and digits only
+            self._ids.add(call.id)
+        if not calls:  # AgentScope would repeat the request without end after an answer with only thoughts
+            dropped = ThinkingBlock, ToolCallBlock
+            response.content = [part for part in response.content if not isinstance(part, dropped)]
+        return response
+
+    async def close(self) -> None:
+        """Release the connections of a model made from a config; for roles' agents, after use."""
+        await self.served.close()
+
+
+def _text_of(msg: Msg) -> TextBlock | None:
+    """The text of a question or an answer, which may be shortened; None for system messages and tool results."""
+    kept = msg.role == "system" or any(
+        isinstance(part, ToolCallBlock | ToolResultBlock) for part in msg.content
+    )
+    return None if kept else next((part for part in msg.content if isinstance(part, TextBlock)), None)
+
+
+def _spent(response: ChatResponse) -> tuple[int, int, object, bool]:
+    spent = response.usage
+    return spent.input_tokens if spent else 0, spent.output_tokens if spent else 0, response.content, False
+
+
+def calls_of(response: ChatResponse) -> list[ToolCallBlock]:
+    return [block for block in response.content if isinstance(block, ToolCallBlock)]
+
+
+async def _answer_here(local: LocalModel, messages: Sequence[Msg], ledger: Ledger) -> ChatResponse:
+    """The answer of a model in this process, which counts the results of tool calls without reading them.
+
+    Hints, which hooks put into a message, become separate messages.
+    """
+    system, thread, answered = list[str](), list[Message](), 0
+    for msg in messages:
+        text = msg.get_text_content() or ""
+        if msg.role == "system":
+            system.append(text)
+            continue
+        if text:
+            thread.append(Message(text, "assistant" if msg.role == "assistant" else "user"))
+        for block in msg.content:
+            answered += isinstance(block, ToolResultBlock)
+            if isinstance(block, HintBlock):
+                parts = [TextBlock(text=block.hint)] if isinstance(block.hint, str) else block.hint
+                thread.append(Message("\n".join(part.text for part in parts if isinstance(part, TextBlock))))
+    raw = await local.complete("\n".join(system), thread, answered)
+    ledger.enter(raw.usage, raw.model, raw.truncated)
+    calls = [
+        ToolCallBlock(id=f"call_{number}", name=call.name, input=json.dumps(call.arguments))
+        for number, call in enumerate(raw.tool_calls, start=1)
+    ]
+    text = [TextBlock(text=raw.text)] if raw.text else []
+    usage = ChatUsage(raw.usage.input_tokens, raw.usage.output_tokens, time=0.0)
+    return ChatResponse(content=[*text, *calls], is_last=True, usage=usage)
+
 
 REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
 NO_CLOCK = InjectionConfig(inject_runtime_state=False)
@@ -37,17 +291,10 @@ ALLOWED = PermissionDecision(behavior=PermissionBehavior.ALLOW, message="a tool 
 
 
 def function_tool(tool: Tool, ledger: Ledger) -> FunctionTool:
-    """A tool function of the core for AgentScope's agents; a user's mistake in it ends the turn."""
+    """A tool function of the core for AgentScope's agents; see `run_tool`."""
 
     async def run(**arguments: Any) -> ToolChunk:
-        try:
-            text = await tool.run(tool.arguments.model_validate(arguments))
-        except ValidationError as error:
-            raise ValueError(tool.explain(error)) from error
-        except UserError as error:
-            ledger.fail(error)
-            raise
-        return ToolChunk(content=[TextBlock(text=text)])
+        return ToolChunk(content=[TextBlock(text=await run_tool(tool, ledger, arguments))])
 
     return FunctionTool(run, tool.name, tool.description, _schema_of(tool.arguments), permission=ALLOWED)
 
@@ -66,12 +313,6 @@ class OwnWords(Toolkit):
         tool = copy(await super().check_tool_available(tool_name, activated_groups))
         tool.input_schema = {}
         return tool
-
-
-@cache
-def _no_tools() -> Toolkit:
-    """The empty toolkit: slow to make, and never changed."""
-    return OwnWords()
 
 
 def order_results(context: Sequence[Msg]) -> None:
@@ -140,65 +381,22 @@ class Recollection(MiddlewareBase):
     AgentScope's RAG middleware would number and label the passage itself, remove it after the first tool call, and
     continue without it if the search fails. A failure here ends the turn.
 
-    Attributes:
+    Args:
         recall: adds the passage of the turn to a text; None without a look-up.
     """
 
-    recall: Callable[[str], Awaitable[str]] | None = None
+    def __init__(self, recall: Callable[[str], Awaitable[str]] | None) -> None:
+        self._recall = recall
 
     async def on_reasoning(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
     ) -> AsyncGenerator[Any]:
-        if self.recall and agent.state.cur_iter == 0:
+        if self._recall and agent.state.cur_iter == 0:
             question = next(message for message in agent.state.context if message.role == "user")
             first = next(block for block in question.content if isinstance(block, TextBlock))
-            first.text = await self.recall(first.text)
+            first.text = await self._recall(first.text)
         async for event in next_handler(**input_kwargs):
             yield event
-
-
-class SpeakerAgent(Agent):
-    """A speaker's agent for one turn at a time; each turn begins with nothing left of the last one.
-
-    Creating an agent takes longer than asking it, so the agent is reused for other speakers.
-
-    Args:
-        speaker: for its name and system prompt.
-        model: of its first turn.
-        middlewares: the user's.
-    """
-
-    def __init__(
-        self, speaker: Speaker, model: GovernedModel, middlewares: Sequence[MiddlewareBase] = ()
-    ) -> None:
-        self.recollection = Recollection()
-        super().__init__(
-            name=speaker.name,
-            system_prompt=speaker.system,
-            model=model,
-            toolkit=_no_tools(),
-            middlewares=[*middlewares, Whole(), self.recollection],
-            context_config=UNCUT,
-            react_config=REACT,
-            injection_config=NO_CLOCK,
-        )
-
-    def begin(
-        self,
-        speaker: Speaker,
-        model: GovernedModel,
-        tools: Sequence[Tool],
-        recall: Callable[[str], Awaitable[str]] | None,
-    ) -> None:
-        """Forget the last turn and set up the next: speaker, model, tools, retrieval."""
-        self.name, self._system_prompt = speaker.name, speaker.system
-        self.model, self.recollection.recall = model, recall
-        self.toolkit, self.state = _no_tools(), AgentState()
-        # Agents that share a toolkit change each other's, and a new one takes most of a turn's time.
-        if tools:
-            self.toolkit = copy(self.toolkit)
-            group = ToolGroup(name="basic", tools=[function_tool(tool, model.ledger) for tool in tools])
-            self.toolkit.tool_groups = [group]
 
 
 class AgentScopeHost(ClientHost[ChatModelBase]):
@@ -213,24 +411,31 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
     def __init__(self, *given: Any, middlewares: Sequence[MiddlewareBase] = (), **more: Any) -> None:
         super().__init__(*given, **more)
         self._middlewares = middlewares
-        self._idle: list[SpeakerAgent] = []  # without a turn; each serves one turn at a time
 
     async def _with_passage(self, turn: Turn[Any], text: str) -> str:
         passage = await self._recall(turn)
         return with_passage(turn, text, passage) if passage else text
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One reply of the speaker's agent, which knows only the thread.
+        """One reply of a fresh `Agent`, which knows only the thread.
 
         Raises:
             ModelError: AgentScope has not finished the reply, such as by a middleware of the user's.
         """
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
-        refuse_unseen(served.alias, served.config, images=any(message.images for message in thread))
-        model = GovernedModel(served, ledger, turn.reply_type)
-        agent = self._idle.pop() if self._idle else SpeakerAgent(speaker, model, self._middlewares)
+        refuse_images(served.alias, served.config, images=any(message.images for message in thread))
+        tools = turn.tools if served.config.calls_tools else ()
         recall = None if turn.recall is None else partial(self._with_passage, turn)
-        agent.begin(speaker, model, turn.tools if served.config.calls_tools else (), recall)
+        agent = Agent(
+            name=speaker.name,
+            system_prompt=speaker.system,
+            model=GovernedModel(served, ledger, turn.reply_type),
+            toolkit=OwnWords(tools=[function_tool(tool, ledger) for tool in tools]),
+            middlewares=[*self._middlewares, Whole(), Recollection(recall)],
+            context_config=UNCUT,
+            react_config=REACT,
+            injection_config=NO_CLOCK,
+        )
         agent.state.context = [to_msg(message, speaker.name) for message in thread[:-1]]
         reply = await agent.reply(to_msg(thread[-1], speaker.name))
         ledger.stop_if_failed()
@@ -241,32 +446,25 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         if reply.finished_reason not in finished:
             raise ModelError(f"{turn.place}: AgentScope did not finish the reply", hint="resume the run")
         calls = calls_in(agent.state.context, agent.state.reply_id)
-        self._idle.append(agent)
         return Raw(reply.get_text_content() or "", ledger.model, ledger.usage, calls, ledger.truncated)
 
 
-class AgentHost(StructuredHost):
-    """Asks one agent of AgentScope, which remembers the chat: it gets only the last message of a thread."""
+class AgentHost(OneAgent):
+    """Asks one agent of AgentScope."""
 
     def __init__(self, agent: Agent, attempts: int = 3) -> None:
-        super().__init__(attempts)
-        self._agent, model = agent, agent.model
-        self._model = model if isinstance(model, GovernedModel) else None
-        self.metered = self._model is not None
-        self.config = self._model.served.config if self._model else NativeModel.describe(model, ModelConfig())
+        model = agent.model
+        ours = model if isinstance(model, GovernedModel) else None
+        config = ours.served.config if ours else NativeModel.describe(model, ModelConfig())
+        super().__init__(agent, attempts, config, ours and ours.ledger)
 
-    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        ledger, agent = self._model.ledger if self._model else Ledger(model=self.config.name), self._agent
-        before = ledger.usage
-        reply = await agent.reply(to_msg(thread[-1], agent.name))
+    async def say(self, message: Message) -> Answer:
+        reply = await self.agent.reply(to_msg(message, self.agent.name))
         if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
             raise asyncio.CancelledError
-        usage, calls = ledger.usage - before, calls_in(agent.state.context, agent.state.reply_id)
-        answer = reply.get_text_content() or ""
-        if not self._model:
-            read, written = (reply.usage.input_tokens, reply.usage.output_tokens) if reply.usage else (0, 0)
-            usage = usage_of_agent(self.config, read, written, 1, thread[-1:], answer)
-        return Raw(answer, ledger.model, usage, calls, ledger.truncated)
+        state, spent = self.agent.state, reply.usage
+        read, written = (spent.input_tokens, spent.output_tokens) if spent else (0, 0)
+        return Answer(reply.get_text_content() or "", calls_in(state.context, state.reply_id), read, written)
 
 
 make_host = AgentScopeHost
@@ -277,7 +475,7 @@ def service_tool(
 ) -> FunctionTool:
     """Part of a system as a tool of AgentScope, for any agent: `service_tool("critique_figure", model)`.
 
-    See `manyheads.hosts.services.service_tool` for the tool's arguments. A model that you pass stays open.
+    See `manyheads.hosts.teams.service_tool` for the tool's arguments. A model that you pass stays open.
     """
     return function_tool(tool_of_service(name, AgentScopeHost, model, config), Ledger())
 

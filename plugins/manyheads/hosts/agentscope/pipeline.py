@@ -40,13 +40,11 @@ from manyheads.base.errors import ConfigError, ModelError, UserError
 from manyheads.config import ModelConfig
 from manyheads.core import NOTHING, Usage
 from manyheads.core.events import AnyEvent, Person, Result, Said, Stage, Waiting
-from manyheads.hosts.agentscope.client import GovernedModel
-from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost
+from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost, GovernedModel
 from manyheads.hosts.clients import Ledger
-from manyheads.hosts.events import about, sentence
 from manyheads.hosts.person import InputFunction, person_of, question
 from manyheads.hosts.runs import Runs, RunState, TeamMessage, next_event
-from manyheads.hosts.teams import SyncTeam, native_class, native_classes
+from manyheads.hosts.teams import SyncTeam, about, native_class, native_classes, sentence
 from manyheads.models.offline import LABEL
 from manyheads.systems.loading import AnyConfig
 from manyheads.systems.results import ABSTRACT, details, essence, in_full, typed
@@ -217,12 +215,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
     `custom_agent_cls`. It has its own models, tools and limits, and ignores those that a service passes to its agents.
 
     Args:
-        config: a config, its data, its file, or the name of a shipped one; the system's own when left out.
-        sets: settings that override it, each `a.b=c` as on the command line.
-        model: in place of the config's default model: `provider/name`, a `ModelConfig`, or a model of AgentScope.
-        model_client: the same, under AutoGen's name.
-        out: parent of the run folders.
-        listens_to: the speaker whose messages count; all speakers when left out.
+        config, sets, model, model_client, out, listens_to, changes: as `manyheads.hosts.teams.SystemTeam`.
         person: plays the roles of models with the provider `human`, and steers: a `Person`, or a function of a text. By
             default the app answers: a reply that needs a person ends with a `RequireExternalExecutionEvent`, and continues
             with the `ExternalExecutionResultEvent`. A choice is a call of AgentScope's `AskUser`; others are calls of
@@ -231,7 +224,6 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         state: of a session, with the run to resume.
         system_prompt: its description for others; the system's own when left out.
         ignored: a service's arguments for its agents: `toolkit`, `offloader` and the configs of an agent.
-        changes: keys of the config, applied last.
 
     Raises:
         ConfigError: the config or the state is not valid, or of another system.

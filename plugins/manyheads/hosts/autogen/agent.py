@@ -1,6 +1,6 @@
 """A role as an agent of AutoGen, for any team."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Self
 
@@ -19,23 +19,20 @@ from autogen_core.memory import Memory
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import BaseTool, StaticStreamWorkbench, ToolSchema, Workbench
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from manyheads.asking.roles import Roles
-from manyheads.base.errors import ConfigError, ModelError, UserError
+from manyheads.base.errors import ConfigError, ModelError
 from manyheads.base.http import GarbledError
-from manyheads.base.papers import Literature, Scientist
 from manyheads.base.resources import Resources
 from manyheads.config import LiteratureConfig, ModelConfig
-from manyheads.core import Tool, ToolCall, safe_name
-from manyheads.corpus.knowledge import KnowledgeBank
+from manyheads.core import Tool, ToolCall
 from manyheads.engine.replying import TOOL_ROUNDS
-from manyheads.hosts.autogen.client import ModelClient, NativeModel
-from manyheads.hosts.autogen.component import Versioned, without_keys
+from manyheads.hosts.autogen.client import ModelClient, Versioned, without_keys
 from manyheads.hosts.autogen.context import context_for
 from manyheads.hosts.autogen.memory import KnowledgeMemory
-from manyheads.hosts.clients import Ledger, tool_call
-from manyheads.hosts.roles import cast_role, guest_of, need_tools, role_tools
+from manyheads.hosts.clients import Ledger, run_tool, tool_call
+from manyheads.hosts.roles import Part, Plays, RoleSpec, need_tools
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.answers import sound_arguments
@@ -46,15 +43,7 @@ _schemas: dict[tuple[type[BaseModel], str, str], ToolSchema] = {}
 
 
 class CoreTool(BaseTool[BaseModel, Any]):
-    """A tool function of the core for AutoGen's agents.
-
-    As usual in AutoGen, the model's mistakes and a tool's refusals go back to the model. A user's mistake, a spent budget
-    or a full disk end the turn instead.
-
-    Args:
-        tool: the tool.
-        ledger: records an error that must end the turn.
-    """
+    """A tool function of the core for AutoGen's agents; see `run_tool`."""
 
     def __init__(self, tool: Tool, ledger: Ledger) -> None:
         super().__init__(tool.arguments, str, tool.name, tool.description)
@@ -70,23 +59,12 @@ class CoreTool(BaseTool[BaseModel, Any]):
     async def run_json(
         self, args: Mapping[str, Any], cancellation_token: CancellationToken, call_id: str | None = None
     ) -> Any:
-        """See `BaseTool.run_json`.
-
-        Raises:
-            ValueError: the arguments are not valid; the message is a line for the model.
-        """
-        try:
-            return await super().run_json(args, cancellation_token, call_id)
-        except ValidationError as error:
-            raise ValueError(self._tool.explain(error)) from error
+        """See `BaseTool.run_json`, which would report wrong arguments in Pydantic's words."""
+        return await run_tool(self._tool, self._ledger, args)
 
     async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> str:
         """Run the tool; see `Tool.run`."""
-        try:
-            return await self._tool.run(args)
-        except UserError as error:
-            self._ledger.fail(error)
-            raise
+        return await run_tool(self._tool, self._ledger, args)
 
 
 def calls_made(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> Iterator[ToolCall]:
@@ -122,7 +100,7 @@ class RoleAgentConfig(AssistantAgentConfig):
     casting: Casting | None = None
 
 
-class RoleAgent(Versioned, AssistantAgent):
+class RoleAgent(Versioned, Plays, AssistantAgent):
     """An `AssistantAgent` whose `close` also closes the model client, memory and library made for it.
 
     A user's mistake in one of its tools, such as a spent budget, ends its turn. It takes tools and workbenches together.
@@ -131,11 +109,6 @@ class RoleAgent(Versioned, AssistantAgent):
     component_config_schema = RoleAgentConfig  # pyright: ignore[reportAssignmentType] - it has a field more
     component_provider_override = None  # pyright: ignore[reportAssignmentType] - dumped under its own name
     owns_client = False
-    ledger: Ledger | None = None
-    """Of its tools."""
-    role = ""
-    roles: Roles | None = None
-    """The cards that its role is one of."""
     casting: Casting | None = None
     cast_tools: frozenset[str] = frozenset()
     """Names of the tools that its casting gives it."""
@@ -158,7 +131,7 @@ class RoleAgent(Versioned, AssistantAgent):
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
         """See `AssistantAgent.on_messages_stream`."""
         if self.ledger:
-            self.ledger.guests = 0
+            self.ledger.begin()
         async with aclosing(super().on_messages_stream(messages, cancellation_token)) as items:
             async for item in items:
                 if self.ledger:
@@ -174,7 +147,7 @@ class RoleAgent(Versioned, AssistantAgent):
     async def close(self) -> None:
         """Release connections; a client, bank or library that you passed stays open."""
         if self.owns_client:
-            await NativeModel.shut(self._model_client)
+            await self._model_client.close()
         for memory in self._memory or ():
             await memory.close()
         if self._library:
@@ -209,20 +182,30 @@ class RoleAgent(Versioned, AssistantAgent):
         agent = super()._from_config(config)
         agent.owns_client = True
         if casting := config.casting if isinstance(config, RoleAgentConfig) else None:
-            roles, ledger = Roles(Resources.of(casting.paths)), Ledger()
             agent._library = Library(casting.library) if casting.library else None
-            guest = guest_of(role_agent, agent._model_client, casting.paths, _answer)
+            variables = {"scientist": casting.scientist}
+            spec = RoleSpec(
+                casting.role,
+                library=agent._library,
+                corpus=casting.corpus,
+                paths=casting.paths,
+                variables=variables,
+            )
+            roles, ledger, guest = (
+                Roles(Resources.of(casting.paths)),
+                Ledger(),
+                spec.guest_of(role_agent, agent._model_client, _answer),
+            )
             card = roles.card(casting.role)
-            tools = role_tools(card, casting.scientist, agent._library, casting.corpus, guest, ledger, roles)
-            agent.play(casting, roles, ledger, tools)
+            agent.take(casting, Part(card, "", spec.tools_of(card, guest, ledger, roles), ledger, roles))
         return agent
 
-    def play(self, casting: Casting, roles: Roles, ledger: Ledger, tools: Sequence[Tool]) -> None:
-        """Play a role with the tools that its card lists."""
-        self.role, self.roles, self.ledger, self.casting = casting.role, roles, ledger, casting
-        self.cast_tools = frozenset(tool.name for tool in tools)
-        if tools:
-            self._tools = [*self._tools, *(CoreTool(tool, ledger) for tool in tools)]
+    def take(self, casting: Casting, part: Part) -> None:
+        """Play a part with its tools."""
+        self.play(part)
+        self.casting, self.cast_tools = casting, frozenset(tool.name for tool in part.tools)
+        if part.tools:
+            self._tools = [*self._tools, *(CoreTool(tool, part.ledger) for tool in part.tools)]
             self._workbench[0] = StaticStreamWorkbench(self._tools)
 
 
@@ -230,25 +213,16 @@ async def _answer(agent: AssistantAgent, question: str) -> str:
     return (await agent.run(task=question)).messages[-1].to_text()
 
 
-NativeTool = BaseTool[Any, Any] | Callable[..., Any]
-
-
 def role_agent(
     role: str,
     model: ChatCompletionClient | ModelConfig | str,
     *,
-    name: str | None = None,
-    tools: Sequence[Tool | NativeTool] = (),
-    library: Library | None = None,
-    corpus: Literature | str | None = None,
-    knowledge: KnowledgeBank | str | None = None,
-    paths: Sequence[str] = (),
     handoffs: Sequence[HandoffBase | str] = (),
     memory: Sequence[Memory] = (),
     workbench: Workbench | Sequence[Workbench] | None = None,
     model_context: ChatCompletionContext | None = None,
     model_client_stream: bool = False,
-    **variables: Any,
+    **settings: Any,
 ) -> RoleAgent:
     """A real `autogen_agentchat.agents.AssistantAgent` that plays a role.
 
@@ -257,20 +231,12 @@ def role_agent(
     Args:
         role: name of a role card, such as `reviewer`.
         model: a client of AutoGen, a config, or `provider/name` such as `openai/gpt-4o-mini`.
-        name: the agent's name; the role's when left out.
-        tools: of manyheads, AutoGen's, or functions.
-        library: for the literature tools that its card lists; stays open.
-        corpus: an open corpus or its name; gives a `scientist` or `leader` the tools to find other scientists and to ask
-            one of them per turn, who answers as another agent of the same model. `scientist="Scientist3"` names the one
-            who plays. Roles whose card lists `retrieve_inspirations` can search its literature database.
-        knowledge: a bank whose papers are looked up for each question and shown with it: an open bank, or its folder
-            or URL; with a folder or URL the agent can be dumped as JSON.
-        paths: your own folders of roles and prompts, searched first.
         handoffs, workbench, model_client_stream: as `AssistantAgent` takes them. A named model answers in one
             chunk; for streaming, pass a client of AutoGen.
         memory: in addition to `knowledge`.
         model_context: limits the chat; by default to the latest whole rounds that fit the context of a named model.
-        variables: of the role's system prompt; the card has defaults.
+        settings: `name`, `tools`, `library`, `corpus`, `knowledge`, `paths`, and variables of the role's system prompt; see
+            `manyheads.hosts.roles.RoleSpec`. `knowledge` may be a bank's folder or URL; then the agent can be dumped as JSON.
 
     Raises:
         ConfigError: no such role or variable, no such provider, its key is missing, or it cannot call tools.
@@ -278,38 +244,36 @@ def role_agent(
     if isinstance(model, str):
         model = ModelConfig.parse(model)
     client = ModelClient(settled(model)) if isinstance(model, ModelConfig) else model
-    ledger, roles, guest = Ledger(), Roles(Resources.of(paths)), guest_of(role_agent, client, paths, _answer)
-    card, system, own = cast_role(role, library, corpus, guest, ledger, roles, variables)
-    given = [CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in tools]
-    need_tools(role, (*given, *own, *handoffs), calls_tools=client.model_info["function_calling"])
-    memories = list(memory)
-    if knowledge is not None:
-        memories.insert(0, KnowledgeMemory(knowledge))
+    spec, ledger = RoleSpec.of(role, settings), Ledger()
+    part = spec.cast(spec.guest_of(role_agent, client, _answer), ledger)
+    given = [CoreTool(tool, ledger) if isinstance(tool, Tool) else tool for tool in spec.tools]
+    need_tools(role, (*given, *part.tools, *handoffs), calls_tools=client.model_info["function_calling"])
+    memories = [] if spec.knowledge is None else [KnowledgeMemory(spec.knowledge)]
     agent = RoleAgent(
-        safe_name(name or role),
+        spec.agent_name,
         client,
-        description=card.description,
-        system_message=system,
+        description=part.card.description,
+        system_message=part.system,
         tools=given or None,
         handoffs=list(handoffs) or None,
         workbench=workbench,
-        memory=memories or None,
+        memory=[*memories, *memory] or None,
         model_client_stream=model_client_stream,
         max_tool_iterations=TOOL_ROUNDS,
         reflect_on_tool_use=True,
     )
-    me = variables.get("scientist")
     casting = Casting(
         role=role,
-        paths=tuple(map(str, paths)),
-        library=library.config if library else None,
-        corpus=corpus if isinstance(corpus, str) else None,
-        scientist=me.name if isinstance(me, Scientist) else me or "",
+        paths=tuple(map(str, spec.paths)),
+        library=spec.library.config if spec.library else None,
+        corpus=spec.corpus_name,
+        scientist=spec.scientist,
     )
-    agent.play(casting, roles, ledger, own)
-    if corpus is not None and casting.corpus is None:  # an open bank has no name that a file could store
-        agent.cast_tools = frozenset(tool.name for tool in literature_tools(library, card.tools))
+    agent.take(casting, part)
+    if spec.corpus is not None and casting.corpus is None:  # no file can hold the tools of an open bank
+        tools = literature_tools(spec.library, part.card.tools)
+        agent.cast_tools = frozenset(tool.name for tool in tools)
     agent.owns_client = client is not model
-    if context := model_context or context_for(client, system, agent._tools):
+    if context := model_context or context_for(client, part.system, agent._tools):
         agent._model_context = context
     return agent

@@ -1,10 +1,12 @@
 """Models as AutoGen clients: AutoGen's own client for a provider, behind a governor, for a turn or for any agent."""
 
 import json
+import warnings
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import Any, Literal, NoReturn, Self
 
-from autogen_core import CancellationToken, Component, FunctionCall, Image
+from autogen_core import CancellationToken, Component, ComponentModel, FunctionCall, Image
 from autogen_core.models import (
     AssistantMessage,
     ChatCompletionClient,
@@ -18,21 +20,91 @@ from autogen_core.models import (
     UserMessage,
 )
 from autogen_core.tools import Tool, ToolSchema
-from pydantic import BaseModel
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 
 from manyheads.asking.replies import ReplyModel
+from manyheads.base.errors import ConfigError, describe
 from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
-from manyheads.hosts.autogen.component import ComponentConfig, Versioned
-from manyheads.hosts.clients import Ledger, ServedModel, tap
+from manyheads.hosts.clients import Ledger, ServedModel
 from manyheads.models.answers import sound_arguments
-from manyheads.models.fitting import IMAGE
 from manyheads.models.offline import LocalModel
-from manyheads.models.requests import key_of, options, refuse_unseen
+from manyheads.models.requests import IMAGE, options, refuse_images
+
+SECRETS = frozenset({
+    "api_key", "x_api_key", "authorization", "azure_ad_token", "auth_token", "access_token", "password",
+    "aws_access_key", "aws_secret_key", "aws_session_token",
+})  # fmt: skip
+
+
+class ComponentConfig(BaseModel):
+    """Base of the configs of our components.
+
+    Raises:
+        ConfigError: a key is unknown or has a wrong value.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _for_people(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            raise ConfigError(
+                f"component file: config: {describe(error)}",
+                tried=f"keys: {', '.join(cls.model_fields)}",
+                hint="write the file again: manyheads export, or dump_component() of the component",
+            ) from None
+
+
+class Version(int):
+    """The version of a component's files. AutoGen would read a newer file as if it were of this version."""
+
+    def __gt__(self, other: int) -> bool:
+        return self != other
+
+
+class Versioned:
+    """Refuses component files of other versions."""
+
+    component_version = Version(1)
+
+    @classmethod
+    def _from_config_past_version(cls, config: Mapping[str, Any], version: int) -> NoReturn:
+        raise ConfigError(
+            f"{cls.__name__}: the component file is of version {version}; version {cls.component_version:d} is needed",
+            hint="write it again with this version of manyheads: manyheads export, or dump_component()",
+        )
+
+
+def without_keys(data: Any) -> Any:
+    """A component's config without its secrets at any depth: AutoGen would write them as asterisks or in clear text."""
+    if isinstance(data, ComponentModel):
+        return data.model_copy(update={"config": without_keys(data.config)})
+    if isinstance(data, Mapping):
+        return {
+            key: without_keys(value)
+            for key, value in data.items()
+            if not isinstance(value, SecretStr) and str(key).lower().replace("-", "_") not in SECRETS
+        }
+    return [without_keys(item) for item in data] if isinstance(data, list | tuple) else data
+
 
 PROVIDERS = {"OpenAI": "openai", "Ollama": "ollama", "Anthropic": "anthropic"}
 """The provider of an AutoGen client, by part of its class's name."""
+
+# It would warn on every call if the server's answer has a longer model name than the request, as with most servers.
+warnings.filterwarnings("ignore", "Resolved model mismatch")
 
 
 def model_info(config: ModelConfig) -> ModelInfo:
@@ -56,43 +128,41 @@ class NativeModel(ServedModel[ChatCompletionClient]):
 
     client_type = ChatCompletionClient
 
-    def open(self) -> ChatCompletionClient:
-        config = self.config
-        shared: dict[str, Any] = {"model": config.name, "model_info": model_info(config)}
-        key = key_of(config, self.alias)
-        if config.provider != "ollama":
-            shared |= {"api_key": key, "timeout": config.timeout, "max_retries": 0}
+    def open(self, key: str, sdk: dict[str, Any]) -> ChatCompletionClient:
+        config, info = self.config, model_info(self.config)
         match config.provider:
             case "openai":
                 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
                 # A base URL, even none, keeps it from guessing one by the model's name.
-                client = OpenAIChatCompletionClient(
-                    **shared, base_url=config.address,  # pyright: ignore[reportArgumentType]
-                    include_name_in_message=False,
+                return OpenAIChatCompletionClient(
+                    model=config.name, model_info=info, api_key=key, include_name_in_message=False,
+                    base_url=config.address, **sdk,  # pyright: ignore[reportArgumentType]
                 )  # fmt: skip
             case "anthropic":
-                from autogen_ext.models.anthropic import AnthropicChatCompletionClient
+                from anthropic import AsyncAnthropic
+                from autogen_ext.models.anthropic import BaseAnthropicChatCompletionClient
 
-                sampling = options(temperature=config.temperature, max_tokens=config.max_tokens)
-                client = AnthropicChatCompletionClient(
-                    **shared, **options(base_url=config.address), **sampling
+                create = AsyncAnthropic(api_key=key, base_url=config.address, **sdk).messages.create
+
+                async def without_temperature(*, temperature: object, **arguments: Any) -> Any:
+                    """AutoGen sends a temperature that nobody set; newer SDKs take none."""
+                    return await create(**arguments, **self.settings(0))
+
+                messages = SimpleNamespace(create=without_temperature)
+                arguments: dict[str, Any] = options(model=config.name, max_tokens=config.max_tokens)
+                return BaseAnthropicChatCompletionClient(
+                    SimpleNamespace(messages=messages), create_args=arguments, model_info=info
                 )
             case _:
-                from autogen_ext.models.ollama import OllamaChatCompletionClient
+                # The class that is exported takes no transport.
+                from autogen_ext.models.ollama._ollama_client import BaseOllamaChatCompletionClient
+                from ollama import AsyncClient
 
-                client = OllamaChatCompletionClient(**shared, **options(host=config.address))
-        # It warns on every call if the server's answer has a longer model name than the request, as with most servers.
-        vars(client)["_resolved_model"] = None
-        tap(client._client, config)
-        return client
-
-    @staticmethod
-    async def shut(client: ChatCompletionClient) -> None:
-        """AutoGen's Ollama client leaves its connections open."""
-        await client.close()
-        if type(client).__name__ == "OllamaChatCompletionClient":
-            await vars(client)["_client"]._client.aclose()
+                client = AsyncClient(host=config.address, **sdk)
+                return BaseOllamaChatCompletionClient(
+                    client, create_args={"model": config.name}, model_info=info
+                )
 
     def borrow(self, ready: ChatCompletionClient) -> ChatCompletionClient:
         if not isinstance(ready, GovernedClient):
@@ -176,7 +246,7 @@ class GovernedClient(ChatCompletionClient):
         # A string is not searched letter by letter.
         parts = (part for content in contents if not isinstance(content, str) for part in content)
         pictures = sum(isinstance(part, Image) for part in parts)
-        refuse_unseen(served.alias, config, images=bool(pictures))
+        refuse_images(served.alias, config, images=bool(pictures))
 
         async def count(messages: Sequence[LLMMessage]) -> int:
             return self.count_tokens(messages, tools=tools) + IMAGE * pictures

@@ -18,12 +18,12 @@ from PIL import Image as Pillow
 from manyheads.config import ModelConfig
 from manyheads.core import Image as Picture
 from manyheads.core import Message, Raw, Turn
-from manyheads.engine.replying import TOOL_ROUNDS, StructuredHost
+from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.hosts.autogen.agent import CoreTool, calls_made
 from manyheads.hosts.autogen.client import GovernedClient, NativeModel
 from manyheads.hosts.autogen.memory import RecallMemory
-from manyheads.hosts.clients import ClientHost, Ledger, usage_of_agent
-from manyheads.hosts.services import service_tool as tool_of_service
+from manyheads.hosts.clients import Answer, ClientHost, Ledger, OneAgent
+from manyheads.hosts.teams import service_tool as tool_of_service
 from manyheads.systems.loading import AnyConfig
 
 USER = "user"
@@ -99,37 +99,26 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
         return Raw(answer.content, ledger.model, ledger.usage, calls, ledger.truncated)
 
 
-class AgentHost(StructuredHost):
-    """Asks one agent of AutoGen, which remembers the chat: it gets only the last message of a thread.
-
-    Args:
-        agent: any agent; usage is counted if its model is one of ours, or reports usage.
-    """
+class AgentHost(OneAgent):
+    """Asks one agent of AutoGen."""
 
     def __init__(self, agent: ChatAgent, attempts: int = 3) -> None:
-        super().__init__(attempts)
-        self._agent = agent
-        client = vars(agent).get("_model_client")
-        self._client = client if isinstance(client, GovernedClient) else None
-        self.metered = self._client is not None
-        readable = isinstance(client, ChatCompletionClient)
-        self.config = (
-            NativeModel.describe(client, ModelConfig()) if readable else ModelConfig(name=agent.name)
+        client, config = vars(agent).get("_model_client"), ModelConfig(name=agent.name)
+        if isinstance(client, ChatCompletionClient):
+            config = NativeModel.describe(client, ModelConfig())
+        super().__init__(
+            agent, attempts, config, client.ledger if isinstance(client, GovernedClient) else None
         )
 
-    async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        ledger = self._client.ledger if self._client else Ledger(model=self.config.name)
-        before = ledger.usage
-        result = await self._agent.run(task=[chat_message(thread[-1])], output_task_messages=False)
-        answer, calls = result.messages[-1].to_text(), tuple(calls_made(result.messages))
-        if self._client:
-            return Raw(answer, ledger.model, ledger.usage - before, calls, ledger.truncated)
+    async def say(self, message: Message) -> Answer:
+        result = await self.agent.run(task=[chat_message(message)], output_task_messages=False)
         counts = [usage for message in result.messages if (usage := message.models_usage)]
         read, written = (
-            sum(getattr(each, name) for each in counts) for name in ("prompt_tokens", "completion_tokens")
+            sum(each.prompt_tokens for each in counts),
+            sum(each.completion_tokens for each in counts),
         )
-        usage = usage_of_agent(self.config, read, written, len(counts), thread[-1:], answer)
-        return Raw(answer, ledger.model, usage, calls, ledger.truncated)
+        calls = tuple(calls_made(result.messages))
+        return Answer(result.messages[-1].to_text(), calls, read, written, len(counts))
 
 
 make_host = AutoGenHost
@@ -140,6 +129,6 @@ def service_tool(
 ) -> CoreTool:
     """Part of a system as a tool of AutoGen, for any agent: `service_tool("critique_figure", client)`.
 
-    See `manyheads.hosts.services.service_tool` for the tool's arguments. A client that you pass stays open.
+    See `manyheads.hosts.teams.service_tool` for the tool's arguments. A client that you pass stays open.
     """
     return CoreTool(tool_of_service(name, AutoGenHost, model, config), Ledger())

@@ -17,13 +17,11 @@ from pydantic import Field
 from manyheads.config import RunConfig
 from manyheads.core import Usage, safe_name
 from manyheads.core.events import AnyEvent, Asked, Began, Person, Result, Said, Stage, Waiting
-from manyheads.hosts.autogen.client import NativeModel, as_usage
-from manyheads.hosts.autogen.component import ComponentConfig, Versioned, without_keys
+from manyheads.hosts.autogen.client import ComponentConfig, Versioned, as_usage, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
-from manyheads.hosts.events import about, outcome, sentence
 from manyheads.hosts.person import Caller, InputFunction
 from manyheads.hosts.runs import AnyRunConfig, RunState, TeamMessage, next_event
-from manyheads.hosts.teams import Emit, SystemTeam, native_class, native_classes
+from manyheads.hosts.teams import Emit, SystemTeam, about, native_class, native_classes, outcome, sentence
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
 Item = BaseAgentEvent | BaseChatMessage
@@ -114,20 +112,8 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
 
         VirSciTeam("virsci", "turns=2", team={"size": 3}, model="openai/gpt-4o-mini")
 
-    Args:
-        config: a config, its data, its file, or the name of a shipped one; the system's own when left out.
-        sets: settings that override it, each `a.b=c` as on the command line.
-        model: in place of `models.default`: `provider/name`, a `ModelConfig`, or a client of AutoGen, which you
-            close and which keeps its own retries.
-        model_client: the same, under AutoGen's name.
-        out: parent of the run folders.
-        emit: `all` messages, or only the `final` one.
-        name: of the team in other teams; the class's when left out.
-        listens_to: the name of the speaker in a chat whose messages count; those of all when left out.
-        person: plays the roles of models with the provider `human`, and steers.
-        input_func: the same by a function of a text, as that of a `UserProxyAgent`; the stream has a
-            `UserInputRequestedEvent` before it is called.
-        changes: keys of the config, applied last.
+    The arguments are those of `manyheads.hosts.teams.SystemTeam`; but `input_func` is that of a `UserProxyAgent`, and the stream has a
+    `UserInputRequestedEvent` before it is called.
 
     Raises:
         ConfigError: the config is not valid or of another system, or the model is not one.
@@ -242,7 +228,7 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
     async def close(self) -> None:
         """Release the connections of a client loaded with the team."""
         if self._owns_client:
-            await NativeModel.shut(self._runs.model)
+            await self._runs.model.close()
 
     def _create_group_chat_manager_factory(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError("the discussion is led by the system, not by a group chat manager")

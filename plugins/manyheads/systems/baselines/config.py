@@ -1,5 +1,6 @@
-"""Settings of a baseline, the replies it needs, and the run whose cost it matches (VirSci 2025, §4.1, App. C.3)."""
+"""Settings and result of a baseline, the replies it needs, and the run whose cost it matches (VirSci 2025, §4.1, App. C.3)."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,11 @@ from manyheads.base.errors import ConfigError, SubjectError
 from manyheads.base.files import expanded
 from manyheads.config import RunConfig, Section, Slot, Strict
 from manyheads.core.results import Part, read_result
+from manyheads.report.record import count
+from manyheads.systems import results
 from manyheads.systems.virsci.config import IdeaConfig, NoveltyConfig, TextOrNone, TopicInput
+from manyheads.systems.virsci.result import TeamResult
+from manyheads.team.run import Run
 
 
 class Like(Strict):
@@ -101,3 +106,37 @@ def held_to_tokens(config: RunConfig) -> RunConfig:
             hint=f"--set {config.system}.like=RUN (a finished run, for the same tokens) or --set {config.system}.tokens=N",
         )
     return config
+
+
+class Course(Part):
+    """The course of a baseline, and its limit in tokens."""
+
+    ideas: int
+    stopped_by: str | None = None
+    """`rounds`, `turns`, `tokens` or `done`; None before the idea stage has ended."""
+    done_in_turns: list[int] = []
+    """Turns in which the agent, or the critic, called the idea finished."""
+    tokens_allowed: int | None = None
+    """None for no limit."""
+    tokens_used: int
+    like: str | None = None
+    """The run whose tokens were the limit."""
+
+
+class BaselineResult(TeamResult):
+    baseline: Course | None = None
+
+
+BaselineRun = Run[BaselineResult, BaselineConfig]
+
+
+def essence(result: BaselineResult) -> Iterator[tuple[str, str]]:
+    """Topic, idea, abstract, and tokens used of the limit."""
+    yield from results.work(result.topic, result.idea, result.abstract)
+    if course := result.baseline:
+        allowed = course.tokens_allowed
+        whole = f"the {allowed} tokens of {course.like}" if course.like else f"{allowed} tokens"
+        yield (
+            "Baseline",
+            f"{count(course.ideas, 'idea')}{f' from {course.tokens_used} of {whole}' if allowed else ''}",
+        )

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from manyheads.asking.replies import Doubted, Weighed, WrittenReview
 from manyheads.core.events import Judged
 from manyheads.systems.mamorx.config import REVIEWER
 from manyheads.systems.mamorx.desk import VERIFICATION, WRITING, Desk
 from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.replies import Doubted, Weighed, WrittenReview
 from manyheads.systems.mamorx.review import markdown, review_from
 from manyheads.systems.mamorx.verification import look_up, verify
 

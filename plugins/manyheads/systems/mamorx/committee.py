@@ -8,22 +8,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from manyheads.asking.replies import (
-    Assessment,
-    ExpertAnswer,
-    Inquiries,
-    Inquiry,
-    Plan,
-    ReplyModel,
-    Weighed,
-    WrittenReview,
-    limited,
-)
+from manyheads.asking.replies import ReplyModel, limited
 from manyheads.base.errors import BudgetError, BugError, ModelError
 from manyheads.base.folders import door
 from manyheads.core import Tool, together
-from manyheads.models.faults import ToolsRefusedError
-from manyheads.systems.mamorx import figures, novelty, references
+from manyheads.models.governor import ToolsRefusedError
+from manyheads.systems.mamorx import figures, novelty, references, texts
 from manyheads.systems.mamorx.baselines import alone, prompted
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, role_of
 from manyheads.systems.mamorx.desk import (
@@ -39,6 +29,15 @@ from manyheads.systems.mamorx.desk import (
 )
 from manyheads.systems.mamorx.forms import form_of
 from manyheads.systems.mamorx.paper import MamorxRun
+from manyheads.systems.mamorx.replies import (
+    Assessment,
+    ExpertAnswer,
+    Inquiries,
+    Inquiry,
+    Plan,
+    Weighed,
+    WrittenReview,
+)
 from manyheads.systems.mamorx.result import Entry, Exchange, Novelty, PaperReview, Step
 from manyheads.systems.mamorx.review import markdown, review_from
 from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verify
@@ -92,6 +91,7 @@ async def committee(run: MamorxRun) -> None:
         novelty.cite(run)
         references.cite(run)
         run.result.turns = {stage: run.result.turns[stage] for stage in stages if stage in run.result.turns}
+    await texts.read(run)
     await plan(desk)
     try:
         await Exchanges(desk).hold()

@@ -5,7 +5,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from manyheads.asking.replies import (
+from manyheads.asking.replies import ReplyModel, Text
+from manyheads.asking.roles import Roles
+from manyheads.base.files import expanded
+from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
+from manyheads.systems.mamorx.replies import (
     Assessment,
     CaptionCritique,
     Colours,
@@ -15,14 +19,9 @@ from manyheads.asking.replies import (
     FigureDescription,
     Inquiries,
     Plan,
-    ReplyModel,
     SectionChoice,
-    Text,
     WrittenReview,
 )
-from manyheads.asking.roles import Roles
-from manyheads.base.files import expanded
-from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.team.tools import LOOK_UPS
 
 
@@ -71,6 +70,9 @@ class MamorxConfig(Section):
     """The form of the review: `mamorx`, `neurips`, `iclr`, `outline`, or your own `prompts/review_leader/forms/<form>.yaml`."""
     area: Text = "computer science"
     """The paper's field of research."""
+    reader: Text = "auto"
+    """The reader of the paper's file: `auto`, `pdf`, `tei`, `html`, `latex`, `json`, `markdown`, `plain`, or one of another package
+    (entry points `manyheads.readers`)."""
     exchanges: int = Field(default=12, ge=1, le=60)
     """Maximum questions and tasks of the leader to experts, in total."""
     tokens: int | None = Field(default=None, ge=1)
@@ -78,6 +80,8 @@ class MamorxConfig(Section):
     novelty: NoveltySearchConfig = NoveltySearchConfig()
     figures: FiguresConfig = FiguresConfig()
     references: ReferencesConfig = ReferencesConfig()
+    texts: int = Field(default=3, ge=0)
+    """Maximum open full texts (PDF) of related and cited works to download, the nearest to the paper first; 0 for none."""
 
 
 PAPER = Slot("last", file=True, metavar="FILE|RUN", required=True, hint="--paper FILE, such as paper.pdf")

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from manyheads.asking.replies import ReplyModel, SectionChoice
+from manyheads.asking.replies import ReplyModel
 from manyheads.core import Message, Reply, Speaker, Tool
 from manyheads.core.results import Person
 from manyheads.core.texts import count
-from manyheads.models.faults import ToolsRefusedError
-from manyheads.models.fitting import size_of
+from manyheads.models.governor import ToolsRefusedError
+from manyheads.models.requests import size_of
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
 from manyheads.systems.mamorx.forms import ReviewForm, form_of
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.reading import figure_note, fitting, reading_tools
+from manyheads.systems.mamorx.replies import SectionChoice
 from manyheads.team.run import Question
 
 R = TypeVar("R", bound=ReplyModel)

@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from manyheads.asking.replies import CaptionCritique, Colours, FigureCritique, FigureDescription, ReplyModel
+from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import BugError, DocumentError, ModelError
 from manyheads.base.files import replace_bytes
 from manyheads.base.folders import door, writing
 from manyheads.core import Image, Speaker, together
 from manyheads.documents import Figure, PictureError, picture
-from manyheads.models import sight
-from manyheads.models.faults import DownError
+from manyheads.models.abilities import COLOURS, colours_in, image_of_bands
+from manyheads.models.governor import DownError
 from manyheads.systems.mamorx.desk import FIGURES
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.reading import note_of
+from manyheads.systems.mamorx.replies import CaptionCritique, Colours, FigureCritique, FigureDescription
 from manyheads.systems.mamorx.result import FigureNote
 from manyheads.team.run import Question
 
@@ -155,7 +156,7 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     offline = config.provider == "offline"
     if not config.sees or (offline and not config.vision):
         return False
-    question = Question(FIGURES, 1, speaker, ROLE, "look", {}, images=(Image(sight.picture()),), spare=True)
+    question = Question(FIGURES, 1, speaker, ROLE, "look", {}, images=(Image(image_of_bands()),), spare=True)
     try:
         said = await _ask(run, question, Colours)
     except DownError:
@@ -163,8 +164,8 @@ async def sees(run: MamorxRun, speaker: Speaker) -> bool:
     except ModelError as error:
         run.warn(FIGURES, f"{config.name} is shown no figures: {error.message}")
         return False
-    bands = [sight.colours_in(band) for band in (said.left, said.middle, said.right)]
-    seen = offline or bands == [(one,) for one in sight.COLOURS]
+    bands = [colours_in(band) for band in (said.left, said.middle, said.right)]
+    seen = offline or bands == [(one,) for one in COLOURS]
     if not seen:
         run.warn(FIGURES, f"{config.name} is shown no figures: it did not name the colours of a test picture")
     return seen

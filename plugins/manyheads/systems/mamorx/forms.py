@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from manyheads.asking.prompts import Prompts
-from manyheads.asking.replies import Point, ReplyModel, Text, WrittenReview, of, whole_number, written_on
+from manyheads.asking.replies import ReplyModel, Text, of, whole_number
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError, did_you_mean
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig, Strict
+from manyheads.systems.mamorx.replies import Point, WrittenReview, written_on
 
 FORMS, ENDING = "review_leader/forms/", ".yaml"
 TAKEN = frozenset(("thought", "doubts"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from manyheads.asking.forms import word_count
-from manyheads.asking.replies import NoveltyDecision, NoveltySummary, Relevance, ReplyModel, SearchPhrase
+from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import (
     BudgetError,
     BugError,
@@ -27,7 +27,7 @@ from manyheads.core import together
 from manyheads.core.events import Judged, Retrieved, Searched
 from manyheads.core.results import Retrieval
 from manyheads.corpus.lexical import STOP_WORDS
-from manyheads.documents import Reference, speech
+from manyheads.documents import Document, Reference, speech
 from manyheads.literature.inspirations import inspirer
 from manyheads.literature.matching import Cited, names_of, same_title
 from manyheads.literature.merging import Merged
@@ -36,16 +36,19 @@ from manyheads.literature.source import Part
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.config import MamorxConfig, NoveltySearchConfig
 from manyheads.systems.mamorx.desk import NOVELTY
-from manyheads.systems.mamorx.result import MamorxResult, Novelty, Related
+from manyheads.systems.mamorx.replies import NoveltyDecision, NoveltySummary, Relevance, SearchPhrase
+from manyheads.systems.mamorx.result import Bound, MamorxResult, Novelty, Related
 from manyheads.team.run import Question, Run
 
 R = TypeVar("R", bound=ReplyModel)
 ROLE = "novelty"
 NAME = "Novelty"
-PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi"))
+PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "open_text"))
 MOST_WORDS = 9
 """Maximum words of a phrase: it has "less than 10" (App. A.4)."""
 
+LEAST_DATED = 5
+"""Minimum references with a year for the latest of them to date a paper."""
 PURSUED = 10
 """Maximum papers of a phrase that an expert names."""
 
@@ -57,6 +60,7 @@ class Subject:
     Attributes:
         names: the DOI and the arXiv number of the paper itself, as `matching.names_of` writes them.
         before: its date; None if unknown.
+        bound: where that is from.
     """
 
     title: str
@@ -64,6 +68,7 @@ class Subject:
     references: Sequence[Reference] = ()
     names: frozenset[str] = frozenset()
     before: dt.date | None = None
+    bound: Bound = ""
 
 
 async def assess(run: Run[MamorxResult, MamorxConfig, Any], *, searched: asyncio.Event | None = None) -> None:
@@ -92,8 +97,23 @@ def _subject(run: Run[MamorxResult, MamorxConfig, Any]) -> Subject:
     numbers = [identify(text) for text in (*document.numbers, Path(run.material.source).stem)]
     names = frozenset(f"{one.kind}:{one.value.casefold()}" for one in numbers if one.kind in ("doi", "arxiv"))
     days = [day for one in numbers if one.kind == "arxiv" and (day := first_day(one.value))]
-    before = min(days, default=None) or (dt.date(document.year, 1, 1) if document.year else None)
-    return Subject(document.title, document.abstract, document.references, names, before)
+    before, bound = (min(days), "arxiv") if days else dated(document, dt.datetime.now(dt.UTC).date())
+    return Subject(document.title, document.abstract, document.references, names, before, bound)
+
+
+def dated(document: Document, today: dt.date) -> tuple[dt.date | None, Bound]:
+    """A limit for work before a paper without an arXiv number, and where it is from.
+
+    A paper is older than its file, so that this limit may let in later work. It is not older than the works that it cites: a
+    file's date before them is wrong, and the end of their latest year may leave out earlier work.
+    """
+    if document.year:
+        return dt.date(document.year, 1, 1), "printed"
+    years = [one.year for one in document.references if one.year and one.year <= today.year]
+    latest, made = max(years, default=0), document.made
+    if made and made <= today and made.year >= latest:
+        return made, "file"
+    return (dt.date(latest + 1, 1, 1), "references") if len(years) >= LEAST_DATED else (None, "")
 
 
 async def pursue(run: Run[MamorxResult, MamorxConfig, Any], novelty: Novelty, phrase: str) -> list[Related]:
@@ -198,7 +218,9 @@ class _Assessment:
     async def _search(self) -> list[Related]:
         """The papers to compare with; each phrase is looked up while the model names the next one."""
         window = self._window()
-        self.novelty.before = str(window.before or "")
+        if not self.novelty.bound:
+            line = "nothing dates the paper, so later ones may count as prior work; set literature.before"
+            self.run.warn(NOVELTY, f"novelty: {line}")
         searches = [asyncio.ensure_future(self._in_corpus(window))]
         try:
             for number in range(1, self.config.phrases + 1):
@@ -214,12 +236,16 @@ class _Assessment:
         return await self._related(await together(*searches), 0, self.config.papers)
 
     def _window(self) -> Window:
-        """Only papers before the paper's date, unless the config names a date or `any`."""
+        """Only papers before the paper's date, unless the config names a date or `any`; noted in the result."""
         assert self.run.library is not None
-        window, before = self.run.library.window, self.subject.before
-        if before is None or self.run.config.literature.before.strip() != "bound":
-            return window
-        return replace(window, before=min(before, window.before or before))
+        window, subject, novelty = self.run.library.window, self.subject, self.novelty
+        novelty.bound = "corpus" if window.before else ""
+        if self.run.config.literature.before.strip() != "bound":
+            novelty.bound = "config"
+        elif subject.before and subject.before <= (window.before or subject.before):
+            window, novelty.bound = replace(window, before=subject.before), subject.bound
+        novelty.before = str(window.before or "")
+        return window
 
     async def _phrase(self, number: int) -> str | None:
         """The next phrase; it must differ from those before in what it finds."""
@@ -308,7 +334,7 @@ class _Assessment:
             one = Related(
                 name=name, paper=paper.id, phrases=phrases,
                 title=paper.title, year=paper.date.year if paper.date else paper.year,
-                abstract=paper.abstract, dropped=dropped, speaks=bool(speech(f"{paper.title}\n{paper.abstract}")),
+                abstract=paper.abstract, open_text=paper.open_text or "", dropped=dropped, speaks=bool(speech(f"{paper.title}\n{paper.abstract}")),
             )  # fmt: skip
             self.novelty.related.append(one)
             if one.speaks:

@@ -20,7 +20,6 @@ from manyheads.documents import (
     Section,
     Table,
     read_apart,
-    read_document,
 )
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult
@@ -297,10 +296,5 @@ def read_paper(config: RunConfig) -> Manuscript | None:
         subject = read_subject(path)
         document = Document(title=subject.title, abstract=subject.text, faults=(ALONE,))
         return Manuscript(document, path, named, subject.sha256)
-    return Manuscript(_read(path), path, named, sha256_of(path))
-
-
-def _read(path: Path) -> Document:
-    if path.suffix.lower() != ".pdf":
-        return read_document(path)
-    return read_apart(path)
+    document = read_apart(path, config.settings.reader)
+    return Manuscript(document, path, named, sha256_of(path))

@@ -107,9 +107,9 @@ def note_of(figure: Figure) -> FigureNote:
 
 
 def search_cited(works: Sequence[CitedWork], words: str, limit: int) -> list[CitedWork]:
-    """Cited works, by words of their titles and abstracts or by name, such as `[12]`."""
+    """Cited works, by words of their titles, abstracts and passages or by name, such as `[12]`."""
     named = [work for work in works if work.name in words]
-    texts = [f"{work.found or work.title} {work.text} {work.abstract}" for work in works]
+    texts = [f"{work.found or work.title} {work.text} {work.abstract} {work.passage}" for work in works]
     found = [works[at] for at in ranked(texts, words, limit)]
     return [*named, *(work for work in found if work not in named)][:limit]
 

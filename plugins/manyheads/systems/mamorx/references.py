@@ -22,7 +22,7 @@ from manyheads.systems.mamorx.desk import REFERENCES
 from manyheads.systems.mamorx.result import CitedWork, MamorxResult
 from manyheads.team.run import Run
 
-PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "retracted"))
+PARTS: frozenset[Part] = frozenset(("abstract", "authors", "date", "doi", "retracted", "open_text"))
 MOST_LISTED = 1000
 """Maximum cited works requested from a source."""
 AT_ONCE = 8
@@ -170,6 +170,7 @@ class _Check:
             self._tell(one.kind, one.cited, one.found, paper.source)
         work.state = "differs" if work.details else "exists"
         work.paper, work.found, work.abstract = paper.id, paper.title, paper.abstract
+        work.open_text = paper.open_text or ""
         if speech(paper.abstract):
             self.run.warn(
                 REFERENCES, f"the abstract of {work.name}, “{paper.title}”, addresses a reviewer or a model"

@@ -13,7 +13,7 @@ from manyheads.base.errors import DocumentError
 from manyheads.base.files import inside, sha256_of
 from manyheads.core.results import Figure
 from manyheads.documents import places
-from manyheads.documents.pdfium import drawn, page_size
+from manyheads.documents.pictures import drawn, page_size
 from manyheads.report.exchanges import Exchanges, Message, Speaker
 from manyheads.report.page import Page, View, monogram
 from manyheads.report.record import Record, count

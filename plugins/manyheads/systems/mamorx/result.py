@@ -10,6 +10,11 @@ SourceKind: TypeAlias = Literal["passage", "figure", "table", "reference", "pape
 """A passage, figure, table or reference of the paper, or a paper from outside."""
 
 
+Bound: TypeAlias = Literal["", "config", "corpus", "arxiv", "printed", "file", "references"]
+"""Where a limit of dates is from: the config, the corpus's own year, or the paper: its arXiv number, its printed year, the day
+on which its file was made, the latest year among its references."""
+
+
 class Source(Part):
     """A source of a claim, and whether it exists."""
 
@@ -128,20 +133,29 @@ class Anchor(Part):
     hidden: list[HiddenText] = []
 
 
-class Related(Part):
-    """A related paper and the decision about it (MAMORX, §3.1, App. A.4)."""
+class Work(Part):
+    """A published work, with what sources have of it."""
 
     name: str
-    """`N1`, `N2`, …"""
-    evidence: str = ""
-    """Empty until the run has cited it."""
+    """`N1`, `N2`, … of related papers, `[12]` of cited works."""
+    title: str = ""
+    year: int | None = None
     paper: str = ""
     """Its id at its source."""
+    abstract: str = ""
+    open_text: str = ""
+    """The address of its full text, if a source names an open one."""
+    passage: str = ""
+    """What that text says nearest to the paper under review."""
+
+
+class Related(Work):
+    """A related paper and the decision about it (MAMORX, §3.1, App. A.4)."""
+
+    evidence: str = ""
+    """Empty until the run has cited it."""
     phrases: list[int] = []
     """The phrases that found it, from 1; 0 is title and abstract, the query for a local corpus."""
-    title: str
-    year: int | None = None
-    abstract: str = ""
     dropped: Literal["", "the paper itself", "cited", "no abstract"] = ""
     speaks: bool = False
     """Whether it addresses a reviewer or a model; the model that compares it is told not to obey."""
@@ -165,6 +179,8 @@ class Novelty(Part):
     """Titles of the papers that make it not novel."""
     before: str = ""
     """Only papers before this date were searched; empty for no limit."""
+    bound: Bound = ""
+    """Where that date is from; empty if nothing gives one."""
     missing: list[str] = []
     """Failed look-ups and answers, a sentence each; if there are any, the paper is never called novel."""
 
@@ -186,24 +202,17 @@ class FigureNote(Part):
     """The file of its picture, in the run's folder."""
 
 
-class CitedWork(Part):
+class CitedWork(Work):
     """A reference of the paper, with details from the sources."""
 
-    name: str
-    """`[12]`."""
     text: str
-    title: str = ""
-    year: int | None = None
     state: Literal["exists", "differs", "not found", "not asked"] = "not asked"
     """`differs`: it exists with other details, listed in `details`."""
     details: list[str] = []
     retracted: bool | None = None
     """None if no source has it."""
-    paper: str = ""
-    """The id of the work at its source."""
     found: str = ""
     """The title in the source."""
-    abstract: str = ""
     cites: list[str] = []
     """The cited works that it cites itself, as far as that was looked up: an edge of the graph of cited works (§3.1)."""
     evidence: str | None = None

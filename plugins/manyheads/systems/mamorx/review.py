@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from manyheads.asking.replies import Point, Support, WrittenReview
 from manyheads.systems.mamorx.forms import ReviewForm
+from manyheads.systems.mamorx.replies import Point, Support, WrittenReview
 from manyheads.systems.mamorx.result import Claim, Entry, PaperReview, Source, SourceKind
 
 KINDS: dict[SourceKind, re.Pattern[str]] = {

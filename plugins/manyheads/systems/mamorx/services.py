@@ -8,7 +8,7 @@ from manyheads.base.errors import DocumentError
 from manyheads.base.files import expanded
 from manyheads.config import Strict
 from manyheads.documents import PictureError, picture_in
-from manyheads.documents.captions import LABEL
+from manyheads.documents.figures import LABEL
 from manyheads.systems.mamorx.figures import Exhibit, critic_of
 from manyheads.systems.mamorx.novelty import assess_text
 from manyheads.systems.mamorx.paper import MamorxRun

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-from manyheads.asking.replies import Correction, correction_of
 from manyheads.base.errors import ModelError
 from manyheads.base.papers import fold
 from manyheads.core.events import Judged
@@ -11,6 +10,7 @@ from manyheads.core.texts import count
 from manyheads.documents import Document, Passage, find_quote
 from manyheads.systems.mamorx.desk import VERIFICATION, Desk
 from manyheads.systems.mamorx.paper import MamorxRun, section_name
+from manyheads.systems.mamorx.replies import Correction, correction_of
 from manyheads.systems.mamorx.result import Claim, PaperReview, Source
 from manyheads.systems.mamorx.review import markdown, source_of
 
@@ -60,8 +60,8 @@ async def look_up_quotes(run: MamorxRun, review: PaperReview) -> None:
     related = run.result.novelty.related if run.result.novelty else []
     works = [
         *(one.text for one in run.material.references.values()),
-        *(one.abstract for one in run.result.references),
-        *(f"{one.title}\n{one.abstract}" for one in related),
+        *(f"{one.abstract}\n{one.passage}" for one in run.result.references),
+        *(f"{one.title}\n{one.abstract}\n{one.passage}" for one in related),
     ]
 
     def look(quote: Source) -> None:
@@ -87,15 +87,12 @@ def find(run: MamorxRun, source: Source) -> None:
                 work = next((each for each in run.result.references if each.name == name), None)
                 source.name, there, text = name, True, paper.references[name].text
                 if work:
-                    source.evidence, text = work.evidence, f"{text}\n{work.abstract}"
+                    source.evidence, text = work.evidence, f"{text}\n{work.abstract}\n{work.passage}"
         case "paper":
             related = run.result.novelty.related if run.result.novelty else []
             if found := next((each for each in related if each.name == source.name), None):
-                source.evidence, there, text = (
-                    found.evidence or None,
-                    True,
-                    f"{found.title}\n{found.abstract}",
-                )
+                source.evidence, there = found.evidence or None, True
+                text = f"{found.title}\n{found.abstract}\n{found.passage}"
         case "passage":
             pass
     source.page = page

@@ -5,13 +5,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from manyheads.asking.replies import Condensed, Ranking, ReplyModel, Text
+from manyheads.asking.replies import ReplyModel, Text
 from manyheads.asking.roles import Roles
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.core.results import Quality
 from manyheads.core.texts import FileOrText, Given, Trait
 from manyheads.systems.ideas import Entry
+from manyheads.systems.ranking.replies import Ranking
 from manyheads.systems.rebuttal.config import traits_of, unknown
+from manyheads.systems.rebuttal.replies import Condensed
 
 
 class ImprovedConfig(Strict):

@@ -5,12 +5,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from manyheads.asking import replies
+from manyheads.asking import replies as shared
 from manyheads.asking.replies import ReplyModel, Text
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core.texts import FileOrText, Trait, file_or_text
+from manyheads.systems.rebuttal import replies
 
 
 class RebuttalConfig(Section):
@@ -81,7 +82,7 @@ def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
         (REVIEWER, "review", replies.Review, together and settings.reviewer),
         (AREA_CHAIR, "compare", replies.Verdict, together and settings.area_chair),
         (JUDGE, "condense", replies.Condensed, together and settings.area_chair),
-        (PROPOSER, "abstract", replies.Abstract, settings.abstract),
+        (PROPOSER, "abstract", shared.Abstract, settings.abstract),
     ]
     return {(role, task): kind for role, task, kind, needed in tasks if needed}
 

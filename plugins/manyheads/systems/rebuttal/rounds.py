@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from manyheads.asking import replies
-from manyheads.asking.replies import Condensed, FirstIdea, Proposal, ReplyModel, Rethought, review_on
+from manyheads.asking import replies as shared
+from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError
 from manyheads.config import PERSON
 from manyheads.core import Speaker, together
@@ -14,7 +14,9 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Abstract, Draft, Person, Retrieval
 from manyheads.core.texts import Subject
 from manyheads.systems.ideas import Background, condensing_fault
+from manyheads.systems.rebuttal import replies
 from manyheads.systems.rebuttal.config import AREA_CHAIR, JUDGE, PROPOSER, REVIEWER, traits_of
+from manyheads.systems.rebuttal.replies import Condensed, FirstIdea, Proposal, Rethought, review_on
 from manyheads.systems.rebuttal.result import Background as Kept
 from manyheads.systems.rebuttal.result import Course, RebuttalRun, Review, Round, Verdict, Version
 from manyheads.team.run import Question
@@ -299,7 +301,7 @@ class Panel:
         result.turns[WRITING] = 1
         while True:
             abstract = await self._ask(
-                WRITING, 1, PROPOSER, "abstract", replies.Abstract, idea=self.run.wording(final)
+                WRITING, 1, PROPOSER, "abstract", shared.Abstract, idea=self.run.wording(final)
             )
             result.drafts.append(Draft.of(abstract, self.people[PROPOSER].name, 1))
             person = await steer(self.run, WRITING, 1, self.run.wording(abstract), edit=abstract)

@@ -10,23 +10,21 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from manyheads.asking.forms import word_count
-from manyheads.asking.replies import (
-    Abstract,
-    Brainstorm,
-    Entities,
-    InspiredIdeas,
-    Problem,
-    Refinement,
-    ReplyModel,
-    Screening,
-    Synonyms,
-    Text,
-)
+from manyheads.asking.replies import Abstract, ReplyModel, Text
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import data_file
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.config.files import read_yaml
 from manyheads.core.texts import FileOrText, Subject, is_there, subject_of, text_of
+from manyheads.systems.scipip.replies import (
+    Brainstorm,
+    Entities,
+    InspiredIdeas,
+    Problem,
+    Refinement,
+    Screening,
+    Synonyms,
+)
 
 
 def _in_order(value: tuple[int, int]) -> tuple[int, int]:

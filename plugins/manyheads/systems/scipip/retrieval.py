@@ -1,22 +1,76 @@
 """Retrieval of papers for a background: entities, look-ups, clusters (SciPIP, §3.2)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from manyheads.asking.forms import word_count
-from manyheads.asking.replies import Entities, Synonyms
+from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError
-from manyheads.core import together
+from manyheads.core import Speaker, together
 from manyheads.core.events import Retrieved
-from manyheads.core.results import Retrieval
+from manyheads.core.results import Person, Retrieval
 from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.extraction import Extraction
 from manyheads.corpus.retrieval import Inspiration
-from manyheads.systems.scipip.config import INDEXER
-from manyheads.systems.scipip.desk import RETRIEVAL, Desk
+from manyheads.systems.scipip.config import IDEATOR, INDEXER, JUDGE, RESEARCHER, needs
+from manyheads.systems.scipip.replies import Entities, Synonyms
 from manyheads.systems.scipip.result import Candidate, Cluster, EntitySet, ScipipRun
+from manyheads.team.run import Question
+
+R = TypeVar("R", bound=ReplyModel)
+
+BRAINSTORM, RETRIEVAL, PROBLEM, IDEAS = "brainstorm", "retrieval", "problem", "ideas"
+FILTER, REFINEMENT, WRITING = "filter", "refinement", "writing"
+TITLES = {
+    BRAINSTORM: "Brainstorming",
+    RETRIEVAL: "Literature retrieval",
+    PROBLEM: "Problem and rationale",
+    IDEAS: "Ideas from the literature",
+    FILTER: "Filter",
+    REFINEMENT: "Refinement",
+    WRITING: "Abstract",
+}
+NAMES = {IDEATOR: "Ideator", INDEXER: "Indexer", JUDGE: "Judge", RESEARCHER: "Researcher"}
+
+
+@dataclass
+class Desk:
+    """The people of a run."""
+
+    run: ScipipRun
+    people: Mapping[str, Speaker]
+
+    @classmethod
+    def of(cls, run: ScipipRun) -> "Desk":
+        """The people the run's config needs; the result names them."""
+        area = {"area": run.settings.area}
+        roles = list(dict.fromkeys(role for role, _ in needs(run.config)))
+        people = {
+            role: run.speaker(role, NAMES[role], **(area if role in (IDEATOR, JUDGE) else {}))
+            for role in roles
+        }
+        run.result.team = [Person(name=each.name, role=role) for role, each in people.items()]
+        return cls(run, people)
+
+    def begin(self, stage: str) -> None:
+        """Begin a stage."""
+        settings = self.run.settings
+        optional = {BRAINSTORM: settings.brainstorms, WRITING: settings.abstract}
+        self.run.begin(stage, {name: title for name, title in TITLES.items() if optional.get(name, True)})
+
+    async def ask(
+        self, stage: str, role: str, task: str, like: type[R], *, turn: int = 1, **variables: Any
+    ) -> R:
+        """A reply to a role's task, counted in the result."""
+        result = self.run.result
+        reply = await self.run.ask(Question(stage, turn, self.people[role], role, task, variables), like)
+        result.turns[stage] = result.turns.get(stage, 0) + 1
+        result.inference_cost = sum(result.turns.values())
+        return reply.value
+
 
 MOST, MOST_BRAINSTORMED = 5, 10
 """Maximum entities of a background (Table 7), and of all brainstormed ideas together."""

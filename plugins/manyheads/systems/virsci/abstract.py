@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from manyheads.asking.replies import Abstract, Revision
+from manyheads.asking.replies import Abstract
 from manyheads.config import PERSON
 from manyheads.core.results import Draft, ScoredIdea, sections
 from manyheads.systems.virsci.config import stages
+from manyheads.systems.virsci.replies import Revision
 from manyheads.systems.virsci.result import VirSciResult, VirSciRun
 from manyheads.team.invitation import ask_with_advice
 from manyheads.team.run import Question

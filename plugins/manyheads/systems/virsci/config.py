@@ -4,9 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from manyheads.asking import replies
+from manyheads.asking import replies as shared
 from manyheads.asking.roles import Roles
 from manyheads.config import Inputs, RunConfig, Slot, Strict
+from manyheads.systems.virsci import replies
 from manyheads.team.run import DiscussionSettings, TurnsConfig
 from manyheads.team.tools import LOOK_UPS
 
@@ -113,27 +114,27 @@ class TopicInput(Inputs):
     """A fixed topic; a team that is given one skips its topic discussion."""
 
 
-_NEEDS: dict[tuple[str, str], type[replies.ReplyModel]] = {
+_NEEDS: dict[tuple[str, str], type[shared.ReplyModel]] = {
     ("scientist", "join"): replies.Decision,
-    ("scientist", "topic"): replies.Remark,
+    ("scientist", "topic"): shared.Remark,
     ("scientist", "consensus"): replies.Consensus,
     ("scientist", "interest"): replies.Interest,
-    ("scientist", "advise"): replies.Advice,
+    ("scientist", "advise"): shared.Advice,
     ("scientist", "idea"): replies.Idea,
     ("scientist", "vote"): replies.Vote,
     ("scientist", "revise"): replies.Revision,
-    ("leader", "summary"): replies.Summary,
-    ("leader", "progress"): replies.Progress,
+    ("leader", "summary"): shared.Summary,
+    ("leader", "progress"): shared.Progress,
     ("leader", "settle"): replies.Topic,
-    ("leader", "draft"): replies.Abstract,
+    ("leader", "draft"): shared.Abstract,
 }
-_SELF_REVIEW_NEEDS: dict[tuple[str, str], type[replies.ReplyModel]] = {
+_SELF_REVIEW_NEEDS: dict[tuple[str, str], type[shared.ReplyModel]] = {
     ("leader", "self_review"): replies.SelfReview,
     ("leader", "rework"): replies.Revision,
 }
 
 
-def needs(config: RunConfig) -> dict[tuple[str, str], type[replies.ReplyModel]]:
+def needs(config: RunConfig) -> dict[tuple[str, str], type[shared.ReplyModel]]:
     """The reply that each task of a role must give, or a narrower one; of self-review only where it is held."""
     return _NEEDS | (_SELF_REVIEW_NEEDS if config.settings.self_review.enabled else {})
 

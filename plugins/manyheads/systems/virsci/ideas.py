@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from manyheads.asking.replies import Idea, idea_after
 from manyheads.config import PERSON
 from manyheads.core.results import ScoredIdea
 from manyheads.systems.virsci.config import stages
+from manyheads.systems.virsci.replies import Idea, idea_after
 from manyheads.systems.virsci.result import VirSciRun
 from manyheads.team.invitation import speak
 from manyheads.team.run import Cited, Question

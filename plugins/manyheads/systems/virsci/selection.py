@@ -1,11 +1,11 @@
 """Collaborator selection (VirSci 2025, §3.2): the leader's invitations, drawn by past collaboration."""
 
-from manyheads.asking.replies import Decision
 from manyheads.core.events import Recruited
 from manyheads.core.results import Person
 from manyheads.corpus.scientists import draw
 from manyheads.measures.team import MEASURES, draw_towards, gap, joint_papers, shares
 from manyheads.systems.virsci.config import stages
+from manyheads.systems.virsci.replies import Decision
 from manyheads.systems.virsci.result import VirSciRun
 from manyheads.team.run import Question, need_one
 from manyheads.team.team import Member, Team, need_members

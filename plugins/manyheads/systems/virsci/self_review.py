@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from manyheads.asking.replies import Abstract, Revision, SelfReview, review_of
+from manyheads.asking.replies import Abstract
 from manyheads.core.events import Judged
 from manyheads.core.results import Draft
 from manyheads.systems.virsci import result
@@ -10,6 +10,7 @@ from manyheads.systems.virsci.abstract import STAGE as ABSTRACT
 from manyheads.systems.virsci.abstract import Manuscript, write
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.ideas import Likeness
+from manyheads.systems.virsci.replies import Revision, SelfReview, review_of
 from manyheads.systems.virsci.result import SelfReviews, VirSciRun
 from manyheads.team.invitation import ask_with_advice
 from manyheads.team.run import Question

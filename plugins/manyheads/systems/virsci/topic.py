@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from manyheads.asking.replies import Consensus, Interest, Remark, Topic
+from manyheads.asking.replies import Remark
 from manyheads.core import results, together
 from manyheads.core.events import Judged
 from manyheads.systems.virsci.config import stages
+from manyheads.systems.virsci.replies import Consensus, Interest, Topic
 from manyheads.systems.virsci.result import VirSciRun
 from manyheads.team.invitation import speak
 from manyheads.team.run import Question

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from manyheads.asking.replies import IdeaNotes, Vote, vote_among
 from manyheads.core import together
 from manyheads.core.events import Judged, Voted
 from manyheads.core.results import ScoredIdea, VoteNote
 from manyheads.core.results import Vote as Ballot
 from manyheads.systems.virsci.config import stages
+from manyheads.systems.virsci.replies import IdeaNotes, Vote, vote_among
 from manyheads.systems.virsci.result import VirSciRun
 from manyheads.team.invitation import ask_with_advice
 from manyheads.team.run import Cited, Question, need_one

@@ -1,0 +1,144 @@
+"""VirSci, end to end: a team of digital-twin scientists finds a topic, an idea and an abstract (VirSci 2025, §3.2, App. B.1)."""
+
+from dataclasses import dataclass
+
+from manyheads.core.results import Abstract, ScoredIdea, Topic, Vote
+from manyheads.systems.virsci import config, report
+from manyheads.systems.virsci import result as results
+from manyheads.systems.virsci.abstract import Manuscript, write_abstract
+from manyheads.systems.virsci.config import TopicInput, VirSciConfig
+from manyheads.systems.virsci.ideas import Discarded, find_ideas, most_confident
+from manyheads.systems.virsci.result import VirSciResult, VirSciRun
+from manyheads.systems.virsci.selection import note_joint_papers, select_team
+from manyheads.systems.virsci.self_review import STAGE, Comparison, judge, review_and_revise
+from manyheads.systems.virsci.topic import find_topic
+from manyheads.systems.virsci.vote import VOTE, most_novel
+from manyheads.team.steering import steer
+from manyheads.team.system import System
+from manyheads.team.team import Team
+
+__all__ = ["VIRSCI"]
+
+
+async def virsci(run: VirSciRun) -> None:
+    """Run the stages.
+
+    A fixed `topic` skips the topic discussion. With `novelty.enabled` off the last idea is taken (App. D.2.2). With
+    `self_review.enabled` a sixth stage follows, which may send the team back to the abstract or to new ideas.
+
+    Inference cost is members × turns, without selection and guests (2025, App. D.3.2, Table 9). It leaves
+    out what self-review causes, revisions and further rounds: no config can predict their number, and the papers leave
+    them out of comparisons at equal cost (App. B.1).
+    """
+    team = await select_team(run)
+    result, joined = run.result, len(team.members)
+    if (topic := run.config.inputs.topic) is None:
+        topic = await find_topic(run, team)
+    else:
+        result.topic, result.turns["topic"] = Topic(topic=topic, fixed=True), 0
+    first = (await _rounds(run, team, topic))[0]
+    turns = sum((first.turns | {"abstract": first.manuscript.written}).values())
+    result.inference_cost = result.turns["topic"] * joined + turns * len(team.members)
+    result.hear(run.guests)
+    note_joint_papers(run)
+
+
+@dataclass
+class Round:
+    """One pass from ideas to an abstract: ideas, votes, drafts, and the last self-review."""
+
+    ideas: list[ScoredIdea]
+    chosen: ScoredIdea
+    ballots: list[Vote]
+    manuscript: Manuscript
+    review: Comparison | None = None
+
+    @property
+    def turns(self) -> dict[str, int]:
+        """The number of the last turn of each stage."""
+        return {
+            "idea": self.ideas[-1].turn,
+            "novelty": max((ballot.turn for ballot in self.ballots), default=0),
+            "abstract": self.manuscript.current.turn,
+        }
+
+
+async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[Round]:
+    """Rounds until an abstract passes the self-review, if there is one; the last round's abstract is the result.
+
+    After `self_review.max_discards` discards the last abstract is kept, with a warning.
+    """
+    rounds: list[Round] = []
+    config, result = run.settings.self_review, run.result
+    if config.enabled:
+        result.self_review = results.SelfReviews(threshold=config.threshold)
+    while True:
+        last = await _round(run, team, topic, rounds)
+        rounds.append(last)
+        if (reviews := result.self_review) is None:
+            return rounds
+        last.review = review = await review_and_revise(run, team, last.manuscript, reviews)
+        result.turns |= last.turns
+        if not review.too_close:
+            reviews.passed = True if review.overlaps else None
+            return rounds
+        if len(rounds) > config.max_discards:
+            reviews.passed = False
+            run.warn(
+                STAGE,
+                f"the abstract is kept although it is too close to published work ({review.closest} of 100, too close "
+                f"from {review.threshold}): self_review.max_discards is {config.max_discards}",
+            )
+            return rounds
+        judge(run, review, "discarded with its idea", reviews)
+        abstract = Abstract.of(last.manuscript.current)
+        reviews.discarded.append(results.Discarded(round=len(rounds), idea=last.chosen, abstract=abstract))
+        result.idea = result.abstract = None
+
+
+async def _round(run: VirSciRun, team: Team, topic: str, earlier: list[Round]) -> Round:
+    """Ideas, a vote and an abstract; numbers of turns and ideas continue from earlier rounds.
+
+    Without novelty assessment the last idea is taken (App. D.2.2). An idea that a person picks needs no vote.
+    """
+    before = earlier[-1].turns if earlier else dict.fromkeys(("idea", "novelty", "abstract"), 0)
+    discarded = [Discarded(one.chosen, one.review.too_close) for one in earlier if one.review]
+    numbered, result = sum(len(one.ideas) for one in earlier), run.result
+    ideas, picked = await find_ideas(run, team, topic, discarded, before=before["idea"], numbered=numbered)
+    if run.settings.novelty.enabled and len(picked) != 1:
+        kept = picked or most_confident(ideas, run.settings.ideas.keep)
+        chosen, ballots, tie = await most_novel(run, team, kept, before=before["novelty"])
+        items = [run.wording(idea) for idea in kept]
+        turn = max(ballot.turn for ballot in ballots)
+        person = await steer(run, VOTE, turn, run.wording(chosen), items=items, most=1, back=False)
+        if person.picks:
+            chosen, tie = kept[person.picks[0] - 1], None
+        result.votes += ballots
+        result.choose(kept, chosen, sum(kept[each.choice - 1] is chosen for each in ballots), tie)
+    else:
+        chosen, ballots = (picked or ideas)[-1], list[Vote]()
+        result.choose([chosen], chosen, 0, None)
+    manuscript = await write_abstract(run, team, topic, chosen, before=before["abstract"])
+    last = Round(ideas, chosen, ballots, manuscript)
+    result.turns |= last.turns
+    return last
+
+
+VIRSCI = System(
+    name="virsci",
+    title="VirSci",
+    class_name="VirSci",
+    about="Scientists who discuss a research topic, vote on ideas and write the abstract of the best one.",
+    config=VirSciConfig,
+    inputs=TopicInput,
+    result=VirSciResult,
+    run=virsci,
+    essence=report.essence,
+    report=report.report,
+    work=report.work,
+    needs=config.needs,
+    corpus=lambda config: True,
+    searches=config.searches,
+    team=lambda config: config.settings,
+    steers=config.STEERS,
+)

@@ -18,9 +18,8 @@ import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
 
-from manyheads.base.files import cache_folder
+from manyheads.base.files import Pool, cache_folder
 from manyheads.base.http import Pace
-from manyheads.base.pool import Pool
 from manyheads.config import environment
 from manyheads.corpus import corpora
 from manyheads.corpus.ecosystem import Ecosystem

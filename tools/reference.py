@@ -25,7 +25,8 @@ from manyheads.asking.roles import RoleCard
 from manyheads.base import errors
 from manyheads.base.resources import shipped
 from manyheads.cli import app
-from manyheads.config import RunConfig, documented, hosts
+from manyheads.config import RunConfig, documented
+from manyheads.config.environment import BUILT_IN as HOSTS
 from manyheads.core.results import RunResult
 from manyheads.datasets.mapping import formats
 from manyheads.engine import folder
@@ -237,7 +238,7 @@ def python() -> str:
     text.append("## What the hosts share\n")
     text += [f"### {each.__name__}\n\n{_own_doc(each)}\n" for each in (RoleSpec, SystemTeam)]
     text.append(_name("service_tool", service_tool))
-    for host, entry in hosts.BUILT_IN.items():
+    for host, entry in HOSTS.items():
         ending = entry.ending
         module = import_module(f"manyheads.hosts.{host}")
         classes = ", ".join(f"`{systems()[name].prefix}{ending}`" for name in BUILT_IN)

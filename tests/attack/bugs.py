@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attack.drive import Driver
 from attack.figures import Figure, times
-from manyheads.config.hosts import BUILT_IN
+from manyheads.config.environment import BUILT_IN
 from manyheads.documents.reading import LEAST
 from support.llm import LLM
 from support.manuscripts import tei

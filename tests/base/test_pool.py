@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from manyheads.base.pool import Pool
+from manyheads.base.files import Pool
 
 
 class Door:

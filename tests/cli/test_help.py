@@ -18,7 +18,7 @@ from manyheads.cli import EXAMPLES, app
 from manyheads.cli.evaluate import PLANTED
 from manyheads.cli.options import Changes, Given, Options, with_models
 from manyheads.config import documented
-from manyheads.config.hosts import BUILT_IN
+from manyheads.config.environment import BUILT_IN
 from manyheads.judges.planted_error.planted import KINDS
 from manyheads.systems import systems
 from support.command import manyheads_command, parsed

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from manyheads.base.errors import CorpusError
-from manyheads.base.markup import NotTeXError, from_latex
+from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.datasets.formats import Opening, detect, open_corpus
 from manyheads.datasets.mapping import Reading, format_of, formats

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.errors import CorpusError
-from manyheads.base.markup import NotTeXError, from_latex
+from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.datasets.formats import Opening, open_corpus
 from manyheads.datasets.values import bibtex_names

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.base.errors import ConfigError, ModelError, SubjectError
-from manyheads.config.hosts import BUILT_IN
+from manyheads.config.environment import BUILT_IN
 from manyheads.engine.session import Session
 from manyheads.hosts import component, host_factory
 from manyheads.systems import systems

@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 
 from manyheads.base.errors import ConfigError, CorpusError, ModelError, ReplyError, install_command
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.config.hosts import BUILT_IN, GROUP, hosts
+from manyheads.config.environment import BUILT_IN, GROUP, hosts
 from manyheads.core import Image, Message, Speaker, Tool, Turn, recall_nothing
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import load
@@ -402,7 +402,7 @@ def test_a_missing_framework_says_how_to_get_it(name: str, monkeypatch: pytest.M
     def nowhere(package: str) -> str | None:
         return None if package == BUILT_IN[name].framework else "here"
 
-    monkeypatch.setattr("manyheads.config.hosts.find_spec", nowhere)
+    monkeypatch.setattr("manyheads.config.environment.find_spec", nowhere)
     with pytest.raises(ConfigError) as caught:
         host_factory(name)
     others = [other for other in hosts() if other != name]
@@ -414,7 +414,7 @@ def test_a_missing_framework_says_how_to_get_it(name: str, monkeypatch: pytest.M
 def test_without_any_framework_each_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere(package: str) -> None: ...
 
-    monkeypatch.setattr("manyheads.config.hosts.find_spec", nowhere)
+    monkeypatch.setattr("manyheads.config.environment.find_spec", nowhere)
     with pytest.raises(ConfigError) as caught:
         host_factory(RunConfig().host)
     assert caught.value.tried == "installed hosts: none"
@@ -430,7 +430,7 @@ def test_the_only_framework_that_is_installed_is_the_default(
     def alone(package: str) -> str | None:
         return "here" if package == BUILT_IN[name].framework else None
 
-    monkeypatch.setattr("manyheads.config.hosts.find_spec", alone)
+    monkeypatch.setattr("manyheads.config.environment.find_spec", alone)
     assert RunConfig().host == load(["virsci"]).host == name
 
 
@@ -441,7 +441,7 @@ def test_a_host_of_another_package_is_registered(monkeypatch: pytest.MonkeyPatch
     def installed(*, group: str) -> list[EntryPoint]:
         return [brought]
 
-    monkeypatch.setattr("manyheads.config.hosts.entry_points", installed)
+    monkeypatch.setattr("manyheads.config.environment.entry_points", installed)
     hosts.cache_clear()
     try:
         config = load(["virsci"], ["host=theirs"])

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import pytest
 
 from manyheads.asking.replies import ReplyModel
-from manyheads.config.hosts import BUILT_IN
+from manyheads.config.environment import BUILT_IN
 from manyheads.core import NOTHING, Charge, Reply, ToolCall, Turn, Usage
 from support.fill import fill
 

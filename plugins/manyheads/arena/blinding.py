@@ -14,7 +14,7 @@ from pydantic import Field
 
 from manyheads.arena.items import NewText, StoredText
 from manyheads.config import RunConfig, Strict
-from manyheads.config.hosts import hosts
+from manyheads.config.environment import hosts
 from manyheads.team.system import system_of
 
 ITSELF = re.compile(

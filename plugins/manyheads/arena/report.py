@@ -13,9 +13,9 @@ from manyheads.arena.blinding import giveaways
 from manyheads.arena.items import StoredText
 from manyheads.arena.store import Arena
 from manyheads.base.errors import RatingError
-from manyheads.base.escaping import csv_text, plain
 from manyheads.base.files import make_folder, replace_text
 from manyheads.base.folders import writing
+from manyheads.base.text import csv_text, plain
 from manyheads.core.texts import count
 from manyheads.measures.conclusions import conclusions
 from manyheads.measures.standings import (

@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeAlias
 from manyheads.arena.items import Row, StoredText
 from manyheads.arena.store import Arena
 from manyheads.base.errors import ArenaError
-from manyheads.base.escaping import csv_text
 from manyheads.base.files import make_folder, replace_text
 from manyheads.base.folders import writing
+from manyheads.base.text import csv_text
 from manyheads.core.texts import count
 from manyheads.measures.ranking import IdeaSet, Rankings
 from manyheads.measures.ratings import Ratings, identity_of

@@ -35,9 +35,9 @@ from manyheads.arena.items import (
 )  # fmt: skip
 from manyheads.arena.pairing import Choice
 from manyheads.base.errors import ArenaError
-from manyheads.base.escaping import plain
 from manyheads.base.files import inside, make_folder
 from manyheads.base.sqlite import Database
+from manyheads.base.text import plain
 from manyheads.measures.votes import RaterKind, Vote, style_of
 
 FILE, PAPERS = "arena.sqlite", "papers"

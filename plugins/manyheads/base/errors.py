@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from manyheads.base.escaping import is_secret, scrubbed
+from manyheads.base.text import is_secret, scrubbed
 
 
 class ExitCode(IntEnum):

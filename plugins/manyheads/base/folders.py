@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from manyheads.base.errors import BugError, JournalError, UserError
-from manyheads.base.escaping import scrubbed, shortened
 from manyheads.base.files import FileLock, make_folder, replace_text
 from manyheads.base.sqlite import reading
+from manyheads.base.text import scrubbed, shortened
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
 TRACEBACK = "traceback.txt"

@@ -19,7 +19,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from manyheads.base.escaping import scrubbed
+from manyheads.base.text import scrubbed
 
 _LONGEST_PAUSE = 86_400.0
 _Place = tuple[asyncio.AbstractEventLoop, asyncio.Event]

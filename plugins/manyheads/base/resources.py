@@ -20,8 +20,8 @@ from typing import Any, cast
 import yaml
 
 from manyheads.base.errors import ConfigError, did_you_mean
-from manyheads.base.escaping import shortened
 from manyheads.base.files import expanded, read_text
+from manyheads.base.text import shortened
 
 KINDS = ("roles", "prompts", "configs", "evals")
 PACKS = "manyheads.packs"

@@ -13,7 +13,7 @@ import typer
 from pydantic import Field
 
 from manyheads.base.errors import ArenaError, ConfigError, need_extra
-from manyheads.base.escaping import plain
+from manyheads.base.text import plain
 from manyheads.cli import completion
 from manyheads.cli.options import Changes, Estimated, Json, Limits, Options, Yes, resumable, without_index
 from manyheads.cli.printing import safe_console, say, say_json

@@ -39,7 +39,7 @@ def configs(ctx: typer.Context, incomplete: str) -> Sequence[str]:
 
 
 def hosts(ctx: typer.Context, incomplete: str) -> Sequence[str]:
-    from manyheads.config.hosts import hosts
+    from manyheads.config.environment import hosts
 
     return _matching(hosts(), incomplete)
 

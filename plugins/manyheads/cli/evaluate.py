@@ -8,7 +8,7 @@ import typer
 from pydantic import Field
 
 from manyheads.base.errors import ConfigError, ExitCode, did_you_mean
-from manyheads.base.escaping import plain
+from manyheads.base.text import plain
 from manyheads.cli import completion
 from manyheads.cli.options import Changes, Estimated, Limits, Options, Yes, configured, resumable
 from manyheads.cli.printing import safe_console, say

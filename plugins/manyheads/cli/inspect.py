@@ -131,7 +131,7 @@ def _say_wrapped(text: str, margin: str) -> None:
     from shutil import get_terminal_size
     from textwrap import fill
 
-    from manyheads.base.escaping import plain
+    from manyheads.base.text import plain
 
     width = max(40, min(get_terminal_size().columns, 100))
     say(fill(plain(text), width, initial_indent=margin, subsequent_indent=" " * len(margin)))
@@ -248,7 +248,7 @@ def _print_papers(found: "Iterable[tuple[Paper, Sequence[str]]]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from manyheads.base.escaping import plain
+    from manyheads.base.text import plain
 
     table = Table("year", "cited", "title and id", box=None, pad_edge=False)
     for paper, reasons in found:
@@ -297,7 +297,7 @@ async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspir
 
 
 def _print_inspirations(found: "Inspirations", json: bool) -> None:
-    from manyheads.base.escaping import plain
+    from manyheads.base.text import plain
 
     for note in found.notes:
         say(f"note: {note}", err=True)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,13 +24,11 @@ import yaml
 
 from manyheads.asking.forms import brief
 from manyheads.base.errors import ExitCode, UserError
-from manyheads.base.escaping import plain
+from manyheads.base.text import plain
 from manyheads.cli.printing import fail, print_line, safe_console
 from manyheads.core.events import AnyEvent, Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from manyheads.engine.person import Brake
 
 
@@ -254,24 +253,17 @@ def _edit(text: str, suffix: str) -> str:
 
 async def _in_thread(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The result of blocking work, in a thread that does not keep the process from ending."""
-    loop = asyncio.get_running_loop()
-    done = loop.create_future()
-
-    def settle(value: dict[str, Any] | None, error: BaseException | None) -> None:
-        if not done.done():
-            done.set_exception(error) if error else done.set_result(value)
+    done = Future[dict[str, Any]]()
+    done.set_running_or_notify_cancel()  # from now on, only the thread settles it
 
     def run() -> None:
-        value, error = None, None
         try:
-            value = work()
+            done.set_result(work())
         except BaseException as problem:  # noqa: BLE001 - passed on
-            error = problem
-        with suppress(RuntimeError):  # the run is over
-            loop.call_soon_threadsafe(settle, value, error)
+            done.set_exception(problem)
 
     Thread(target=run, daemon=True, name="manyheads-terminal").start()
-    return await done
+    return await asyncio.wrap_future(done)
 
 
 @contextmanager
@@ -312,16 +304,14 @@ def errors_as_lines(wanted: bool) -> Generator[None]:
     except Exception as error:
         if not wanted or isinstance(error, typer.Exit):
             raise
-        if not isinstance(error, UserError):
-            put(_error(f"{type(error).__name__}: {error}", None, ExitCode.BUG))
+        known = isinstance(error, UserError)
+        message = error.message if known else f"{type(error).__name__}: {error}"
+        hint, code = (error.hint, error.exit_code) if known else (None, ExitCode.BUG)
+        put({"kind": "error", "message": message, "hint": hint, "code": int(code)})
+        if not known:
             raise
-        put(_error(error.message, error.hint, error.exit_code))
         fail(error)
-        raise typer.Exit(error.exit_code) from error
-
-
-def _error(message: str, hint: str | None, code: int) -> dict[str, Any]:
-    return {"kind": "error", "message": message, "hint": hint, "code": int(code)}
+        raise typer.Exit(code) from error
 
 
 @dataclass

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from manyheads.base.errors import closest
-from manyheads.base.escaping import plain, printable, printable_json, scrubbed, shortened
 from manyheads.base.files import writable
+from manyheads.base.text import plain, printable, printable_json, scrubbed, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console

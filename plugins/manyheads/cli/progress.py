@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from manyheads.base.errors import UserError
-from manyheads.base.escaping import plain
+from manyheads.base.text import plain
 from manyheads.cli.printing import print_line, safe_console, say
 from manyheads.core import money
 from manyheads.core.events import (

@@ -152,8 +152,8 @@ def list_all(
 
     Lists what is shipped, what installed packages add and what is in your folders. Runs are those in runs/, newest first.
     """
-    from manyheads.base.escaping import plain
     from manyheads.base.resources import Resources
+    from manyheads.base.text import plain
 
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else MOST_COLUMNS
 

@@ -156,7 +156,7 @@ def _show(jobs: "Sequence[Job]") -> None:
     """Print the scores of each text, and the tokens, time and cost per review."""
     from rich.table import Table
 
-    from manyheads.base.escaping import plain
+    from manyheads.base.text import plain
     from manyheads.report.record import read_run
     from manyheads.team.system import system_of
 

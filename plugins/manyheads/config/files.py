@@ -11,9 +11,9 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from manyheads.base.errors import MOST, ConfigError, closest, describe, did_you_mean
-from manyheads.base.escaping import is_secret, scrubbed, shortened
 from manyheads.base.files import expanded, read_text
 from manyheads.base.resources import Resources, data_file, parse_json, parse_yaml
+from manyheads.base.text import is_secret, scrubbed, shortened
 from manyheads.config import RunConfig, Strict
 
 M = TypeVar("M", bound=BaseModel)

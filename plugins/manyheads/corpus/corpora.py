@@ -12,6 +12,7 @@ from manyheads.base.errors import CorpusError, describe, did_you_mean
 from manyheads.base.files import (
     CHECKSUMS,
     FileLock,
+    Pool,
     cache_folder,
     damaged_files,
     expanded,
@@ -21,7 +22,6 @@ from manyheads.base.files import (
     unwritable,
 )
 from manyheads.base.papers import Paper, Scientist
-from manyheads.base.pool import Pool
 from manyheads.base.resources import data_file
 from manyheads.config import CORPORA
 from manyheads.corpus.building import Progress, build_corpus

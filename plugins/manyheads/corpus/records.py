@@ -33,7 +33,7 @@ from pydantic import (
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.files import opened
-from manyheads.base.markup import has_markup, plain
+from manyheads.base.text import has_markup, plain_text
 from manyheads.documents.section_kinds import Core, Section, core_of
 
 # Text files: plain, gzip, or inside a zip, with clear errors.
@@ -438,9 +438,9 @@ def _plain(paper: RawPaper) -> RawPaper:
     lists = {"byline": paper.byline, "keywords": paper.keywords}
     if not any(map(has_markup, chain(texts.values(), *lists.values()))):
         return paper
-    found = {name: plain(text) or (text if name == "title" else "") for name, text in texts.items()}
+    found = {name: plain_text(text) or (text if name == "title" else "") for name, text in texts.items()}
     return paper.model_copy(
-        update=found | {name: tuple(plain(one) or one for one in some) for name, some in lists.items()}
+        update=found | {name: tuple(plain_text(one) or one for one in some) for name, some in lists.items()}
     )
 
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any, Literal, TypeAlias, cast
 from xml.etree.ElementTree import Element
 
-from manyheads.base.markup import BRACES, NotTeXError, from_latex, latex_letters
+from manyheads.base.text import BRACES, NotTeXError, from_latex, latex_letters
 from manyheads.documents.section_kinds import Section, core_of
 
 Object: TypeAlias = Mapping[str, Any]

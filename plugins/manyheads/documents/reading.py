@@ -20,8 +20,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
 from manyheads.base.errors import ConfigError, DocumentError
-from manyheads.base.files import opened
-from manyheads.base.pool import Pool
+from manyheads.base.files import Pool, opened
 from manyheads.core.texts import count
 from manyheads.documents.document import Document, Limits
 from manyheads.documents.draft import heard

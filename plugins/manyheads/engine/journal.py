@@ -22,7 +22,7 @@ from manyheads.asking.json_text import printable
 from manyheads.base.errors import ChangedError, HeldError, JournalError
 from manyheads.base.http import in_short
 from manyheads.base.sqlite import Database, reading
-from manyheads.config.hosts import hosts
+from manyheads.config.environment import hosts
 from manyheads.core import NOTHING, Place, Usage
 from manyheads.core.events import MadeBy
 

@@ -19,7 +19,7 @@ from manyheads.asking.prompts import for_reading
 from manyheads.asking.replies import PlainText, ReplyModel, read_as
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError, ReplyError, StoppedError, describe
-from manyheads.base.escaping import printable
+from manyheads.base.text import printable
 from manyheads.config import HUMAN, PERSON, ModelConfig
 from manyheads.core import Host, Recall, Reply, Turn
 from manyheads.core.events import Emit, Person, Waiting

@@ -12,7 +12,7 @@ from manyheads.base.errors import ConfigError, ModelError, UserError, closest, n
 from manyheads.base.papers import Literature
 from manyheads.base.resources import Resources
 from manyheads.config import HUMAN, PERSON, ModelConfig, RunConfig
-from manyheads.config.hosts import host_entry
+from manyheads.config.environment import host_entry
 from manyheads.core import money
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem

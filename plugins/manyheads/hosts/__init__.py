@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from manyheads.base.errors import ConfigError
-from manyheads.config.hosts import HostEntry, default_host, host_entry, hosts
+from manyheads.config.environment import HostEntry, default_host, host_entry, hosts
 from manyheads.team.system import system_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ConfigError, ModelError, UserError
-from manyheads.base.pool import Pool
+from manyheads.base.files import Pool
 from manyheads.config import HUMAN, ModelConfig
 from manyheads.core import (
     NOTHING,

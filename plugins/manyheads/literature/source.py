@@ -28,8 +28,8 @@ from manyheads.base.http import (
     limiter,
     seconds_of,
 )
-from manyheads.base.markup import plain
 from manyheads.base.papers import ANY_TIME, Paper, Window
+from manyheads.base.text import plain_text
 from manyheads.config import SourceName
 from manyheads.models.answers import body_of, refusal_of, scrubbed
 
@@ -381,7 +381,7 @@ def papers_of(
     for number, record in enumerate(records, 1):
         try:
             if values := fields(record):
-                title, abstract = (plain(values.get(name) or "") for name in ("title", "abstract"))
+                title, abstract = (plain_text(values.get(name) or "") for name in ("title", "abstract"))
                 title = " ".join(title.split())
                 paper = Paper.model_validate({**values, "title": title, "abstract": abstract})
                 papers += [paper] if title else []

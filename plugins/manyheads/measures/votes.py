@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from manyheads.base.errors import RatingError
-from manyheads.base.escaping import csv_text, shortened
+from manyheads.base.text import csv_text, shortened
 from manyheads.core.texts import count
 from manyheads.measures.tables import Row, read_table
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from manyheads.base.errors import ModelError
-from manyheads.base.escaping import scrubbed
 from manyheads.base.http import (
     GarbledError,
     Limiter,
@@ -30,6 +29,7 @@ from manyheads.base.http import (
     is_unreachable,
     status_of,
 )
+from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig
 from manyheads.models.abilities import Form, limit_of, other_limit, remember
 from manyheads.models.requests import key_variable

@@ -12,10 +12,10 @@ from typing import Any, Literal, cast
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from manyheads.base.escaping import plain, shortened
 from manyheads.base.files import FileLock, opened, read_text, replace_text
 from manyheads.base.folders import CONFIG, JOURNAL, REPORT, is_held
 from manyheads.base.resources import parse_yaml
+from manyheads.base.text import plain, shortened
 from manyheads.core.results import MEASURE, RESULT, Part
 from manyheads.measures import BY_FIELD
 from manyheads.models.offline import OFFLINE

@@ -14,9 +14,9 @@ from urllib.parse import quote
 from pydantic import BaseModel, TypeAdapter
 
 from manyheads.base.errors import JournalError
-from manyheads.base.escaping import plain
 from manyheads.base.files import opened
 from manyheads.base.papers import ARXIV_DOI, Identifier, identify
+from manyheads.base.text import plain
 from manyheads.config.files import read_yaml
 from manyheads.core import Tally
 from manyheads.core.events import AnyEvent, Began, Event, Said, Warned

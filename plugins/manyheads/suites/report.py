@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.base.escaping import csv_text
+from manyheads.base.text import csv_text
 from manyheads.measures import BY_FIELD
 from manyheads.measures.statistics import (
     Ends,

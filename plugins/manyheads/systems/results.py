@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from manyheads.asking.replies import label
 from manyheads.base.errors import ConfigError, SubjectError, UserError
-from manyheads.base.escaping import csv_text, plain, printable
 from manyheads.base.files import read_text, replace_text
 from manyheads.base.folders import CONFIG, writing
+from manyheads.base.text import csv_text, plain, printable
 from manyheads.config.files import read_yaml
 from manyheads.core.results import (
     MEASURE,

@@ -27,9 +27,9 @@ from manyheads.arena.report import DATA, TABLE, questions_of, rate, status_of, w
 from manyheads.arena.sheets import Format, export, take
 from manyheads.arena.store import DAYS, FILE, Arena
 from manyheads.base.errors import ArenaError, RatingError, need_extra
-from manyheads.base.escaping import plain
 from manyheads.base.files import inside, read_text
 from manyheads.base.folders import REPORT
+from manyheads.base.text import plain
 from manyheads.measures.standings import Rules
 from manyheads.measures.tables import columns_named
 from manyheads.measures.votes import LEADS, WINNER

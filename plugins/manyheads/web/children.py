@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from manyheads.base.errors import ExitCode
-from manyheads.base.escaping import printable, scrubbed
+from manyheads.base.text import printable, scrubbed
 from manyheads.web.live import Place
 
 log = logging.getLogger("manyheads")

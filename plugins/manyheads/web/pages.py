@@ -9,7 +9,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from manyheads.base.escaping import printable
+from manyheads.base.text import printable
 from manyheads.report import page as reports
 from manyheads.web.security import Visitor
 

@@ -21,8 +21,8 @@ from manyheads.base.errors import UserError, problem_of
 from manyheads.base.folders import writing
 from manyheads.base.resources import Resources, parse_yaml, summary
 from manyheads.config import RunConfig
+from manyheads.config.environment import hosts
 from manyheads.config.files import merge
-from manyheads.config.hosts import hosts
 from manyheads.core import money
 from manyheads.core.results import currency_of
 from manyheads.engine.estimate import LONGER, estimate

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute
 
 from manyheads.arena.items import ArenaForm, Item
 from manyheads.base.errors import ArenaError
-from manyheads.base.escaping import plain
+from manyheads.base.text import plain
 from manyheads.web.arenas import Voter, unharmed
 from manyheads.web.pages import render
 from manyheads.web.security import HEADERS, Access, Visitor, get, keep, post

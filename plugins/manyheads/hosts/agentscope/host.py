@@ -43,7 +43,7 @@ from pydantic import BaseModel, SecretStr
 
 from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ModelError
-from manyheads.base.escaping import scrubbed
+from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message, Raw, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage

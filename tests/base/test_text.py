@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.base.escaping import csv_text, is_secret, plain, printable, printable_json, scrubbed, shortened
+from manyheads.base.text import (
+    csv_text,
+    is_secret,
+    plain,
+    plain_text,
+    printable,
+    printable_json,
+    scrubbed,
+    shortened,
+)
 
 PACKAGE = Path(__file__).parents[2] / "plugins" / "manyheads"
 EVIL = "a\x1b[2J\x1b]0;OWNED\x07\u202eb\u009bc\x00d\ud800e"
@@ -33,7 +42,7 @@ def test_all_commands_print_through_one_file() -> None:
 def test_all_tables_for_spreadsheets_are_written_by_one_function() -> None:
     writers = {"csv.writer", "csv.DictWriter", "write_csv"}
     naming = [path for path in PACKAGE.rglob("*.py") if "csv" in path.read_text(encoding="utf-8")]
-    assert {path.name for path in naming if calls(path) & writers} == {"escaping.py"}
+    assert {path.name for path in naming if calls(path) & writers} == {"text.py"}
 
 
 def test_nothing_commands_a_terminal() -> None:
@@ -87,3 +96,44 @@ def test_keys_are_secret_by_their_names() -> None:
     secret = ("models.default.api_key", "password", "models.x.api_key_env", "token")
     assert all(map(is_secret, secret))
     assert not any(map(is_secret, ("budget.tokens", "max_tokens", "keywords", "monkey")))
+
+
+# Titles and abstracts without markup.
+
+TEX = r"\documentclass{minimal}\begin{document}$$\alpha$$\end{document}"
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("Fruit of <i>E.&nbsp;coli</i> &amp; H<sub>2</sub>O", "Fruit of E. coli & H2O"),
+        ("&lt;i&gt;Homo&lt;/i&gt; &amp;lt;b&amp;gt;sapiens&amp;lt;/b&amp;gt;", "Homo sapiens"),
+        (
+            "<jats:title>Abstract</jats:title><jats:p>Here p < 0.05, a<b, 10<jats:sup>-3</jats:sup>.</jats:p>"
+            "<jats:p>Next.</jats:p>",
+            "Here p < 0.05, a<b, 10^-3. Next.",
+        ),
+        ("<jats:sec><jats:title>Aims</jats:title><jats:p>Owls.</jats:p></jats:sec>", "Aims: Owls."),
+        (
+            "<mml:math><mml:msup><mml:mi>x</mml:mi><mml:mn>2</mml:mn></mml:msup><mml:mo>+</mml:mo>"
+            "<mml:mfrac><mml:mi>a</mml:mi><mml:mi>b</mml:mi></mml:mfrac></mml:math> is",
+            "x^2+a/b is",
+        ),
+        (
+            "<math><semantics><mi>x</mi><annotation encoding='application/x-tex'>x_i</annotation></semantics></math>.",
+            "$x_i$.",
+        ),
+        (
+            f"<inline-formula><alternatives><tex-math>{TEX}</tex-math><mml:math><mml:mi>α</mml:mi></mml:math>"
+            "</alternatives></inline-formula> is",
+            r"$\alpha$ is",
+        ),
+        (r"Schr\"odinger's \emph{cat} is 10% of $x_i^2$", "Schrödinger's cat is 10% of $x_i^2$"),
+        ("a < b & c > d at 5%\n\nin two parts", "a < b & c > d at 5%\n\nin two parts"),
+        (r"a file C:\temp and {braces}", r"a file C:\temp and {braces}"),
+        ("an unclosed <b>word and </i>", "an unclosed word and"),
+        ("half a letter \ud800", "half a letter"),
+    ],
+)  # fmt: skip
+def test_a_text_without_its_markup(given: str, text: str) -> None:
+    assert plain_text(given) == text

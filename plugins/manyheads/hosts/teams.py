@@ -30,7 +30,7 @@ from manyheads.core.events import (
 )
 from manyheads.engine.readiness import roles_of
 from manyheads.engine.session import offhand
-from manyheads.hosts.clients import ClientHost, model_of
+from manyheads.hosts.clients import ClientHost, described
 from manyheads.hosts.person import InputFunction, Mailbox, person_of
 from manyheads.hosts.runs import Runs, RunState, TeamMessage
 from manyheads.models.abilities import settled
@@ -323,11 +323,8 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
     """
     system, service = _service_named(name)
     chosen = load_for(f"{name} is done by {system.name}", system.name, config)
-    settings, client = model_of(name, host, model)
-    models = {**chosen.models, "default": settings or chosen.models["default"]}
-    if client is not None:
-        models["default"] = host.serves.describe(client, models["default"])
-    ready = None if client is None else {"default": client}
+    default, ready = described(name, host, model, chosen.models["default"])
+    models = {**chosen.models, "default": default}
     models = {alias: settled(each) for alias, each in models.items()}
     chosen = chosen.model_copy(update={"host": host.framework, "models": models})
 

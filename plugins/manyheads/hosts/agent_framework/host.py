@@ -80,12 +80,6 @@ class NativeModel(ServedModel[Client]):
                 client = AsyncClient(host=config.address, **sdk)
                 return OllamaChatClient(model=config.name, client=client)
 
-    def borrow(self, ready: Client) -> Client:
-        if not isinstance(ready, GovernedClient):
-            return ready
-        self.local, self.ours = ready.served.local, ready.served.ours
-        return ready.served.client
-
     @staticmethod
     def as_message(message: NativeMessage) -> Message | None:
         first = message.contents[0] if message.contents else None

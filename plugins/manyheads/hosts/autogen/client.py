@@ -164,12 +164,6 @@ class NativeModel(ServedModel[ChatCompletionClient]):
                     client, create_args={"model": config.name}, model_info=info
                 )
 
-    def borrow(self, ready: ChatCompletionClient) -> ChatCompletionClient:
-        if not isinstance(ready, GovernedClient):
-            return ready
-        self.local, self.ours = ready.served.local, ready.served.ours
-        return ready.served.client
-
     @staticmethod
     def as_message(message: LLMMessage) -> Message | None:
         content = message.content

@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
 
 from manyheads.base.errors import ConfigError
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import ManagedHost, Recall, Tool, safe_name
+from manyheads.core import ManagedHost, Recall, Tool, Usage, safe_name
 from manyheads.core.events import (
     AnyEvent,
     Asked,
@@ -283,6 +283,31 @@ def outcome(event: Result) -> str:
     if not (paragraphs := in_full(run)):
         return f"```json\n{json.dumps(event.data, ensure_ascii=False, indent=1)}\n```"
     return "\n\n".join([f"> {LABEL}", *paragraphs] if run.offline else paragraphs)
+
+
+class Shown(NamedTuple):
+    """An event as an app shows it."""
+
+    text: str
+    speaker: str
+    """The team, where nobody else speaks."""
+    usage: Usage | None
+    about: dict[str, str]
+
+
+def shown(event: AnyEvent, team: str, emit: Emit) -> Shown | None:
+    """An event for an app; None if there is nothing to show. Usage is only on the reply that caused it, or on the one result."""
+    last = isinstance(event, Result)
+    if emit == "final" and not last:
+        return None
+    text, usage, data = outcome(event) if last else sentence(event), None, about(event)
+    if isinstance(event, Said):
+        usage = event.usage
+    elif last and emit == "final":
+        usage = Usage.model_validate(event.data.get("usage", {}))
+    if not text and not (usage and usage.tokens):
+        return None
+    return Shown(text, safe_name(data["speaker"]) if data["speaker"] else team, usage, data)
 
 
 def about(event: AnyEvent) -> dict[str, str]:

@@ -17,9 +17,9 @@ from agent_framework import (
     ResponseStream,
     SessionContext,
     TruncationStrategy,
+    normalize_messages,
 )
 from agent_framework import Message as NativeMessage
-from agent_framework._types import normalize_messages
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from manyheads.asking.prompts import Prompts

@@ -1,4 +1,4 @@
-"""A system's class on a host, made from the registry: constructor, state, and a person who answers in an app."""
+"""A system in an app, on any host: its class, a person who answers, its events in words, and a part of it as a tool."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A role as an agent of Agent Framework, for any workflow."""
+"""A role, and a whole system, as an agent of Agent Framework, for any workflow."""
 
 from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
 from typing import Any, ClassVar, Literal, cast

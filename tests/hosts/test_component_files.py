@@ -32,27 +32,25 @@ def problem_of(data: dict[str, Any]) -> str:
     with pytest.raises(ConfigError) as refused:
         BaseGroupChat.load_component(data)
     assert SECRET not in str(refused.value)
-    assert refused.value.hint or "the config is of system" in refused.value.message
+    assert refused.value.hint or "of system" in refused.value.message
     return refused.value.message
 
 
 def test_a_file_of_another_system(file: dict[str, Any]) -> None:
-    assert "runs rebuttal, the config is of system 'virsci'" in problem_of(
-        {**file, "provider": f"{TEAM}.RebuttalTeam"}
-    )
+    assert "of system 'virsci'" in problem_of({**file, "provider": f"{TEAM}.RebuttalTeam"})
 
 
 @pytest.mark.parametrize("version", [2, 7])
 def test_a_file_of_another_version(file: dict[str, Any], version: int) -> None:
     told = problem_of({**file, "component_version": version})
-    assert f"of version {version}; version 1 is needed" in told
+    assert f"of version {version}; version 1" in told
 
 
 async def test_a_role_of_another_version() -> None:
     agent = role_agent("reviewer", "offline/offline")
     data = {**agent.dump_component().model_dump(mode="json"), "component_version": 2}
     await agent.close()
-    with pytest.raises(ConfigError, match="of version 2; version 1 is needed"):
+    with pytest.raises(ConfigError, match="of version 2; version 1"):
         RoleAgent.load_component(data)
 
 

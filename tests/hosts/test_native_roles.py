@@ -188,7 +188,7 @@ def test_no_key_stands_in_a_dump(llm: LLM) -> None:
 
 def test_what_no_file_can_hold_is_named(llm: LLM) -> None:
     agent = autogen.role_agent("reviewer", model(llm), tools=[LOOK_UP])
-    with pytest.raises(ConfigError, match="cannot hold its tools look_up"):
+    with pytest.raises(ConfigError, match="tools look_up"):
         agent.dump_component()
 
 

@@ -89,7 +89,7 @@ async def test_a_function_answers(name: str, llm: LLM, tmp_path: Path) -> None:
     team = Native(name, steered(llm), tmp_path, person=answers)
     assert result_of(await team.run(None))["topic"]["topic"]
     assert len(asked) == 1
-    assert "Answer with the action alone" in asked[0]
+    assert "the action alone" in asked[0]
 
 
 # AutoGen.
@@ -168,7 +168,7 @@ async def test_a_pipeline_asks_its_user(llm: LLM, tmp_path: Path, restarted: boo
         pipeline = VirSciPipeline(steered(llm), out=tmp_path)
         pipeline.load_state(state)
     else:
-        with pytest.raises(ConfigError, match="no request nobody is waiting"):
+        with pytest.raises(ConfigError, match="request nobody is"):
             await parked(pipeline, outside("x", call.model_copy(update={"id": "nobody"}), "accept"))
     answers = AskUserMetadata(answers=[AskUserAnswer(question=asked.question, selected=["edit"])])
     edit = await parked(
@@ -200,7 +200,7 @@ async def test_a_parked_pipeline_is_one_reply(llm: LLM, tmp_path: Path) -> None:
 
 async def test_an_answer_that_nothing_waits_for_begins_nothing(llm: LLM, tmp_path: Path) -> None:
     call = ToolCallBlock(id="one", name="Answer", input="{}")
-    with pytest.raises(ConfigError, match="no request one is waiting"):
+    with pytest.raises(ConfigError, match="request one is"):
         await parked(VirSciPipeline(steered(llm), out=tmp_path), outside("x", call, "accept"))
     assert not llm.requests
 
@@ -215,7 +215,7 @@ async def test_an_agent_asks_its_user(llm: LLM, tmp_path: Path) -> None:
     assert (request.type, request.name) == ("function_call", "answer")
     assert "accept" in request.arguments["question"]
     other = Content.from_function_result("nobody", result="accept")
-    with pytest.raises(ConfigError, match="no request nobody is waiting"):
+    with pytest.raises(ConfigError, match="request nobody is"):
         await agent.run(AFMessage("tool", [other]), session=session)
     answer = Content.from_function_result(request.call_id, result="accept")
     saved = AgentSession.from_dict(json.loads(json.dumps(session.to_dict())))

@@ -178,7 +178,7 @@ async def test_the_oldest_replies_go_first_then_papers_never_the_task(
 async def test_a_task_that_does_not_fit_is_refused(llm: LLM, host: Hosting) -> None:
     alone = f"# Review\n\n<paper>\nTitle: P\n{'word ' * 4000}\n</paper>"
     async with host(model(llm, context=2000)) as on:
-        with pytest.raises(ConfigError, match=r"does not fit test-model with a context of 2,000"):
+        with pytest.raises(ConfigError, match=r"context of 2,000"):
             await on.ask(turn(Message(alone)))
     assert llm.calls == 0
 
@@ -376,7 +376,7 @@ async def test_an_answer_without_a_choice_is_tried_again(
     instead([{"choices": []}], monkeypatch)
     async with host(model(llm, retries=1, max_wait=0.1)) as on:
         reply = await on.ask(turn())
-    assert "its answer contains no choice" in reply.warnings[0]
+    assert "contains no choice" in reply.warnings[0]
 
 
 async def test_anthropic_is_sent_no_temperature_that_nobody_set(

@@ -58,7 +58,7 @@ async def test_a_folder_that_is_gone_is_no_new_run(
     (tmp_path / "runs").rename(tmp_path / "away")
     before = llm.calls
     for attempt in (team.load(state), later.run(None)):
-        with pytest.raises(JournalError, match="the folder of the unfinished run is gone"):
+        with pytest.raises(JournalError, match=r"folder .* gone"):
             await attempt
     assert llm.calls == before
     assert not (tmp_path / "runs").exists()
@@ -70,7 +70,7 @@ async def test_a_folder_of_another_system_is_refused(
 ) -> None:
     state = await stopped(name, config, tmp_path, llm)
     team = Native(name, small("rebuttal", llm), tmp_path)
-    with pytest.raises(JournalError, match="holds a run of virsci, not of rebuttal"):
+    with pytest.raises(JournalError, match="virsci, not of rebuttal"):
         await team.load({**state, "system": "rebuttal"})
 
 
@@ -113,6 +113,6 @@ async def test_it_listens_to_whom_it_is_told_to(
     team = Native(name, config, tmp_path, listens_to="chair")
     folder = await team.run({"chair": "Robust retrieval", "critic": "Let us think about owls."})
     assert result_of(folder)["topic"]["topic"] == "Robust retrieval"
-    with pytest.raises(ConfigError, match="listens to 'chair', who has said nothing") as error:
+    with pytest.raises(ConfigError, match="listens to 'chair'") as error:
         await team.run({"critic": "Owls"})
     assert error.value.tried == "messages by: critic"

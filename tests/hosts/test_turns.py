@@ -156,7 +156,7 @@ async def test_an_invalid_reply_is_asked_for_again(llm: LLM, host: Hosting) -> N
 async def test_a_model_that_never_answers_ends_in_a_clear_error(llm: LLM, host: Hosting, kind: Any) -> None:
     llm.faults.append(Fault(kind, times=None))
     async with host(model(llm), attempts=2) as on:
-        with pytest.raises(ReplyError, match="no valid reply from test-model in 2 attempts"):
+        with pytest.raises(ReplyError, match="in 2 attempts"):
             await on.ask(turn())
     assert llm.calls == 2
 
@@ -166,7 +166,7 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again(llm: LLM, host: Hos
     llm.faults.append(Fault("truncated"))
     async with host(on_wire(llm, wire)) as on:
         reply = await on.ask(turn())
-    assert "cut off at the length limit" in reply.warnings[0]
+    assert "length limit" in reply.warnings[0]
     assert (reply.attempts, reply.usage.calls) == (2, 2)
     assert reply.usage.input_tokens > 0
 

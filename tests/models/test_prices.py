@@ -121,4 +121,4 @@ async def test_a_run_says_which_prices_its_cost_is_made_of(llm: LLM, own: Path, 
 async def test_without_a_price_no_cost_is_made_up(llm: LLM, tmp_path: Path) -> None:
     run = (await play(config_for(llm, "turns=1", "topic=T"), tmp_path / "run", llm)).run
     assert (run.usage.cost, run.cost, run.prices) == (None, None, {})
-    assert closing_lines(tmp_path / "run").count("no price is known for openai/test") == 1
+    assert closing_lines(tmp_path / "run").count("no price is known") == 1

@@ -23,6 +23,7 @@ import typer
 import yaml
 
 from manyheads.asking.forms import brief
+from manyheads.asking.questions import YES_OR_NO, bounds, value_of
 from manyheads.base.errors import ExitCode, UserError
 from manyheads.base.text import plain
 from manyheads.cli.printing import fail, print_line, safe_console
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 EDIT = ":e"
 """The line that opens an editor."""
-YES_OR_NO = {"y": True, "yes": True, "n": False, "no": False}
 MOMENT = 0.05
 """Seconds for the view to show what happened before a question."""
 
@@ -136,9 +136,9 @@ def _value(part: Mapping[str, Any], show: Callable[..., object], label: str, *, 
             case {"type": "boolean"}:
                 text = _line("y / n")
             case {"type": "integer" | "number"}:
-                text = _line(_bounds(part))
+                text = _line(bounds(part) or "a number")
             case {"type": "array", "items": {"type": "integer"} as item}:
-                text = _line(f"numbers, such as 1 3; {_bounds(item)}")
+                text = _line(f"numbers, such as 1 3; {bounds(item) or 'any'}")
             case {"type": "array"}:
                 text = _lines("one a line")
             case _:
@@ -153,7 +153,9 @@ def _value(part: Mapping[str, Any], show: Callable[..., object], label: str, *, 
             show("This is needed.", style="yellow")
             continue
         try:
-            return _read(text.strip(), part)
+            if (at := text.strip()).isdigit() and 1 <= int(at) <= len(part.get("enum", ())):
+                return part["enum"][int(at) - 1]
+            return value_of(text, part)
         except ValueError as error:
             show(plain(error), style="yellow", markup=False)
 
@@ -170,48 +172,6 @@ def _objects(
                 break
         entries.append(fill_in(item, show, f"{label} {len(entries) + 1}: "))
     return entries
-
-
-def _read(text: str, part: Mapping[str, Any]) -> Any:
-    """A typed value; raises `ValueError` with what to type."""
-    match part:
-        case {"enum": options}:
-            exact = [each for each in options if str(each).lower() == text.lower()]
-            near = [each for each in options if str(each).lower().startswith(text.lower())]
-            if text.isdigit() and 1 <= int(text) <= len(options):
-                return options[int(text) - 1]
-            if len(found := exact or near) == 1:
-                return found[0]
-            raise ValueError(f"type one of {', '.join(map(str, options))}, or its number")
-        case {"type": "boolean"}:
-            if text.lower() not in YES_OR_NO:
-                raise ValueError("type y or n")
-            return YES_OR_NO[text.lower()]
-        case {"type": "integer" | "number" as kind}:
-            return _number(text, part, int if kind == "integer" else float)
-        case {"type": "array", "items": {"type": "integer"} as item}:
-            return [_number(each, item, int) for each in text.replace(",", " ").split()]
-        case {"type": "array"}:
-            return [line.strip() for line in text.splitlines() if line.strip()]
-        case _:
-            return text
-
-
-def _number(text: str, part: Mapping[str, Any], kind: Callable[[str], float]) -> float:
-    try:
-        number = kind(text)
-    except ValueError:
-        raise ValueError(f"{text}: not a number") from None
-    if not part.get("minimum", number) <= number <= part.get("maximum", number):
-        raise ValueError(f"{text}: {_bounds(part)}")
-    return number
-
-
-def _bounds(part: Mapping[str, Any]) -> str:
-    low, high = part.get("minimum"), part.get("maximum")
-    if low is not None and high is not None:
-        return f"{low} to {high}"
-    return f"at least {low}" if low is not None else f"at most {high}" if high is not None else "a number"
 
 
 def _line(hint: str) -> str:

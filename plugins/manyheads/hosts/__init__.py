@@ -26,12 +26,14 @@ def native_names(package: str, host: str, homes: Mapping[str, str], ending: str)
 
     Args:
         package: the package's name.
-        homes: the module of each name that the package defines.
+        homes: the names that each module of the package defines, with blanks between them.
         ending: the suffix of the systems' class names; in small letters the module that defines them.
     """
 
+    modules = {name: module for module, names in homes.items() for name in names.split()}
+
     def find(name: str) -> object:
-        home = homes.get(name) or (ending.lower() if name.endswith(ending) else None)
+        home = modules.get(name) or (ending.lower() if name.endswith(ending) else None)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         need_framework(host)

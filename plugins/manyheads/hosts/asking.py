@@ -22,7 +22,7 @@ from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.session import RESUME
 from manyheads.engine.tracing import Traced
 from manyheads.hosts import default_host, host_module, host_of
-from manyheads.hosts.clients import Ledger, model_of
+from manyheads.hosts.clients import Ledger, described
 from manyheads.hosts.roles import RoleSpec
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
@@ -149,11 +149,8 @@ async def need_model(model: Any = None, host: str | None = None) -> None:
 def _host(model: Any, host: str | None, attempts: int, resources: Resources) -> tuple[Any, ModelConfig]:
     """A host with one model, `default`, and the model's settings."""
     kind = host_module(host or host_of(model) or default_host()).make_host
-    settings, client = model_of("ask", kind, model)
-    base = settings or ModelConfig()
-    config = settled(base) if client is None else kind.serves.describe(client, base)
-    config = with_prices({"default": config}, resources.folders)["default"]
-    ready = None if client is None else {"default": client}
+    config, ready = described("ask", kind, model, ModelConfig())
+    config = with_prices({"default": config if ready else settled(config)}, resources.folders)["default"]
     return kind({"default": config}, recall_nothing, attempts, ready), config
 
 

@@ -202,7 +202,9 @@ class ServedModel(ABC, Generic[C]):
             os.environ.get(key_variable(config) or ""),
             loop,
         )
-        if ready is not None:
+        if isinstance(ours := getattr(ready, "served", None), ServedModel):
+            self.client, self.local, self.ours = ours.client, ours.local, ours.ours
+        elif ready is not None:
             self.client = self.borrow(ready)
         elif config.provider == HUMAN:  # runs ask a person themselves
             raise nobody_there(f"models.{alias} is a person")
@@ -517,6 +519,16 @@ def model_of(what: str, host: type[ClientHost[Any]], model: Any) -> tuple[ModelC
                 f"{what}: {type(model).__module__}.{type(model).__name__} is not a model of {host.framework}",
                 hint=f"give 'openai/gpt-4o-mini', a ModelConfig, or a client of {host.framework} ({host.serves.client_type.__name__})",
             )
+
+
+def described(
+    what: str, host: type[ClientHost[Any]], model: Any, base: ModelConfig
+) -> tuple[ModelConfig, dict[str, Any] | None]:
+    """The settings of the default model, `base` if `model` is None, and the client for a host, if it is one; see `model_of`."""
+    settings, client = model_of(what, host, model)
+    if client is None:
+        return settings or base, None
+    return host.serves.describe(client, base), {"default": client}
 
 
 class Answer(NamedTuple):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, cast
 
+from manyheads.asking.questions import meaning, value_of
 from manyheads.base.errors import ConfigError
 from manyheads.config import PERSON
 from manyheads.core.events import Person, Waiting
@@ -20,7 +21,7 @@ def question(request: Waiting) -> str:
     fields: Mapping[str, Any] = request.form.get("properties", {})
     needed: list[str] = request.form.get("required", [])
     lines = [
-        f"- {name}{'' if name in needed else ' (optional)'}: {_meaning(field)}"
+        f"- {name}{'' if name in needed else ' (optional)'}: {meaning(field)}"
         for name, field in fields.items()
     ]
     how = (
@@ -36,15 +37,6 @@ def question(request: Waiting) -> str:
         f"The last answer was not accepted: {request.problem}" if request.problem else "",
     )
     return "\n\n".join(part for part in parts if part)
-
-
-def _meaning(field: Mapping[str, Any]) -> str:
-    parts = [str(field.get("description") or field.get("title", "")).rstrip(".")]
-    if "enum" in field:
-        parts.append(f"one of {', '.join(map(str, field['enum']))}")
-    if field.get("default") not in (None, "", []):
-        parts.append(f"now: {json.dumps(field['default'], ensure_ascii=False)}")
-    return "; ".join(part for part in parts if part)
 
 
 def answer_of(answer: object, form: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -71,15 +63,10 @@ def answer_of(answer: object, form: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _value(text: str, field: Mapping[str, Any]) -> Any:
-    text = text.strip()
-    if field.get("type") == "string" or "enum" in field:
-        return text
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        if field.get("type") != "array":
-            return text
-        return [_value(each, field.get("items", {})) for each in text.split(",") if each.strip()]
+        return value_of(text, field)
+    except ValueError:
+        return text.strip()
 
 
 class Caller:

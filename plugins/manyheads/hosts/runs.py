@@ -1,4 +1,4 @@
-"""The runs of one team on a host: begun by messages, paused, resumed, saved, each in its own folder."""
+"""Runs in code: one by `await run("virsci", …)`; those of a team, begun by messages, paused, resumed, saved, each in its folder."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence

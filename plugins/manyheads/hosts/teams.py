@@ -1,4 +1,4 @@
-"""A system's class on a host, made from the registry: constructor, state, and a person who answers in an app."""
+"""A system in an app, on any host: its class, a person who answers, its events in words, and a part of it as a tool."""
 
 import asyncio
 import json
@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
 
 from manyheads.base.errors import ConfigError
 from manyheads.config import ModelConfig, RunConfig
-from manyheads.core import ManagedHost, Recall, Tool, safe_name
+from manyheads.core import ManagedHost, Recall, Tool, Usage, safe_name
 from manyheads.core.events import (
     AnyEvent,
     Asked,
@@ -30,7 +30,7 @@ from manyheads.core.events import (
 )
 from manyheads.engine.readiness import roles_of
 from manyheads.engine.session import offhand
-from manyheads.hosts.clients import ClientHost, model_of
+from manyheads.hosts.clients import ClientHost, described
 from manyheads.hosts.person import InputFunction, Mailbox, person_of
 from manyheads.hosts.runs import Runs, RunState, TeamMessage
 from manyheads.models.abilities import settled
@@ -285,6 +285,31 @@ def outcome(event: Result) -> str:
     return "\n\n".join([f"> {LABEL}", *paragraphs] if run.offline else paragraphs)
 
 
+class Shown(NamedTuple):
+    """An event as an app shows it."""
+
+    text: str
+    speaker: str
+    """The team, where nobody else speaks."""
+    usage: Usage | None
+    about: dict[str, str]
+
+
+def shown(event: AnyEvent, team: str, emit: Emit) -> Shown | None:
+    """An event for an app; None if there is nothing to show. Usage is only on the reply that caused it, or on the one result."""
+    last = isinstance(event, Result)
+    if emit == "final" and not last:
+        return None
+    text, usage, data = outcome(event) if last else sentence(event), None, about(event)
+    if isinstance(event, Said):
+        usage = event.usage
+    elif last and emit == "final":
+        usage = Usage.model_validate(event.data.get("usage", {}))
+    if not text and not (usage and usage.tokens):
+        return None
+    return Shown(text, safe_name(data["speaker"]) if data["speaker"] else team, usage, data)
+
+
 def about(event: AnyEvent) -> dict[str, str]:
     """An event for programs: kind, stage, turn and speaker, empty if there is none; for a reply also task, part and model."""
     match event:
@@ -323,11 +348,8 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
     """
     system, service = _service_named(name)
     chosen = load_for(f"{name} is done by {system.name}", system.name, config)
-    settings, client = model_of(name, host, model)
-    models = {**chosen.models, "default": settings or chosen.models["default"]}
-    if client is not None:
-        models["default"] = host.serves.describe(client, models["default"])
-    ready = None if client is None else {"default": client}
+    default, ready = described(name, host, model, chosen.models["default"])
+    models = {**chosen.models, "default": default}
     models = {alias: settled(each) for alias, each in models.items()}
     chosen = chosen.model_copy(update={"host": host.framework, "models": models})
 

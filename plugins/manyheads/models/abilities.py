@@ -1,4 +1,4 @@
-"""Known abilities of a model on its server, from `manyheads check` or from an error message."""
+"""Known abilities of a model on its server, from `manyheads check` or from an error message; the image that tests its vision."""
 
 import json
 import re

@@ -112,13 +112,8 @@ def in_words(error: Exception, alias: str, config: ModelConfig, count: int) -> M
     unable = matter_of(error) in ("tools", "images") and re.search(r"\bsupport", str(error), re.I)
     if status == 404 and not unable:
         return DownError(f"{model}: no such model or address (404)", hint=_not_found(error, alias, config))
-    what = (
-        ""
-        if isinstance(error, GarbledError)
-        else "cannot be reached: "
-        if is_unreachable(error)
-        else "failed: "
-    )
+    garbled = isinstance(error, GarbledError)
+    what = "" if garbled else "cannot be reached: " if is_unreachable(error) else "failed: "
     message = f"{model}: {what}{_root(error)}"
     tried = f"{count} times" if count > 1 else "once"
     hint = f"{_step(error, status, alias, config)}, then: manyheads resume RUN"
@@ -194,31 +189,18 @@ def _way(error: Exception, alias: str, config: ModelConfig) -> str:
     """The next step if no answer came."""
     text = " ".join(str(each) for each in _chain(error))
     address = f"models.{alias}.base_url"
-    ways: tuple[tuple[str, Callable[[], str]], ...] = (
-        (
-            r"getaddrinfo|name or service not known|nodename nor servname|name resolution|no address associated",
-            lambda: f"check the host's name in {address}, and this machine's network and DNS",
-        ),
-        (
-            r"certificate",
-            lambda: "trust the server's certificate (SSL_CERT_FILE=FILE.pem), or fix its date or name",
-        ),
-        (
-            r"\bssl\b|\btls\b|wrong version number",
-            lambda: f"write http:// in {address} if the server does not use TLS",
-        ),
-        (
-            r"no answer within|timed? ?out",
-            lambda: (
-                f"raise models.{alias}.timeout (now {config.timeout:g} s), or lower models.{alias}.concurrency"
-            ),
-        ),
-    )
-    for words, step in ways:
-        if re.search(words, text, re.I):
-            return step()
+    slow = f"raise models.{alias}.timeout (now {config.timeout:g} s), or lower models.{alias}.concurrency"
+    ways = {
+        r"getaddrinfo|name or service not known|nodename nor servname|name resolution|no address associated":
+            f"check the host's name in {address}, and this machine's network and DNS",
+        r"certificate": "trust the server's certificate (SSL_CERT_FILE=FILE.pem), or fix its date or name",
+        r"\bssl\b|\btls\b|wrong version number": f"write http:// in {address} if the server does not use TLS",
+        r"no answer within|timed? ?out": slow,
+    }  # fmt: skip
+    if way := next((step for words, step in ways.items() if re.search(words, text, re.I)), None):
+        return way
     if isinstance(error, SlowError):
-        return ways[-1][1]()
+        return slow
     if config.provider == "ollama":
         return f"start the server (ollama serve) or fix {address}"
     return f"start the server or fix {address}" if config.base_url else "check this machine's network"

@@ -1,4 +1,4 @@
-"""What the hosts share in requests to a provider: arguments, cost, keys, limits."""
+"""What the hosts share in requests to a provider: arguments, cost, keys, limits, and how a request is cut to a context."""
 
 import asyncio
 import os

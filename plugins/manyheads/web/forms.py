@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 import yaml
 from starlette.datastructures import FormData
 
+from manyheads.asking.questions import bounds
 from manyheads.asking.replies import label
 from manyheads.base.resources import parse_yaml
 
@@ -141,16 +142,7 @@ def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Fi
         kind = "lines"
     else:
         kind = "yaml"
-    words = [
-        f"{text} {first[key]:,}"
-        for key, text in (
-            ("minimum", "at least"), ("exclusiveMinimum", "more than"), ("maximum", "at most"),
-            ("exclusiveMaximum", "less than"),
-        )
-        if key in first
-    ]  # fmt: skip
-    if kind == "lines":
-        words.append("one per line")
+    limits = [bounds(first)] if kind == "number" else ["one per line"] if kind == "lines" else []
     about = " ".join(str(node.get("description", "")).split())
     item = first.get("items", {})
     if kind == "yaml" and "properties" in item:
@@ -160,7 +152,7 @@ def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Fi
     usual = title.replace(" ", "").casefold() == path[-1].replace("_", "").casefold()
     return Field(
         path, label(path[-1]) if usual else title, about.strip(), kind,
-        values, optional, ", ".join(words), item.get("type") in ("integer", "number"),
+        values, optional, ", ".join(limits), item.get("type") in ("integer", "number"),
     )  # fmt: skip
 
 

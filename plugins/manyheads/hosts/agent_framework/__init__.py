@@ -24,15 +24,8 @@ if TYPE_CHECKING:
 
 else:
     _HOMES = {
-        "AgentFrameworkHost": "host",
-        "AgentHost": "host",
-        "KnowledgeProvider": "agent",
-        "RoleAgent": "agent",
-        "SystemAgent": "agent",
-        "agent_of": "agent",
-        "make_host": "host",
-        "role_agent": "agent",
-        "service_tool": "host",
+        "host": "AgentFrameworkHost AgentHost make_host service_tool",
+        "agent": "KnowledgeProvider RoleAgent SystemAgent agent_of role_agent",
     }
     __getattr__ = native_names(__name__, "agent_framework", _HOMES, "Agent")
 

@@ -1,7 +1,7 @@
-"""A role as an agent of Agent Framework, for any workflow."""
+"""A role, and a whole system, as an agent of Agent Framework, for any workflow."""
 
 from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 from uuid import uuid4
 
 from agent_framework import (
@@ -17,17 +17,17 @@ from agent_framework import (
     ResponseStream,
     SessionContext,
     TruncationStrategy,
+    normalize_messages,
 )
 from agent_framework import Message as NativeMessage
-from agent_framework._types import normalize_messages
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import ConfigError, describe
 from manyheads.base.resources import Resources
 from manyheads.config import LiteratureConfig, ModelConfig
-from manyheads.core import Tool, Usage, safe_name
-from manyheads.core.events import AnyEvent, Result, Said, Waiting
+from manyheads.core import Tool, safe_name
+from manyheads.core.events import AnyEvent, Waiting
 from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.hosts.agent_framework.host import (
     AgentFrameworkHost,
@@ -40,7 +40,7 @@ from manyheads.hosts.clients import Ledger
 from manyheads.hosts.person import question
 from manyheads.hosts.roles import Plays, RoleSpec, need_tools
 from manyheads.hosts.runs import TeamMessage, next_event
-from manyheads.hosts.teams import SyncTeam, about, native_class, native_classes, outcome, sentence
+from manyheads.hosts.teams import SyncTeam, about, native_class, native_classes, shown
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.requests import ROOM
@@ -356,38 +356,22 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         )
 
     def _update(self, event: AnyEvent) -> AgentResponseUpdate | None:
-        """An event as a separate message; None if there is nothing to show.
-
-        Its properties are for programs, see `about`. The usage of a reply is on its message.
-        """
-        last = isinstance(event, Result)
-        text = outcome(event) if last else sentence(event)
-        if self._emit == "final" and not last:
+        """An event as a separate message, see `shown`; its properties are for programs."""
+        if (part := shown(event, self.name or "", self._emit)) is None:
             return None
-        contents, usage, metadata = [Content.from_text(text)] if text else [], None, about(event)
-        if isinstance(event, Said):
-            usage = event.usage
-        elif last and self._emit == "final":
-            usage = Usage.model_validate(event.data.get("usage", {}))
-        if usage and usage.tokens:
-            contents.append(
-                Content.from_usage(
-                    {
-                        "input_token_count": usage.input_tokens,
-                        "output_token_count": usage.output_tokens,
-                        "total_token_count": usage.tokens,
-                    }
-                )
-            )
-        if not contents:
-            return None
-        speaker = metadata["speaker"]
+        contents = [Content.from_text(part.text)] if part.text else []
+        if (usage := part.usage) and usage.tokens:
+            counts = {
+                "input_token_count": usage.input_tokens, "output_token_count": usage.output_tokens,
+                "total_token_count": usage.tokens,
+            }  # fmt: skip
+            contents.append(Content.from_usage(cast(Any, counts)))
         return AgentResponseUpdate(
             contents=contents,
             role="assistant",
-            author_name=safe_name(speaker) if speaker else self.name,
+            author_name=part.speaker,
             message_id=uuid4().hex,
-            additional_properties=dict(metadata),
+            additional_properties=dict(part.about),
         )
 
 

@@ -1,4 +1,4 @@
-"""Agent Framework as a host: each turn is a run of a fresh `Agent` with its tool loop and its context provider."""
+"""Agent Framework as a host: each turn is a run of a fresh `Agent`, over the framework's own client behind a governor."""
 
 import json
 import logging
@@ -79,12 +79,6 @@ class NativeModel(ServedModel[Client]):
 
                 client = AsyncClient(host=config.address, **sdk)
                 return OllamaChatClient(model=config.name, client=client)
-
-    def borrow(self, ready: Client) -> Client:
-        if not isinstance(ready, GovernedClient):
-            return ready
-        self.local, self.ours = ready.served.local, ready.served.ours
-        return ready.served.client
 
     @staticmethod
     def as_message(message: NativeMessage) -> Message | None:

@@ -19,14 +19,9 @@ if TYPE_CHECKING:
 
 else:
     _HOMES = {
-        "AgentHost": "host",
-        "AgentScopeHost": "host",
-        "RoleAgent": "agent",
-        "SystemPipeline": "pipeline",
-        "make_host": "host",
-        "pipeline_of": "pipeline",
-        "role_agent": "agent",
-        "service_tool": "host",
+        "host": "AgentHost AgentScopeHost make_host service_tool",
+        "agent": "RoleAgent role_agent",
+        "pipeline": "SystemPipeline pipeline_of",
     }
     __getattr__ = native_names(__name__, "agentscope", _HOMES, "Pipeline")
 

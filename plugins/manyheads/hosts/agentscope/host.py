@@ -1,4 +1,4 @@
-"""AgentScope as a host: each turn is a reply of the speaker's `Agent`, with empty memory, over a shared model client."""
+"""AgentScope as a host: each turn is a reply of a fresh `Agent`, over AgentScope's own model behind a governor."""
 
 import asyncio
 import base64
@@ -315,6 +315,12 @@ class OwnWords(Toolkit):
         return tool
 
 
+@cache
+def _no_tools() -> Toolkit:
+    """The empty toolkit: slow to make, and never changed."""
+    return OwnWords()
+
+
 def order_results(context: Sequence[Msg]) -> None:
     """Sort tool results into the order of their calls: tools run in parallel, and results arrive as each finishes."""
     for msg in context:
@@ -430,7 +436,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
             name=speaker.name,
             system_prompt=speaker.system,
             model=GovernedModel(served, ledger, turn.reply_type),
-            toolkit=OwnWords(tools=[function_tool(tool, ledger) for tool in tools]),
+            toolkit=OwnWords(tools=[function_tool(tool, ledger) for tool in tools]) if tools else _no_tools(),
             middlewares=[*self._middlewares, Whole(), Recollection(recall)],
             context_config=UNCUT,
             react_config=REACT,

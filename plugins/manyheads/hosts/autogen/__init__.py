@@ -21,17 +21,11 @@ if TYPE_CHECKING:
 
 else:
     _HOMES = {
-        "AgentHost": "host",
-        "AutoGenHost": "host",
-        "KnowledgeMemory": "memory",
-        "ModelClient": "client",
-        "ResearchTeam": "team",
-        "RoleAgent": "agent",
-        "export": "team",
-        "make_host": "host",
-        "role_agent": "agent",
-        "service_tool": "host",
-        "team_of": "team",
+        "host": "AgentHost AutoGenHost make_host service_tool",
+        "memory": "KnowledgeMemory",
+        "client": "ModelClient",
+        "team": "ResearchTeam export team_of",
+        "agent": "RoleAgent role_agent",
     }
     __getattr__ = native_names(__name__, "autogen", _HOMES, "Team")
 

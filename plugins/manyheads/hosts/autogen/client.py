@@ -1,4 +1,4 @@
-"""Models as AutoGen clients: AutoGen's own client for a provider, behind a governor, for a turn or for any agent."""
+"""AutoGen's own client for a provider, behind a governor, for a turn or for any agent; what our component files share."""
 
 import json
 import warnings
@@ -163,12 +163,6 @@ class NativeModel(ServedModel[ChatCompletionClient]):
                 return BaseOllamaChatCompletionClient(
                     client, create_args={"model": config.name}, model_info=info
                 )
-
-    def borrow(self, ready: ChatCompletionClient) -> ChatCompletionClient:
-        if not isinstance(ready, GovernedClient):
-            return ready
-        self.local, self.ours = ready.served.local, ready.served.ours
-        return ready.served.client
 
     @staticmethod
     def as_message(message: LLMMessage) -> Message | None:

@@ -15,42 +15,27 @@ from autogen_core.models import ChatCompletionClient
 from pydantic import Field
 
 from manyheads.config import RunConfig
-from manyheads.core import Usage, safe_name
-from manyheads.core.events import AnyEvent, Asked, Began, Person, Result, Said, Stage, Waiting
+from manyheads.core.events import AnyEvent, Person, Stage, Waiting
 from manyheads.hosts.autogen.client import ComponentConfig, Versioned, as_usage, without_keys
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.person import Caller, InputFunction
 from manyheads.hosts.runs import AnyRunConfig, RunState, TeamMessage, next_event
-from manyheads.hosts.teams import Emit, SystemTeam, about, native_class, native_classes, outcome, sentence
+from manyheads.hosts.teams import Emit, SystemTeam, native_class, native_classes, shown
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
 Item = BaseAgentEvent | BaseChatMessage
 
 
-def as_message(event: AnyEvent, team: str) -> TextMessage | None:
-    """A run's event as text for a console or AutoGen Studio; None if there is nothing to show.
-
-    `team` is the source of messages without a speaker; the metadata is for programs, see `about`. Usage is only on the
-    message of the reply that caused it.
-    """
-    content, metadata = sentence(event), about(event)
-    match event:
-        case Began() | Asked():
-            return None
-        case Stage():
-            content = f"**{content}**"
-        case Result():
-            content = outcome(event)
-        case _:
-            pass
-    message = TextMessage(
-        content=content,
-        source=safe_name(metadata["speaker"]) if metadata["speaker"] else team,
-        metadata=metadata,
+def as_message(event: AnyEvent, team: str, emit: Emit = "all") -> TextMessage | None:
+    """A run's event as text for a console or AutoGen Studio, see `shown`; the metadata is for programs."""
+    if (part := shown(event, team, emit)) is None:
+        return None
+    return TextMessage(
+        content=f"**{part.text}**" if isinstance(event, Stage) else part.text,
+        source=part.speaker,
+        metadata=part.about,
+        models_usage=as_usage(part.usage) if part.usage else None,
     )
-    if isinstance(event, Said):
-        message.models_usage = as_usage(event.usage)
-    return message
 
 
 class ResearchTeamConfig(ComponentConfig):
@@ -172,12 +157,12 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
             raise ValueError("the team is running already; wait for it, or make another")
         self._is_running = True
         try:
-            shown: list[Item] = []
+            said: list[Item] = []
             messages = [TextMessage(content=task, source="user")] if isinstance(task, str) else task
             # A copy: a surrounding chat changes the list that it passes.
             messages = [messages] if isinstance(messages, BaseChatMessage) else list(messages or ())
             for message in messages if output_task_messages else ():
-                shown.append(message)
+                said.append(message)
                 yield message
             given = [TeamMessage(message.source, message.to_model_text()) for message in messages]
             link = cancellation_token.link_future if cancellation_token else None
@@ -187,14 +172,10 @@ class ResearchTeam(Versioned, SystemTeam[ChatCompletionClient], BaseGroupChat, C
                 while event := await next_event(events, link):
                     if isinstance(event, Waiting):
                         yield UserInputRequestedEvent(request_id=event.request, source=self.name)
-                    message = as_message(event, self.name)
-                    if message is None or (self._emit == "final" and not isinstance(event, Result)):
-                        continue
-                    if self._emit == "final" and isinstance(event, Result):
-                        message.models_usage = as_usage(Usage.model_validate(event.data.get("usage", {})))
-                    shown.append(message)
-                    yield message
-            yield TaskResult(messages=shown, stop_reason=f"{self.system} finished: {self.folder}")
+                    if message := as_message(event, self.name, self._emit):
+                        said.append(message)
+                        yield message
+            yield TaskResult(messages=said, stop_reason=f"{self.system} finished: {self.folder}")
         finally:
             self._is_running = False
 

@@ -7,7 +7,6 @@ so no client needs to be imported.
 import asyncio
 import heapq
 import math
-import random
 import threading
 import time
 from collections import deque
@@ -18,6 +17,8 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from manyheads.base.text import scrubbed
 
@@ -159,17 +160,11 @@ _PASSING = frozenset({408, 409, 425, 429})
 """Statuses below 500 that may be temporary."""
 _GARBLED = frozenset({"JSONDecodeError", "ChunkedEncodingError", "ContentDecodingError", "DecodingError"})
 _HOPELESS = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "InvalidSchema"})
-_UNREACHABLE = frozenset(
-    (
-        "APIConnectionError",
-        "ConnectionError",
-        "TimeoutError",
-        "Timeout",
-        "TransportError",
-        "RequestError",
-        "RequestException",
-    )
-)
+_UNREACHABLE = frozenset({"APIConnectionError", "ConnectionError", "TimeoutError", "Timeout"}) | {
+    *("TransportError", "RequestError", "RequestException"),
+}
+
+
 _UNSENT = _HOPELESS | {"ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError"}
 
 
@@ -296,29 +291,20 @@ class Retry:
     tries: int = field(default=0, init=False)
     failure: Exception | None = field(default=None, init=False)
     """The last try's exception: the error if time runs out during the next wait."""
+    _repaired: bool = field(default=False, init=False)
+    _at_once: bool = field(default=False, init=False)
     _free: int = field(default=0, init=False)
-    """Repaired requests, which do not count as retries."""
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
         """The response, or the exception of the last try. Also raises `OverdueError` and `SlowError`."""
-        while True:
-            try:
-                return await self._once(request)
-            except (OverdueError, SlowError, SpentError):
-                raise
-            except Exception as error:
-                self.failure = error
-                repaired = self.repair is not None and self.repair(error)
-                self._free += repaired
-                at_once = repaired and not (self.patient and self.patient(error))
-                if not (at_once or self._may_help(error)):
-                    raise
-                seconds = 0.0 if at_once else self._pause(error)
-                if self.tries > self.retries + self._free or seconds > self.until - time.monotonic():
-                    raise
-                if self.before_wait:
-                    self.before_wait(error, repaired)
-            await asyncio.sleep(seconds)
+        retrying = AsyncRetrying(
+            stop=self._is_spent,
+            wait=self._pause,
+            retry=retry_if_exception(self._may_help),
+            before_sleep=self._note,
+            reraise=True,
+        )
+        return await retrying(self._once, request)
 
     async def _once(self, request: Callable[[], Awaitable[T]]) -> T:
         async with self.limiter.turn(self.until):
@@ -334,18 +320,35 @@ class Retry:
                     self.limiter.pause(seconds)
                 raise
 
-    def _may_help(self, error: Exception) -> bool:
-        """Whether the same request may succeed later."""
+    def _may_help(self, error: BaseException) -> bool:
+        if isinstance(error, OverdueError | SlowError | SpentError) or not isinstance(error, Exception):
+            return False
+        self.failure, self._repaired = error, self.repair is not None and self.repair(error)
+        self._free += self._repaired
+        self._at_once = self._repaired and not (self.patient and self.patient(error))
+        if self._at_once:
+            return True
         asked, status = retry_after(error), status_of(error)
         if asked is not None and asked > self.longest_asked:
             return False
         return is_passing(status) if status else is_failure(error) and not _names(error) & _HOPELESS
 
-    def _pause(self, error: Exception) -> float:
+    def _pause(self, state: RetryCallState) -> float:
         """Seconds to sleep: the Retry-After, which the limiter may wait for, else a growing random time."""
-        if (asked := retry_after(error)) is not None:
+        if self._at_once:
+            return 0.0
+        asked = retry_after(self.failure)
+        if asked is not None:
             return 0.0 if self.together else asked
-        seconds = random.uniform(0, min(self.longest, self.backoff * 2 ** min(self.tries - 1, 60)))
-        if self.together and status_of(error) == 429:
+        seconds = wait_random_exponential(multiplier=self.backoff, max=self.longest)(state)
+        if self.together and status_of(self.failure) == 429:
             self.limiter.pause(seconds)
         return seconds
+
+    def _note(self, state: RetryCallState) -> None:
+        if self.before_wait and self.failure:
+            self.before_wait(self.failure, self._repaired)
+
+    def _is_spent(self, state: RetryCallState) -> bool:
+        late = state.upcoming_sleep > self.until - time.monotonic()
+        return late or state.attempt_number > self.retries + self._free

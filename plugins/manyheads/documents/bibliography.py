@@ -141,6 +141,34 @@ def reference(text: str) -> Reference:
     )
 
 
+def reference_of(
+    text: str = "",
+    *,
+    people: Sequence[str] = (),
+    families: Sequence[str] | None = None,
+    title: str = "",
+    venue: str = "",
+    year: int | None = None,
+    doi: str | None = None,
+    arxiv: str | None = None,
+    number: str = "",
+) -> Reference:
+    """An entry from the parts that a format knows; the others are read from its text.
+
+    Args:
+        text: as printed; made of the parts where it is unknown.
+        families: the family names of `people`; where None, the last word of each.
+    """
+    told = ". ".join(filter(None, (", ".join(people), title, venue, str(year or ""))))
+    read = reference(" ".join((text or told).split()))
+    if families is None:
+        families = [one.split()[-1] for one in people if one] or read.authors
+    found = ARXIV.search(f"arXiv:{arxiv.casefold().removeprefix('arxiv:')}") if arxiv else None
+    known = {"title": title, "year": year, "doi": doi, "arxiv": found and found[1], "number": number}
+    authors = {"authors": tuple(filter(None, families))}
+    return read.model_copy(update={key: one for key, one in known.items() if one} | authors)
+
+
 STOP = re.compile(
     r"(?<!\b[A-Z])(?<!\b[A-Z]-[A-Z])(?<!\bet al)(?<!\bJr)(?<!\bSt)[.?!](?=\s)|(?<=\bal)\.(?=\s)"
 )

@@ -85,12 +85,11 @@ class Draft:
     """Letters and digits that its reader saw; 0 if unknown."""
     faults: list[str] = field(default_factory=list[str])
 
-    def document(self, *, kinds: bool = True) -> Document:
-        """The document; with `kinds`, the sections' kinds are inferred from titles and positions."""
+    def document(self) -> Document:
+        """The document; its sections' kinds are inferred from titles and positions."""
         self._shorten_abstract()
         spelled = self._cleared()
-        if kinds:
-            set_kinds(self.divisions)
+        set_kinds(self.divisions)
         citations = Citations(self.references)
         sections = tuple(
             Section(

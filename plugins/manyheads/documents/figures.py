@@ -6,12 +6,12 @@ JCDL 2016). It is trimmed to the visible part, since drawings may be larger.
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from manyheads.documents.document import Box, Figure, Table
+from manyheads.documents.document import Box, Figure, Table, hull
 from manyheads.documents.layout import Line, Sheet, joined, wordy
 from manyheads.documents.sections import PLAIN, bare, heading, opens_abstract, small_capitals
 from manyheads.documents.words import Drawing, Word
@@ -534,9 +534,3 @@ def _touches(box: Box, other: Box) -> bool:
 
 def _wider(box: Box, by: float) -> Box:
     return box[0] - by, box[1] - by, box[2] + by, box[3] + by
-
-
-def hull(boxes: Iterable[Box]) -> Box:
-    """The box around boxes."""
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)

@@ -211,7 +211,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
             for word in page.words
             if not _beside([word.ink], page.number, figures, 0)
         ),
-    ).document(kinds=False)
+    ).document()
 
 
 def garbled(words: Sequence[str]) -> bool:

@@ -1,5 +1,6 @@
 """Papers as LaTeX: the source with the files that it includes; white and commented-out text is separated."""
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -216,33 +217,19 @@ def _decoder() -> "LatexNodes2Text":
 
 
 def bib_entries(text: str) -> Iterator[tuple[str, str]]:
-    """The entries of a BibTeX file, each as a line of a list."""
-    for match in re.finditer(r"@(\w+)\s*\{\s*([^,\s{}]+)\s*,", text):
-        if match[1].lower() in ("comment", "string", "preamble"):
-            continue
-        body = text[match.end() : closing_at(text, text.index("{", match.start()), "{", "}") - 1]
-        fields = dict[str, str]()
-        for field in re.finditer(r"(\w+)\s*=\s*(?=[\"{\w])", body):
-            start = body[field.end() : field.end() + 1]
-            if start == "{":
-                value = body[field.end() + 1 : closing_at(body, field.end(), "{", "}") - 1]
-            elif start == '"':
-                value = body[field.end() + 1 :].partition('"')[0]
-            else:
-                value = re.split(r"[,\n]", body[field.end() :])[0]
-            fields.setdefault(field[1].lower(), " ".join(value.split()))
-        people = ", ".join(
-            " ".join(reversed(one.split(", ", 1)))
-            for one in re.split(r"\s+and\s+", fields.get("author", ""))
-            if one
-        )
-        venue = fields.get("journal") or fields.get("booktitle") or fields.get("publisher") or ""
-        told = [people, fields.get("title", ""), venue, fields.get("year", "")]
-        if doi := fields.get("doi"):
-            told.append(f"doi:{doi}")
-        if "arxiv" in fields.get("archiveprefix", "").lower() and fields.get("eprint"):
-            told.append(f"arXiv:{fields['eprint']}")
-        yield match[2], ". ".join(part.rstrip(".") for part in told if part) + "."
+    """The entries of a BibTeX file by key, each as a line of a list."""
+    from bibtexparser.entrypoint import parse_string
+
+    logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
+    for entry in parse_string(text).entries:
+        fields = {one.key.casefold(): " ".join(str(one.value).split()) for one in entry.fields}
+        people = re.split(r"\s+and\s+", fields.get("author", ""))
+        names = ", ".join(" ".join(reversed(one.split(", ", 1))) for one in people if one)
+        venue = next((fields[key] for key in ("journal", "booktitle", "publisher") if key in fields), "")
+        doi = f"doi:{fields['doi']}" if "doi" in fields else ""
+        arxiv = f"arXiv:{fields.get('eprint')}" * ("arxiv" in fields.get("archiveprefix", "").casefold())
+        told = (names, fields.get("title", ""), venue, fields.get("year", ""), doi, arxiv)
+        yield entry.key, ". ".join(part.rstrip(".") for part in told if part) + "."
 
 
 INPUT = re.compile(r"\\(?:input|include|subfile)\s*\{\s*([^{}]+?)\s*\}")
@@ -283,17 +270,7 @@ MATH = re.compile(
     r"(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]",
     re.S,
 )
-DISPLAYS = (
-    "equation",
-    "align",
-    "gather",
-    "eqnarray",
-    "multline",
-    "displaymath",
-    "math",
-    "flalign",
-    "alignat",
-)
+DISPLAYS = re.findall(r"\w+", "equation align gather eqnarray multline displaymath math flalign alignat")
 
 
 def read_latex(path: Path, text: str) -> Document:

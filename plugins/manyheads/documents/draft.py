@@ -1,4 +1,7 @@
-"""Builds a `Document` from the parts that a format provides."""
+"""Builds a `Document`: from the parts that a format provides, or from the blocks of a text with markup.
+
+Words addressed to a reviewer or to a model are found by the patterns in `speech.yaml`.
+"""
 
 import re
 from collections.abc import Sequence

@@ -49,12 +49,7 @@ def entries(lines: Sequence[Line], words: Mapping[str, int]) -> list[str]:
 
 
 def _groups(lines: Sequence[Line], starts: set[int]) -> list[list[Line]]:
-    groups: list[list[Line]] = []
-    for number, line in enumerate(lines):
-        if number in starts or not groups:
-            groups.append([])
-        groups[-1].append(line)
-    return groups
+    return [[*lines[start:end]] for start, end in pairwise((*sorted({0, *starts}), len(lines)))]
 
 
 def _labelled(lines: Sequence[Line]) -> set[int]:

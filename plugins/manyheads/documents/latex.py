@@ -3,7 +3,7 @@
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -271,6 +271,7 @@ MATH = re.compile(
     re.S,
 )
 DISPLAYS = re.findall(r"\w+", "equation align gather eqnarray multline displaymath math flalign alignat")
+COUNTED = {"figure": FIGURES, "table": TABLES, "equation": DISPLAYS}
 
 
 def read_latex(path: Path, text: str) -> Document:
@@ -421,18 +422,11 @@ class _Source:
                     del inside[len(inside) - 1 - inside[::-1].index(match["end"]) :]
             elif match["caption"]:
                 kind = _float_of(inside)
-                if kind and not any(one.startswith("sub") or one == "minipage" for one in inside[-1:]):
+                if kind in ("figure", "table") and not inside[-1].startswith(("sub", "minipage")):
                     floats[kind] += 1
-            elif match["caption"] is None and (label := LABEL.match(match[0])):
+            elif label := LABEL.match(match[0]):
                 kind = _float_of(inside)
-                number = (
-                    str(floats[kind])
-                    if kind
-                    else str(floats["equation"])
-                    if any(one in DISPLAYS for one in inside)
-                    else current
-                )
-                self._names.setdefault(label[1], number)
+                self._names.setdefault(label[1], str(floats[kind]) if kind else current)
 
     def _walk(self, text: str) -> None:
         place = 0
@@ -495,21 +489,10 @@ class _Source:
         # The captions of its parts come before it. A label that is used twice names neither.
         labels = (one for one in reversed(LABEL.findall(inner)) if self._labels[one] == 1)
         number = next((self._names[one] for one in labels if self._names.get(one)), "")
-        parts = [
-            self._plain(one)
-            for one in (
-                *captions[:-1],
-                *arguments(inner, "subcaption"),
-                *options(inner, "subfloat"),
-                *options(inner, "subfigure"),
-            )
-        ]
-        caption = " ".join(
-            filter(
-                None,
-                (caption, *(f"({chr(97 + n % 26)}) {part}" for n, part in enumerate(filter(None, parts)))),
-            )
-        )
+        parts = [*captions[:-1], *arguments(inner, "subcaption")]
+        parts += [*options(inner, "subfloat"), *options(inner, "subfigure")]
+        told = enumerate(filter(None, map(self._plain, parts)))
+        caption = " ".join(filter(None, (caption, *(f"({chr(97 + n % 26)}) {part}" for n, part in told))))
         if kind == "figure":
             files = tuple(name for one in GRAPHICS.findall(inner) if (name := self._graphic(one)))
             self._blocks.append(Block("figure", caption or " ", number, files=files))
@@ -592,8 +575,6 @@ def _counted(counts: list[int], level: int, lettered: bool) -> str:
     return ".".join((first, *map(str, counts[1:level])))
 
 
-def _float_of(inside: list[str]) -> str:
-    for name in inside:
-        if name in FIGURES or name in TABLES:
-            return "figure" if name in FIGURES else "table"
-    return ""
+def _float_of(inside: Iterable[str]) -> str:
+    """What counts the place within some environments: `figure`, `table`, `equation`, or nothing."""
+    return next((kind for name in inside for kind, names in COUNTED.items() if name in names), "")

@@ -19,7 +19,7 @@ from manyheads.documents.bibliography import reference_of
 from manyheads.documents.document import Document, Figure, Note, Reference, Table, letter_count
 from manyheads.documents.draft import CAPTION, ITEM, Block, Draft, draft_of
 from manyheads.documents.html import read_html
-from manyheads.documents.layout import joined
+from manyheads.documents.layout import groups, joined
 from manyheads.documents.pictures import beside
 from manyheads.documents.sections import ABSTRACT, PLAIN, REFERENCES, Division
 
@@ -99,13 +99,8 @@ def _is_heading(line: str) -> bool:
 
 def _items(lines: list[str]) -> list[str]:
     """The items of a list, each with its continuation lines; for a paragraph its text."""
-    items: list[list[str]] = []
     listed = MARKED.match(lines[0].strip())
-    for line in lines:
-        if not items or (listed and MARKED.match(line.strip())):
-            items.append([])
-        items[-1].append(line)
-    return [joined(item) for item in items]
+    return [joined(item) for item in groups(lines, lambda line: bool(listed and MARKED.match(line.strip())))]
 
 
 TITLES = ("title", "heading", "section", "name", "section_title")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from manyheads.base.resources import parse_yaml
-from manyheads.documents.bibliography import Citations, reference
+from manyheads.documents.bibliography import DOI, Citations, reference
 from manyheads.documents.document import (
     Document,
     Figure,
@@ -43,7 +43,6 @@ _TOLD = re.compile(
 _ARXIV = re.compile(r"arXiv:\s?(\d\d)\d\d\.\d{4,5}")
 _STAMP = re.compile(r"arXiv:\s?(\d{4}\.\d{4,5})(?:v\d+)?\s*\[[a-z-]+(?:\.[A-Za-z-]+)?\]")
 """In the margin of a first page; a number alone may be a cited paper's."""
-_DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;\"<>]+", re.ASCII)
 
 
 def year_told(text: str) -> int | None:
@@ -56,7 +55,7 @@ def year_told(text: str) -> int | None:
 def numbers_told(text: str) -> tuple[str, ...]:
     """The paper's arXiv number, if stamped on the page, and its DOI, if it is the only one."""
     stamps = {match[1] for match in _STAMP.finditer(text)}
-    dois = {match[0].rstrip(".)]").casefold() for match in _DOI.finditer(text)}
+    dois = {match[0].rstrip(".)]").casefold() for match in DOI.finditer(text)}
     return (*(stamps if len(stamps) == 1 else ()), *(dois if len(dois) == 1 else ()))
 
 
@@ -68,7 +67,7 @@ LONGEST = 500
 
 @dataclass
 class Draft:
-    """The parts of a paper; `document` finds citations, kinds of sections, missing parts, and text addressed to reviewers."""
+    """The parts of a paper; `document` finds citations, kinds of sections, missing parts and invisible letters."""
 
     title: str = ""
     abstract: str = ""

@@ -80,7 +80,7 @@ def test_a_pack_brings_a_reader_of_documents(installed: Path, folder: Path) -> N
     (folder / "owls.minutes").write_text(f"On Owls\nAnna: {'Owls hear. ' * 9}\nLi: {'They see. ' * 9}\n")
     lines = (
         "import sys; from pathlib import Path; from manyheads.documents import read_apart",
-        "one = read_apart(Path('owls.minutes'), sys.argv[1]); print(one.title, *(each.title for each in one.sections))",
+        "one = read_apart(Path('owls.minutes'), reader=sys.argv[1]); print(one.title, *(each.title for each in one.sections))",
     )
     for name in ("auto", "minutes"):
         read = run_python("-c", "; ".join(lines), name, path=[installed, SOURCE], folder=folder)

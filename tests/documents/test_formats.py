@@ -479,3 +479,25 @@ def test_repeated_marks_take_no_time(name: str, piece: str, tmp_path: Path) -> N
     with suppress(DocumentError):
         read_document(path)
     assert time.process_time() - begin < 2
+
+
+def test_a_bibliography_of_bibtex_gives_the_cited_entries(tmp_path: Path) -> None:
+    (tmp_path / "refs.bib").write_text(
+        '@string{r = "Readings"}\n@article{berg, author = {Berg, Ada and Bo Lee}, title = {{Owls} at Night},\n'
+        "journal = r, year = 1990, doi = {10.1000/abc}}\n@misc{other, title = {Not cited}}\n"
+        "@article{two, author={C. Dorn}, title={Mice}, year={1991}, archivePrefix={arXiv}, eprint={2001.00001}}\n"
+    )
+    path = tmp_path / "paper.tex"
+    path.write_text(
+        "\\documentclass{article}\\begin{document}\\section{Owls}"
+        + "Owls hear well \\cite{two,berg}. " * 5
+        + "\\bibliography{refs}\\end{document}"
+    )
+    document = read_document(path)
+    assert [(one.title, one.authors, one.year) for one in document.references] == [
+        ("Owls at Night", ("Berg", "Lee"), 1990),
+        ("Mice", ("Dorn",), 1991),
+    ]
+    assert (document.references[0].doi, document.references[1].arxiv) == ("10.1000/abc", "2001.00001")
+    assert "Readings" in document.references[0].text
+    assert "[2, 1]" in document.sections[0].text

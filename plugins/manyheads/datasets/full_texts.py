@@ -5,21 +5,17 @@ import re
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from manyheads.base.errors import DocumentError
-from manyheads.base.files import opened
 from manyheads.base.papers import fold
 from manyheads.corpus.records import RawPaper, Reader, Record, Rejects, shards
 from manyheads.datasets.mapping import Dataset, Format, Reading, format_of, validated
 from manyheads.datasets.records import csv_records
 from manyheads.datasets.values import YEAR, FieldName
-from manyheads.documents import Document, Kind, Reference, read_document
-from manyheads.documents import ReaderProcess as Process
+from manyheads.documents import Document, Kind, Reference, read_apart
 
 PROCESSES = min(4, os.cpu_count() or 1)
 """PDFs read concurrently."""
@@ -77,25 +73,15 @@ class Documents(Reader):
 
 
 def _documents(files: Iterable[Path]) -> Iterator[tuple[Path, Document | DocumentError]]:
-    """The content of each file, or why it cannot be read; PDFs in several processes, since some crash PDFium."""
-    processes = SimpleQueue[Process]()
+    """The content of each file, or why it cannot be read; several at once."""
 
     def read(file: Path) -> Document | DocumentError:
-        process = processes.get()
         try:
-            with opened(file) as start:
-                apart = b"%PDF-" in start.read(1024)
-            return process.read(file) if apart else read_document(file)
+            return read_apart(file)
         except DocumentError as wrong:
             return wrong
-        except OSError as wrong:
-            return DocumentError(f"{file} cannot be read: {wrong.strerror or wrong}")
-        finally:
-            processes.put(process)
 
-    with ExitStack() as held, ThreadPoolExecutor(PROCESSES) as pool:
-        for _ in range(PROCESSES):
-            processes.put(held.enter_context(Process()))
+    with ThreadPoolExecutor(PROCESSES) as pool:
         waiting = deque[tuple[Path, Future[Document | DocumentError]]]()
         for file in files:
             waiting.append((file, pool.submit(read, file)))

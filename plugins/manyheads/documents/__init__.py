@@ -16,7 +16,7 @@ from manyheads.documents.document import (
 from manyheads.documents.draft import Division, Draft, Span, speech
 from manyheads.documents.pictures import PictureError, picture, picture_in, render
 from manyheads.documents.quotes import Passage, find_quote, places
-from manyheads.documents.reading import DocumentReader, ReaderProcess, read_apart, read_document
+from manyheads.documents.reading import DocumentReader, read_apart, read_document
 
 __all__ = [
     "Box",
@@ -31,7 +31,6 @@ __all__ = [
     "Note",
     "Passage",
     "PictureError",
-    "ReaderProcess",
     "Reference",
     "Section",
     "Span",

@@ -49,12 +49,7 @@ def entries(lines: Sequence[Line], words: Mapping[str, int]) -> list[str]:
 
 
 def _groups(lines: Sequence[Line], starts: set[int]) -> list[list[Line]]:
-    groups: list[list[Line]] = []
-    for number, line in enumerate(lines):
-        if number in starts or not groups:
-            groups.append([])
-        groups[-1].append(line)
-    return groups
+    return [[*lines[start:end]] for start, end in pairwise((*sorted({0, *starts}), len(lines)))]
 
 
 def _labelled(lines: Sequence[Line]) -> set[int]:
@@ -139,6 +134,34 @@ def reference(text: str) -> Reference:
         authors=authors,
         number=number,
     )
+
+
+def reference_of(
+    text: str = "",
+    *,
+    people: Sequence[str] = (),
+    families: Sequence[str] | None = None,
+    title: str = "",
+    venue: str = "",
+    year: int | None = None,
+    doi: str | None = None,
+    arxiv: str | None = None,
+    number: str = "",
+) -> Reference:
+    """An entry from the parts that a format knows; the others are read from its text.
+
+    Args:
+        text: as printed; made of the parts where it is unknown.
+        families: the family names of `people`; where None, the last word of each.
+    """
+    told = ". ".join(filter(None, (", ".join(people), title, venue, str(year or ""))))
+    read = reference(" ".join((text or told).split()))
+    if families is None:
+        families = [one.split()[-1] for one in people if one] or read.authors
+    found = ARXIV.search(f"arXiv:{arxiv.casefold().removeprefix('arxiv:')}") if arxiv else None
+    known = {"title": title, "year": year, "doi": doi, "arxiv": found and found[1], "number": number}
+    authors = {"authors": tuple(filter(None, families))}
+    return read.model_copy(update={key: one for key, one in known.items() if one} | authors)
 
 
 STOP = re.compile(

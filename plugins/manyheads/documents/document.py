@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -45,6 +45,12 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 def letter_count(text: str) -> int:
     """The number of letters and digits."""
     return len(re.sub(r"[\W_]+", "", text))
+
+
+def hull(boxes: Iterable[Box]) -> Box:
+    """The box around boxes."""
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 class _Part(BaseModel):

@@ -1,4 +1,7 @@
-"""Builds a `Document` from the parts that a format provides."""
+"""Builds a `Document`: from the parts that a format provides, or from the blocks of a text with markup.
+
+Words addressed to a reviewer or to a model are found by the patterns in `speech.yaml`.
+"""
 
 import datetime as dt
 import re
@@ -10,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from manyheads.base.resources import parse_yaml
-from manyheads.documents.bibliography import Citations, reference
+from manyheads.documents.bibliography import DOI, Citations, reference
 from manyheads.documents.document import (
     Document,
     Figure,
@@ -42,7 +45,6 @@ _TOLD = re.compile(
 _ARXIV = re.compile(r"arXiv:\s?(\d\d)\d\d\.\d{4,5}")
 _STAMP = re.compile(r"arXiv:\s?(\d{4}\.\d{4,5})(?:v\d+)?\s*\[[a-z-]+(?:\.[A-Za-z-]+)?\]")
 """In the margin of a first page; a number alone may be a cited paper's."""
-_DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;\"<>]+", re.ASCII)
 
 
 def day_made(text: str) -> dt.date | None:
@@ -62,7 +64,7 @@ def year_told(text: str) -> int | None:
 def numbers_told(text: str) -> tuple[str, ...]:
     """The paper's arXiv number, if stamped on the page, and its DOI, if it is the only one."""
     stamps = {match[1] for match in _STAMP.finditer(text)}
-    dois = {match[0].rstrip(".)]").casefold() for match in _DOI.finditer(text)}
+    dois = {match[0].rstrip(".)]").casefold() for match in DOI.finditer(text)}
     return (*(stamps if len(stamps) == 1 else ()), *(dois if len(dois) == 1 else ()))
 
 
@@ -74,7 +76,7 @@ LONGEST = 500
 
 @dataclass
 class Draft:
-    """The parts of a paper; `document` finds citations, kinds of sections, missing parts, and text addressed to reviewers."""
+    """The parts of a paper; `document` finds citations, kinds of sections, missing parts and invisible letters."""
 
     title: str = ""
     abstract: str = ""
@@ -95,12 +97,11 @@ class Draft:
     """Letters and digits that its reader saw; 0 if unknown."""
     faults: list[str] = field(default_factory=list[str])
 
-    def document(self, *, kinds: bool = True) -> Document:
-        """The document; with `kinds`, the sections' kinds are inferred from titles and positions."""
+    def document(self) -> Document:
+        """The document; its sections' kinds are inferred from titles and positions."""
         self._shorten_abstract()
         spelled = self._cleared()
-        if kinds:
-            set_kinds(self.divisions)
+        set_kinds(self.divisions)
         citations = Citations(self.references)
         sections = tuple(
             Section(

@@ -2,16 +2,25 @@
 
 A region is the graphics between its caption and the next text, with their labels, as in pdffigures2 (Clark and Divvala,
 JCDL 2016). It is trimmed to the visible part, since drawings may be larger.
+
+    text text text text     the next text ends the band above the caption
+    - - - - - - - - - -
+      | .:'    label      drawings of the band, then letters in or near them (NEAR, ASIDE)
+      |.:______ x
+    - - - - - - - - - -
+    Figure 1: Owls.         the caption; tables look below it first, where most of the document's tables are
+    - - - - - - - - - -
+    text text text text     the next text ends the band below
 """
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from manyheads.documents.document import Box, Figure, Table
+from manyheads.documents.document import Box, Figure, Table, hull
 from manyheads.documents.layout import Line, Sheet, joined, wordy
 from manyheads.documents.sections import PLAIN, bare, heading, opens_abstract, small_capitals
 from manyheads.documents.words import Drawing, Word
@@ -43,6 +52,11 @@ class Caption:
     @property
     def bottom(self) -> float:
         return max(one.bottom for one in self.lines)
+
+    @property
+    def across(self) -> tuple[float, float]:
+        """Left and right edge of its lines."""
+        return min(one.x0 for one in self.lines), max(one.x1 for one in self.lines)
 
     def text(self, words: Mapping[str, int]) -> str:
         """The caption without its label."""
@@ -111,10 +125,10 @@ def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> L
 
 def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: float) -> None:
     """Set the horizontal bounds of a caption's region, if another caption is beside it."""
-    left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
+    left, right = one.across
     for other in captions:
         if other is not one and not _text_between(one, other, sheet, body):
-            edges = min(line.x0 for line in other.lines), max(line.x1 for line in other.lines)
+            edges = other.across
             if edges[0] >= right:
                 one.right = min(one.right, (right + edges[0]) / 2)
             elif edges[1] <= left:
@@ -236,7 +250,7 @@ def _bands(
     one: Caption, sheet: Sheet, texts: Sequence[Line], taken: set[int], captions: Sequence[Caption]
 ) -> tuple[Band, Band]:
     """The regions above and below a caption, up to the next text or another caption's region."""
-    left, right = min(line.x0 for line in one.lines), max(line.x1 for line in one.lines)
+    left, right = one.across
     for drawing in sheet.page.drawings:
         x0, y0, x1, y1 = drawing.box
         own = _off(one, drawing)
@@ -273,8 +287,7 @@ def _bands(
 def _off(caption: Caption, drawing: Drawing) -> float:
     """Distance of a drawing above or below a caption; infinite if it is neither."""
     x0, y0, x1, y1 = drawing.box
-    reach = min(line.x0 for line in caption.lines), max(line.x1 for line in caption.lines)
-    if overlap((x0, x1), reach) <= 0:
+    if overlap((x0, x1), caption.across) <= 0:
         return math.inf
     return min((off for off in (caption.top - y1, y0 - caption.bottom) if off > -5), default=math.inf)
 
@@ -394,7 +407,7 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
             one.box = _trimmed(sheet, hull((around, *(each.box for each in near))), band.box)
         else:
             band = above if above.drawn > 200 or below.drawn <= 200 else below
-            near = _connected(band, one)
+            near = _connected(band)
             if near:
                 boxes = [each.box for each in near]
                 one.box = _trimmed(sheet, _with_letters(hull(boxes), band, one), band.box)
@@ -427,7 +440,7 @@ def _without_figures(band: Band, table: Caption, captions: Sequence[Caption]) ->
     return Band(box, drawings, [one for one in band.words if _inside(_extent(one), box)])
 
 
-def _connected(band: Band, caption: Caption) -> list[Drawing]:
+def _connected(band: Band) -> list[Drawing]:
     """The drawings of a figure: those of its region except isolated rules."""
     solid = [one for one in band.drawings if min(one.box[2] - one.box[0], one.box[3] - one.box[1]) > 4]
     if not solid:
@@ -534,9 +547,3 @@ def _touches(box: Box, other: Box) -> bool:
 
 def _wider(box: Box, by: float) -> Box:
     return box[0] - by, box[1] - by, box[2] + by, box[3] + by
-
-
-def hull(boxes: Iterable[Box]) -> Box:
-    """The box around boxes."""
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)

@@ -1,10 +1,12 @@
 """Papers as HTML: LaTeXML's as on arXiv and ar5iv, and other pages with headings, paragraphs, figures and tables."""
 
+import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 from manyheads.documents.document import Document, Hidden, letter_count
 from manyheads.documents.draft import Block, draft_of
@@ -121,6 +123,10 @@ class _Page:
         self.hidden: list[Hidden] = []
         self._folder = folder
         self._text: list[str] = []
+        self._item = ""
+        """The number of an item of a list."""
+        self._panels = False
+        """Whether the last block is a picture of this paragraph."""
         self._appendix = False
 
     def close(self) -> None:
@@ -128,15 +134,23 @@ class _Page:
         text = " ".join("".join(self._text).split())
         self._text.clear()
         if text:
-            self.blocks.append(Block("paragraph", text))
+            self.blocks.append(Block("paragraph", self._item + text))
+            self._item = ""
+        self._panels = False
 
     def walk(self, node: Node) -> None:
         """Add all descendants of an element."""
+        numbers = (
+            itertools.count(int(node.attributes.get("start", "")[:4] or 1)) if node.tag == "ol" else None
+        )
         for child in node.children:
             if isinstance(child, str):
                 self._text.append(child)
-            else:
-                self._take(child)
+                continue
+            if numbers and child.tag == "li" and not node.has("ltx_enumerate"):
+                self.close()
+                self._item = f"{next(numbers)}. "
+            self._take(child)
 
     def _take(self, node: Node) -> None:
         tag = node.tag
@@ -177,8 +191,10 @@ class _Page:
             self.blocks.append(Block("note", re.sub(r"^[\d*†‡]{1,3}\s*", "", _inline(inner))))
         elif tag in ("math", "img"):
             self._text.append(_inline(Node("", children=[node])))
-            if tag == "img" and (name := beside(self._folder, node.attributes.get("src", ""))):
-                self.blocks.append(Block("figure", node.attributes.get("alt", ""), files=(name,)))
+            if tag == "img" and (name := self._file(node)):
+                one = self.blocks.pop() if self._panels else Block("figure", node.attributes.get("alt", ""))
+                self.blocks.append(replace(one, files=(*one.files, name)))
+                self._panels = True
         else:
             before, self._appendix = self._appendix, self._appendix or node.has("ltx_appendix")
             self.walk(node)
@@ -197,12 +213,15 @@ class _Page:
             )
             for row in node.all("tr")
         )
-        sources = [one.attributes.get("src", "") for one in node.all("img")]
-        files = tuple(name for source in sources if (name := beside(self._folder, source)))
-        if node.has("ltx_table") or node.tag == "table" or (caption.startswith("Tab") and not sources):
+        images = [*node.all("img")]
+        files = tuple(filter(None, map(self._file, images)))
+        if node.has("ltx_table") or node.tag == "table" or (caption.startswith("Tab") and not images):
             self.blocks.append(Block("table", caption, rows=tuple(filter(any, rows))))
         else:
             self.blocks.append(Block("figure", caption or " ", files=files))
+
+    def _file(self, image: Node) -> str | None:
+        return beside(self._folder, unquote(image.attributes.get("src", "")))
 
 
 def _hides(node: Node) -> bool:

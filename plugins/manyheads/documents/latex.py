@@ -1,8 +1,9 @@
 """Papers as LaTeX: the source with the files that it includes; white and commented-out text is separated."""
 
+import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -216,33 +217,19 @@ def _decoder() -> "LatexNodes2Text":
 
 
 def bib_entries(text: str) -> Iterator[tuple[str, str]]:
-    """The entries of a BibTeX file, each as a line of a list."""
-    for match in re.finditer(r"@(\w+)\s*\{\s*([^,\s{}]+)\s*,", text):
-        if match[1].lower() in ("comment", "string", "preamble"):
-            continue
-        body = text[match.end() : closing_at(text, text.index("{", match.start()), "{", "}") - 1]
-        fields = dict[str, str]()
-        for field in re.finditer(r"(\w+)\s*=\s*(?=[\"{\w])", body):
-            start = body[field.end() : field.end() + 1]
-            if start == "{":
-                value = body[field.end() + 1 : closing_at(body, field.end(), "{", "}") - 1]
-            elif start == '"':
-                value = body[field.end() + 1 :].partition('"')[0]
-            else:
-                value = re.split(r"[,\n]", body[field.end() :])[0]
-            fields.setdefault(field[1].lower(), " ".join(value.split()))
-        people = ", ".join(
-            " ".join(reversed(one.split(", ", 1)))
-            for one in re.split(r"\s+and\s+", fields.get("author", ""))
-            if one
-        )
-        venue = fields.get("journal") or fields.get("booktitle") or fields.get("publisher") or ""
-        told = [people, fields.get("title", ""), venue, fields.get("year", "")]
-        if doi := fields.get("doi"):
-            told.append(f"doi:{doi}")
-        if "arxiv" in fields.get("archiveprefix", "").lower() and fields.get("eprint"):
-            told.append(f"arXiv:{fields['eprint']}")
-        yield match[2], ". ".join(part.rstrip(".") for part in told if part) + "."
+    """The entries of a BibTeX file by key, each as a line of a list."""
+    from bibtexparser.entrypoint import parse_string
+
+    logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
+    for entry in parse_string(text).entries:
+        fields = {one.key.casefold(): " ".join(str(one.value).split()) for one in entry.fields}
+        people = re.split(r"\s+and\s+", fields.get("author", ""))
+        names = ", ".join(" ".join(reversed(one.split(", ", 1))) for one in people if one)
+        venue = next((fields[key] for key in ("journal", "booktitle", "publisher") if key in fields), "")
+        doi = f"doi:{fields['doi']}" if "doi" in fields else ""
+        arxiv = f"arXiv:{fields.get('eprint')}" * ("arxiv" in fields.get("archiveprefix", "").casefold())
+        told = (names, fields.get("title", ""), venue, fields.get("year", ""), doi, arxiv)
+        yield entry.key, ". ".join(part.rstrip(".") for part in told if part) + "."
 
 
 INPUT = re.compile(r"\\(?:input|include|subfile)\s*\{\s*([^{}]+?)\s*\}")
@@ -283,17 +270,8 @@ MATH = re.compile(
     r"(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]",
     re.S,
 )
-DISPLAYS = (
-    "equation",
-    "align",
-    "gather",
-    "eqnarray",
-    "multline",
-    "displaymath",
-    "math",
-    "flalign",
-    "alignat",
-)
+DISPLAYS = re.findall(r"\w+", "equation align gather eqnarray multline displaymath math flalign alignat")
+COUNTED = {"figure": FIGURES, "table": TABLES, "equation": DISPLAYS}
 
 
 def read_latex(path: Path, text: str) -> Document:
@@ -444,18 +422,11 @@ class _Source:
                     del inside[len(inside) - 1 - inside[::-1].index(match["end"]) :]
             elif match["caption"]:
                 kind = _float_of(inside)
-                if kind and not any(one.startswith("sub") or one == "minipage" for one in inside[-1:]):
+                if kind in ("figure", "table") and not inside[-1].startswith(("sub", "minipage")):
                     floats[kind] += 1
-            elif match["caption"] is None and (label := LABEL.match(match[0])):
+            elif label := LABEL.match(match[0]):
                 kind = _float_of(inside)
-                number = (
-                    str(floats[kind])
-                    if kind
-                    else str(floats["equation"])
-                    if any(one in DISPLAYS for one in inside)
-                    else current
-                )
-                self._names.setdefault(label[1], number)
+                self._names.setdefault(label[1], str(floats[kind]) if kind else current)
 
     def _walk(self, text: str) -> None:
         place = 0
@@ -518,21 +489,10 @@ class _Source:
         # The captions of its parts come before it. A label that is used twice names neither.
         labels = (one for one in reversed(LABEL.findall(inner)) if self._labels[one] == 1)
         number = next((self._names[one] for one in labels if self._names.get(one)), "")
-        parts = [
-            self._plain(one)
-            for one in (
-                *captions[:-1],
-                *arguments(inner, "subcaption"),
-                *options(inner, "subfloat"),
-                *options(inner, "subfigure"),
-            )
-        ]
-        caption = " ".join(
-            filter(
-                None,
-                (caption, *(f"({chr(97 + n % 26)}) {part}" for n, part in enumerate(filter(None, parts)))),
-            )
-        )
+        parts = [*captions[:-1], *arguments(inner, "subcaption")]
+        parts += [*options(inner, "subfloat"), *options(inner, "subfigure")]
+        told = enumerate(filter(None, map(self._plain, parts)))
+        caption = " ".join(filter(None, (caption, *(f"({chr(97 + n % 26)}) {part}" for n, part in told))))
         if kind == "figure":
             files = tuple(name for one in GRAPHICS.findall(inner) if (name := self._graphic(one)))
             self._blocks.append(Block("figure", caption or " ", number, files=files))
@@ -615,8 +575,6 @@ def _counted(counts: list[int], level: int, lettered: bool) -> str:
     return ".".join((first, *map(str, counts[1:level])))
 
 
-def _float_of(inside: list[str]) -> str:
-    for name in inside:
-        if name in FIGURES or name in TABLES:
-            return "figure" if name in FIGURES else "table"
-    return ""
+def _float_of(inside: Iterable[str]) -> str:
+    """What counts the place within some environments: `figure`, `table`, `equation`, or nothing."""
+    return next((kind for name in inside for kind, names in COUNTED.items() if name in names), "")

@@ -1,18 +1,29 @@
-"""Lines of a page in reading order: one or two columns; running heads, page numbers and footnotes separated."""
+"""Lines of a page in reading order: one or two columns; running heads, page numbers and footnotes separated.
+
+head of the page            furniture: what repeats in the margins
+Title across both           column -1: ends a band
+1 1 1 1 1 |  2 2 2 2 2      the gutter: the place near the middle that the fewest words cross;
+1 1 1 1 1 |  2 2 2 2 2      a band is read down its left column, then down its right one
+wide figure across both     the next band
+3 3 3 3 3 |  4 4 4 4 4
+* a note  |      7          notes; the page's number
+"""
 
 import math
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from statistics import median
 from types import MappingProxyType
+from typing import TypeVar
 
 from manyheads.documents.document import Box
 from manyheads.documents.words import Page, Word
 
+T = TypeVar("T")
 GAP = 1.6
 """Maximum distance of neighbours in a line, in em."""
 PROSE = 0.3
@@ -197,6 +208,7 @@ def _gutter(sheet: Sheet) -> float | None:
         for word in line.words:
             edges[min(max(0, math.ceil(word.x0 - GUTTER / 2)), int(width))] += 1
             edges[min(max(0, math.ceil(word.x1 + GUTTER / 2)), int(width))] -= 1
+    # Each word adds 1 where it begins and takes 1 where it ends, so the sum is the number of words above a point.
     crossing = list(accumulate(edges))
     middle = range(int(0.35 * width), int(0.65 * width))
     place = float(min(middle, key=lambda x: (crossing[x], abs(x - width / 2))))
@@ -272,7 +284,7 @@ def _set_apart_furniture(made: list[Sheet]) -> None:
     """Remove page numbers, stamps, and text repeated at the same position on several pages."""
     seen = Counter[str]()
     for sheet in made:
-        seen.update({_shape(line, sheet) for line in _edge(sheet)})
+        seen.update({_shape(line) for line in _edge(sheet)})
     several = max(2, min(3, len(made) // 2))
     for sheet in made:
         for line in _edge(sheet):
@@ -281,7 +293,7 @@ def _set_apart_furniture(made: list[Sheet]) -> None:
                 or STAMP.match(line.text)
                 or (
                     len(made) > 1
-                    and seen[_shape(line, sheet)] >= several
+                    and seen[_shape(line)] >= several
                     and any(map(str.isalpha, line.text))
                     and not CAPTION.match(line.text)
                 )
@@ -325,7 +337,7 @@ def _edge(sheet: Sheet) -> Iterable[Line]:
             yield line
 
 
-def _shape(line: Line, sheet: Sheet) -> str:
+def _shape(line: Line) -> str:
     """Key of a line's text and height, ignoring numbers."""
     return f"{round(line.base / 4)}{re.sub(r'[0-9]+', '#', line.text).casefold()}"
 
@@ -377,6 +389,16 @@ COMPOUNDS = frozenset(
     )
 )
 """Prefixes with a permanent hyphen, unless the document shows otherwise."""
+
+
+def groups(items: Iterable[T], begins: Callable[[T], bool]) -> list[list[T]]:
+    """Items up to the next one that begins a group."""
+    made: list[list[T]] = []
+    for one in items:
+        if not made or begins(one):
+            made.append([])
+        made[-1].append(one)
+    return made
 
 
 def vocabulary(made: Iterable[Sheet]) -> Counter[str]:

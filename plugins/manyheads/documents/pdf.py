@@ -16,7 +16,7 @@ from manyheads.documents.bibliography import entries, reference
 from manyheads.documents.document import Box, Document, Figure, Hidden, Limits, Note, letter_count
 from manyheads.documents.draft import Draft, day_made, numbers_told, speech, year_told
 from manyheads.documents.figures import floats
-from manyheads.documents.layout import Line, joined, marked, sheets, vocabulary
+from manyheads.documents.layout import Line, groups, joined, marked, sheets, vocabulary
 from manyheads.documents.pdfium import address, clips, objects, opened, spare
 from manyheads.documents.sections import ABSTRACT, Division, divisions, paragraphs, title_and_authors
 from manyheads.documents.words import SCANNED, Drawing, Page, Place, Unseen, hide_text, letters_of, sort_words
@@ -212,7 +212,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
             for word in page.words
             if not _beside([word.ink], page.number, figures, 0)
         ),
-    ).document(kinds=False)
+    ).document()
 
 
 def garbled(words: Sequence[str]) -> bool:
@@ -253,9 +253,7 @@ def _beside(boxes: Sequence[Box], page: int, figures: Sequence[Figure], margin: 
 
 
 def _notes(lines: Sequence[Line], words: Mapping[str, int]) -> list[Note]:
-    groups: list[list[Line]] = []
-    for line in lines:
-        if marked(line) or not groups:
-            groups.append([])
-        groups[-1].append(line)
-    return [Note(text=joined((line.text for line in group), words), page=group[0].page) for group in groups]
+    return [
+        Note(text=joined((line.text for line in group), words), page=group[0].page)
+        for group in groups(lines, marked)
+    ]

@@ -1,6 +1,8 @@
 """PDFium: files checked and opened, and what their pages hold.
 
-PDFium is not thread-safe: every call, including closing, holds one lock.
+PDFium is not thread-safe: every call, including closing, holds one lock. Before it opens a file, the file's objects are read
+from its bytes: whether it can bear them, and the pages of a file cut off. Cross references are not followed, so a file can
+hide objects from this; `reading.read_apart` limits what these take.
 """
 
 import base64

@@ -1,7 +1,7 @@
 """A paper's full text from a file: the readers of all formats, and the one that fits a file.
 
 PDFs may be read in a process of their own: if PDFium crashes or hangs on one, only that file is lost.
-`python -m manyheads.documents.reading` is the process: a line of JSON in, a line of JSON out.
+`python -m manyheads.documents.reading` is the process: JSON in, JSON out.
 """
 
 import itertools
@@ -16,11 +16,10 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from manyheads.base.errors import ConfigError, DocumentError
-from manyheads.base.files import Pool, opened
+from manyheads.base.files import opened
 from manyheads.core.texts import count
 from manyheads.documents.document import Document, Limits
 from manyheads.documents.draft import heard
@@ -212,130 +211,67 @@ def _text(path: Path, limits: Limits) -> str:
     return text
 
 
-class ReaderProcess:
-    """Reads documents like `read_document`, one at a time; close it, or use it in a `with`."""
+_places = threading.BoundedSemaphore(os.cpu_count() or 1)
+"""For processes at once."""
 
-    def __init__(self, limits: Limits = LIMITS) -> None:
-        self._limits, self._lock = limits, threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Self:
-        return self
+def read_apart(path: Path, limits: Limits = LIMITS, reader: str = AUTO) -> Document:
+    """As `read_document`, but our reader of PDFs runs in a process of its own.
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def read(self, path: Path) -> Document:
-        """The full text of a paper.
-
-        Raises:
-            DocumentError: as in `read_document`; or the process crashed or hung on the file.
-        """
-        request = json.dumps({"path": str(path), "limits": asdict(self._limits)}).encode() + b"\n"
-        with self._lock:
-            process = self._running()
-            assert process.stdin
-            assert process.stdout
-            late = threading.Event()
-
-            def stop() -> None:
-                late.set()
-                process.kill()
-
-            timer = threading.Timer(self._limits.seconds + GRACE, stop)
-            timer.start()
-            try:
-                process.stdin.write(request)
-                process.stdin.flush()
-                line = process.stdout.readline()
-            except BrokenPipeError:
-                line = b""
-            finally:
-                timer.cancel()
-            if not line.endswith(b"\n"):
-                self._end()
-                what = (
-                    f"took more than {self._limits.seconds + GRACE:g} s"
-                    if late.is_set()
-                    else f"takes more than {MEMORY // 2**20} MB of memory, or crashed PDFium"
-                )
-                raise DocumentError(
-                    f"{path} cannot be read: it {what}",
-                    tried="reading it in a separate process",
-                    hint="open it in a viewer, print it to a new PDF, and use that",
-                )
-        answer = json.loads(line)
-        if "error" in answer:
-            raise DocumentError(answer["error"], tried=answer["tried"], hint=answer["hint"])
-        return Document.model_validate_json(answer["document"])
-
-    def close(self) -> None:
-        """Stop the process."""
-        with self._lock:
-            self._end()
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self._end()
-            self._process = subprocess.Popen(
+    Raises:
+        DocumentError: also where the process crashed or hung on the file.
+    """
+    if _chosen(path, limits, reader) is not READERS["pdf"]:
+        return read_document(path, limits, reader)
+    seconds = limits.seconds + GRACE
+    failed = f"takes more than {MEMORY // 2**20} MB of memory, or crashed PDFium"
+    answer = b""
+    try:
+        with _places:
+            answer = subprocess.run(
                 # with -P, no file of the working folder is imported
                 [sys.executable, "-P", "-m", __spec__.name if __spec__ else __name__],
-                stdin=subprocess.PIPE,
+                input=json.dumps({"path": str(path), "limits": asdict(limits)}).encode(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                timeout=seconds,
                 env={
                     **os.environ,
                     "OPENBLAS_NUM_THREADS": "1",
                     "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
                 },
-            )
-        return self._process
-
-    def _end(self) -> None:
-        if process := self._process:
-            self._process = None
-            process.kill()
-            process.communicate()
-
-
-PROCESSES = Pool(ReaderProcess.close)
-"""Processes shared by the runs here, one per processor."""
-_turns = itertools.count()
-
-
-def read_apart(path: Path, reader: str = AUTO) -> Document:
-    """As `read_document`, but our reader of PDFs runs in a process shared with concurrent readers; see `ReaderProcess.read`."""
-    if _chosen(path, LIMITS, reader) is not READERS["pdf"]:
-        return read_document(path, reader=reader)
-    place = next(_turns) % (os.cpu_count() or 1)
-    process = PROCESSES.take(place, ReaderProcess)
-    try:
-        return process.read(path)
-    finally:
-        PROCESSES.give_back(place)
+            ).stdout
+    except subprocess.TimeoutExpired:
+        failed = f"took more than {seconds:g} s"
+    if not answer.endswith(b"\n"):
+        raise DocumentError(
+            f"{path} cannot be read: it {failed}",
+            tried="reading it in a separate process",
+            hint="open it in a viewer, print it to a new PDF, and use that",
+        )
+    told = json.loads(answer)
+    if "error" in told:
+        raise DocumentError(told["error"], tried=told["tried"], hint=told["hint"])
+    return Document.model_validate(told)
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
+    """The process: reads what standard input asks for, and prints the document or the error."""
     answers = os.fdopen(os.dup(1), "wb")
-    # Output of libraries must not mix with the answers.
+    # Output of libraries must not mix with the answer.
     os.dup2(2, 1)
     if sys.platform != "win32":
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for line in sys.stdin.buffer:
-        request: Any = json.loads(line)
-        try:
-            document = read_document(Path(request["path"]), Limits(**request["limits"]))
-            answer = {"document": document.model_dump_json()}
-        except DocumentError as error:
-            answer = {"error": error.message, "tried": error.tried, "hint": error.hint}
-        answers.write(json.dumps(answer).encode() + b"\n")
-        answers.flush()
+    request: Any = json.load(sys.stdin)
+    try:
+        answer = read_document(Path(request["path"]), Limits(**request["limits"])).model_dump_json()
+    except DocumentError as error:
+        answer = json.dumps({"error": error.message, "tried": error.tried, "hint": error.hint})
+    answers.write(answer.encode() + b"\n")
+    answers.flush()
 
 
 if __name__ == "__main__":

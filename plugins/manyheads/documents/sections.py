@@ -383,7 +383,7 @@ def set_kinds(made: list[Division]) -> None:
         own = _kind(one.title)
         after = after or one.references
         letter = LETTER.match(one.number) and not roman
-        if (after and not one.references) or letter or own == "appendix":
+        if (after and not one.references) or letter or "appendix" in (own, one.kind):
             one.kind = "appendix"
             after = after or own == "appendix"
         elif (

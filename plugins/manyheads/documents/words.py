@@ -1,4 +1,8 @@
-"""The letters of a PDF's page, and their words, with positions."""
+"""A page of a PDF from PDFium: letters, words with positions, drawings, pixels; and its hidden words.
+
+A word is visible if the page looks different without its text. This excludes white on white, text under a picture, without
+ink, or clipped.
+"""
 
 import ctypes
 import math

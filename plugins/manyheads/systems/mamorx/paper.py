@@ -292,5 +292,5 @@ def read_paper(config: RunConfig) -> Manuscript | None:
         subject = read_subject(path)
         document = Document(title=subject.title, abstract=subject.text, faults=(ALONE,))
         return Manuscript(document, path, named, subject.sha256)
-    document = read_apart(path, config.settings.reader)
+    document = read_apart(path, reader=config.settings.reader)
     return Manuscript(document, path, named, sha256_of(path))

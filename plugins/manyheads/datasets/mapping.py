@@ -252,9 +252,9 @@ def _authors(given: Authors) -> Get:
         found = listed(record)
         if found is None and not given.optional:
             raise ValueError("missing")
-        each = found or [] if found is None or isinstance(found, list) else [found]
-        if not all(isinstance(one, dict | list | str) for one in cast("list[Any]", each)):
+        if not isinstance(found, dict | list | str | None):
             raise ValueError("no list")
+        each = cast("list[Any]", found or [] if found is None or isinstance(found, list) else [found])
         byline = [one for one in map(person, each) if one[0] or given.nameless == "reject"]
         names, ids, places = zip(*byline, strict=True) if byline else ((), (), ())
         names = [*map(read, names)] if read else names

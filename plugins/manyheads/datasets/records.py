@@ -30,8 +30,8 @@ LONGEST_CELL, LONGEST_ROW = 2**22, 2**23
 """Maximum letters of a row: a longer one has lost its closing quote, or the file is not a table."""
 MOST_BYTES, MOST_FOLD = 2**26, 50
 """Maximum unpacked bytes of a column's part in a parquet file, ratio to its packed size, and bytes of a batch of rows."""
-JOINTS, CHUNK = ",] \t\r\n", 2**20
-"""Characters between the objects of a list; letters read at a time."""
+JOINTS, FIRST, CHUNK = ",] \t\r\n", 2**16, 2**20
+"""Characters between the objects of a list; letters read first, and at a time."""
 BATCH, LONGEST_LIST = 500, 1000
 """Rows read at a time, and maximum mean values per row of a paper."""
 DELIMITERS = ",\t;|"
@@ -78,10 +78,9 @@ def json_records(file: Path, member: str | None = None, inside: str = "") -> Rec
 def _json_values(file: Path, member: str | None) -> Records:
     with open_file(file, member) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
-        start = text.read(CHUNK).lstrip()
-        first = start.partition("\n")[0]
+        start = text.read(FIRST).lstrip()
         # an object that goes on after its first line is no line of JSON Lines
-        if start.startswith("[") or (_object(start, 0)[1] > len(first)):
+        if start.startswith("[") or re.match(r'\{\s*\n\s*"', start):
             yield from enumerate(_listed(file, text, start.removeprefix("[")), 1)
             return
     yield from json_lines(file, member)

@@ -17,7 +17,7 @@ from openai import APIConnectionError, AsyncOpenAI, BadRequestError, RateLimitEr
 
 from manyheads.asking.forms import form, schema_of
 from manyheads.asking.replies import REPLIES, ReplyModel
-from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import UnusableReplyError, parse
 from manyheads.systems.virsci.replies import Decision, Vote
 from support.faults import Fault, Kind, refuses_format
 from support.fill import fill

@@ -16,7 +16,7 @@ from manyheads.base.resources import Resources, shipped
 from manyheads.corpus.digest import Reading
 from manyheads.corpus.graph import Text
 from manyheads.documents import Document, Figure, Section
-from manyheads.engine.extraction import Extractor
+from manyheads.engine.survey import Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.cache import LookupCache
 from manyheads.systems.mamorx.paper import Manuscript

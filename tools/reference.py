@@ -27,7 +27,7 @@ from manyheads.base.resources import shipped
 from manyheads.cli import app
 from manyheads.config import RunConfig, documented, hosts
 from manyheads.core.results import RunResult
-from manyheads.datasets.formats import FORMATS
+from manyheads.datasets.mapping import formats
 from manyheads.engine import folder
 from manyheads.hosts.roles import RoleSpec
 from manyheads.hosts.teams import SystemTeam, service_tool
@@ -434,7 +434,7 @@ def files() -> str:
         "What `manyheads corpus build` reads; `--format NAME` where the name of a file does not say it.\n",
         _table(
             ("format", "what it is", "example"),
-            ((f"`{each.name}`", each.about, f"`{each.example}`") for each in FORMATS.values()),
+            ((f"`{name}`", each.about, f"`{each.example}`") for name, each in formats().items()),
         ),
     ]
     return "\n".join(text)

@@ -1,4 +1,4 @@
-"""The JSON Schemas of role cards, sample phrases, run configs and suites for editors, and each system's component JSON.
+"""The JSON Schemas of role cards, sample phrases, run configs, suites and corpus formats for editors, and each system's component JSON.
 
 `python tools/schemas.py` writes them.
 """
@@ -10,11 +10,12 @@ from typing import Any
 from pydantic import BaseModel, GetJsonSchemaHandler, RootModel
 from pydantic_core import CoreSchema
 
-from manyheads.arena.form import ArenaForm
+from manyheads.arena.items import ArenaForm
 from manyheads.asking import roles
 from manyheads.base.resources import shipped
 from manyheads.config import RunConfig
 from manyheads.core.results import RunResult
+from manyheads.datasets.mapping import Format
 from manyheads.hosts import component
 from manyheads.models.offline import Phrases
 from manyheads.models.prices import PriceList
@@ -49,6 +50,7 @@ FILES: dict[str, type[BaseModel]] = {
     "configs/result.schema.json": RunResult[ResultOfAny],
     "configs/models/prices.schema.json": PriceList,
     "configs/arena/form.schema.json": ArenaForm,
+    "configs/formats/format.schema.json": Format,
     **{path: model for name in BUILT_IN for path, model in systems()[name].files.items()},
 }
 

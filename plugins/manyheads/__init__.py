@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from manyheads.core.texts import FileOrText, subject_of
     from manyheads.corpus.ecosystem import KnowledgeBank
     from manyheads.corpus.embedding import load_embedder
-    from manyheads.engine.reading import parse as parse_reply
+    from manyheads.engine.replying import parse as parse_reply
     from manyheads.hosts import role_agent
     from manyheads.hosts.asking import ask, ask_sync
     from manyheads.hosts.runs import run

@@ -81,6 +81,15 @@ def test_the_text_of_a_run_is_its_review_without_the_summary_of_its_figures(revi
         assert sign not in text.body
 
 
+def test_of_texts_to_rate_runs_without_an_abstract_are_left_out(reviews: Path) -> None:
+    source = Source(abstracts=True)
+    [text] = source.texts([reviews / "one", reviews / "owls.md"])
+    assert (text.maker, text.title) == ("owls.md", "On owls")
+    assert "wrote no abstract" in source.warnings[0]
+    with pytest.raises(UserError, match="wrote no abstract"):
+        source.texts([reviews / "one"])
+
+
 @pytest.mark.slow
 def test_a_text_as_input_is_the_background_of_the_case(tmp_path: Path) -> None:
     background = "Owls hear well. " * 20  # longer than the name of a file can be
@@ -150,35 +159,3 @@ def test_a_runs_idea_without_a_paper_is_of_the_case_of_all(tmp_path: Path) -> No
     [rated] = Source(abstracts=True).texts([tmp_path / "team"])
     assert rated.title
     assert rated.details["sha256"]
-
-
-def test_the_texts_that_a_suite_has_laid_out_are_added_as_they_are(tmp_path: Path) -> None:
-    laid_out = tmp_path / "arena"
-    for part in ("texts", "papers"):
-        (laid_out / part).mkdir(parents=True)
-    (laid_out / "papers" / "owls.md").write_text("# On owls")
-    case = {"id": "owls", "title": "On owls", "paper": "papers/owls.md", "texts": ["T1", "T2"]}
-    (laid_out / "cases.jsonl").write_text(json.dumps(case) + "\n")
-    columns = "id,case,maker,seed,run,sha256,words,lines,headings,lists,changed"
-    rows = [f"T{n},owls,variant={name},0,r{n},x,3,1,0,0,{n}" for n, name in ((1, "plain"), (2, "mamorx"))]
-    (laid_out / "key.csv").write_text("\n".join([columns, *rows]))
-    for number in (1, 2):
-        (laid_out / "texts" / f"T{number}.md").write_text(f"Text number {number}.\n")
-    texts = Source().texts([laid_out])
-    assert [(each.maker, each.body, each.hints) for each in texts] == [
-        ("variant=plain", "Text number 1.", 1), ("variant=mamorx", "Text number 2.", 2),
-    ]  # fmt: skip
-    assert {(each.case.id, each.case.title, each.case.context) for each in texts} == {
-        ("owls", "On owls", "# On owls")
-    }
-    for field, path in (("paper", "/etc/passwd"), ("paper", "../secret.md"), ("id", "../../secret")):
-        (tmp_path / "secret.md").write_text("secret")
-        other = {**case, "paper": path} if field == "paper" else case
-        (laid_out / "cases.jsonl").write_text(json.dumps(other) + "\n")
-        named = rows[0].replace("T1", path, 1) if field == "id" else rows[0]
-        (laid_out / "key.csv").write_text("\n".join([columns, named]))
-        with pytest.raises(ArenaError, match="suite"):
-            Source().texts([laid_out])
-    (laid_out / "key.csv").write_text("id,case\nT1,bats\n")
-    with pytest.raises(ArenaError, match="suite"):
-        Source().texts([laid_out])

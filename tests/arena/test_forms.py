@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.arena.form import form_names, read_form
+from manyheads.arena.items import form_names, read_form
 from manyheads.base.errors import ArenaError
 from manyheads.base.resources import Resources
 

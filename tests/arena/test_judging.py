@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.arena.judging import judge
 from manyheads.base.errors import ArenaError, ConfigError
-from manyheads.engine.jobtable import JobTable
+from manyheads.engine.budget import Shared
 from manyheads.measures.standings import steadiness
 from support.arenas import arena, makers_of
 from support.command import Done, manyheads_command, served_by, start
@@ -111,8 +111,8 @@ def test_a_judge_that_is_killed_over_and_over_asks_no_more_than_its_pairs(tmp_pa
         assert manyheads_command(*command, cwd=tmp_path).code == 0
         assert len(made.votes()) == 8
         assert llm.calls <= 8 + 3, "only what was under way is asked again"
-        with closing(JobTable(tmp_path / "a")) as table:
-            assert (table.spent()[0].calls, table.spent()[1].calls) == (llm.calls, 0)
+        with closing(Shared(tmp_path / "a")) as shared:
+            assert (shared.spent()[0].calls, shared.spent()[1].calls) == (llm.calls, 0)
 
 
 async def test_a_name_of_a_person_and_another_kind_of_arena_are_refused(tmp_path: Path) -> None:

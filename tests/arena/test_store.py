@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.arena.form import ArenaForm
-from manyheads.arena.items import Case, NewText
+from manyheads.arena.items import ArenaForm, Case, NewText
 from manyheads.arena.store import FILE, Arena
 from manyheads.base.errors import ArenaError
 from support.arenas import FORM, answer, arena, makers_of, text, vote_by

@@ -8,7 +8,7 @@ import pytest
 from attack.answers import CLEAR, KINDS, PROSE, UNCLEAR, Way, fault
 from manyheads.asking.forms import shipped_forms
 from manyheads.asking.replies import Advice, OwnReply, ReplyModel, Summary, seeking
-from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import UnusableReplyError, parse
 from manyheads.judges.replies import IdeaLikeness
 from manyheads.systems.mamorx.replies import ExpertAnswer, NoveltyReport
 from manyheads.systems.rebuttal.replies import Condensed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from attack.answers import DRAFTS
 from manyheads.asking.json_text import LONGEST, UnreadableError, objects
 from manyheads.asking.replies import PlainText, uniform_score
-from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import UnusableReplyError, parse
 from manyheads.systems.conference_review.replies import ConferenceReview, IdeaRating
 from manyheads.systems.virsci.replies import Decision, Vote
 

@@ -16,7 +16,7 @@ from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig
 from manyheads.core import Message
-from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import UnusableReplyError, parse
 from manyheads.models.offline import OfflineModel
 
 MODULE = '''

@@ -10,7 +10,7 @@ from typing import Any
 from attack.figures import Figure
 from manyheads.asking.forms import form, schema_of, shipped_forms
 from manyheads.asking.replies import REPLIES, ReplyModel, Summary, seeking
-from manyheads.engine.reading import UnusableReplyError, parse
+from manyheads.engine.replying import UnusableReplyError, parse
 from manyheads.judges.replies import Comparison, comparison_of
 from manyheads.systems.mamorx.replies import Correction, WrittenReview, correction_of
 from manyheads.systems.mamorx.review import form_of

@@ -18,9 +18,8 @@ READ = """\
 import sys
 from pathlib import Path
 from manyheads.corpus.records import Rejects
-from manyheads.datasets.aminer import AMiner
-from manyheads.datasets.aminer import Oag
-reader = {"aminer": AMiner, "oag": Oag}[sys.argv[1]](Path(sys.argv[2]))
+from manyheads.datasets.formats import Opening, open_corpus
+reader = open_corpus(Path(sys.argv[2]), Opening(sys.argv[1]))
 assert sum(1 for _ in reader.papers(Rejects())) == int(sys.argv[3])
 """
 SMALLER = 10

@@ -4,12 +4,15 @@ import csv
 import json
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from manyheads.arena.store import Arena
+from manyheads.cli.arena import app
 from manyheads.measures.votes import votes_csv
 from support.arenas import arena, vote_by
 from support.command import manyheads_command
@@ -167,67 +170,97 @@ def test_an_export_is_read_again_and_holds_no_secret(tmp_path: Path) -> None:
     assert len(answers) == 20
 
 
-def test_ratings_of_one_text_are_a_form_of_rating_agreement(tmp_path: Path) -> None:
-    ideas = tmp_path / "ideas.jsonl"
-    ideas.write_text(
-        "".join(
-            json.dumps({"title": f"T{n}", "abstract": f"Idea {n} is about owls."}) + "\n" for n in range(5)
-        )
-    )
+CRITERIA = ("novelty", "feasibility", "effectiveness")
+
+
+def fill(path: Path, say: Callable[[dict[str, str], list[dict[str, str]]], dict[str, str]]) -> None:
+    """What a rater makes of a sheet."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    filled = [{**row, **say(row, rows)} for row in rows]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(filled)
+
+
+@pytest.fixture
+def rated(tmp_path: Path) -> Path:
+    """Six ideas with scores, rated on sheets by two raters with a difference of one."""
+    ideas = [{"title": f"Idea {n}", "abstract": f"We study {n}."} for n in range(6)]
+    (tmp_path / "ideas.jsonl").write_text("\n".join(map(json.dumps, ideas)), encoding="utf-8")
+    scores = [{"source": f"ideas.jsonl:{n + 1}", "name": f"Idea {n}", "on": n / 2} for n in range(6)]
+    (tmp_path / "measures.jsonl").write_text("\n".join(map(json.dumps, scores)), encoding="utf-8")
     run("new", "a", "--form", "rating", cwd=tmp_path)
-    run("add", "a", "ideas.jsonl", "--maker", "team", cwd=tmp_path)
-    with Arena.open(tmp_path / "a") as made:
-        for name in ("Ada", "Grace"):
-            rater = made.enter(name)
-            while item := made.next_item(rater):
-                number = str(int(item.left.title[1:]) + 1 + (name == "Ada"))
-                made.vote(rater, item.id, dict.fromkeys(("novelty", "feasibility", "effectiveness"), number))
-    run("export", "a", "-o", "form.csv", cwd=tmp_path)
-    scores = "".join(f"T{n},{n}\n" for n in range(5))
-    (tmp_path / "scores.csv").write_text("id,on\n" + scores)
-    done = manyheads_command(
-        "rating", "agreement", "form.csv", "--key", "form.key.csv", "--json", cwd=tmp_path
-    )
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["raters"] == 2
-    assert "rating agreement" in refused("rate", "a", cwd=tmp_path)
+    assert "6 texts of 1 maker" in run("add", "a", "ideas.jsonl", cwd=tmp_path)
+    assert "sheet-2.csv" in run("export", "a", "--sheets", "2", cwd=tmp_path)
+    for rater in (1, 2):
+        fill(
+            tmp_path / f"sheet-{rater}.csv",
+            lambda row, _, rater=rater: dict.fromkeys(CRITERIA, str(int(row["title"][5:]) + rater)),
+        )
+    assert "12 answers added" in run("import", "a", "sheet-1.csv", "sheet-2.csv", cwd=tmp_path)
+    return tmp_path
+
+
+def test_raters_on_sheets_agree_with_each_other_and_with_a_measure(rated: Path) -> None:
+    assert "0 answers added" in run("import", "a", "sheet-1.csv", cwd=rated)
+    data = json.loads(run("agreement", "a", "--scores", "measures.jsonl", "--json", cwd=rated))
+    assert (data["texts"], data["raters"], data["scale"]) == (6, 2, [1, 10])
+    # Six units (n + 1, n + 2). Observed 12 × 1 / 12 = 1; expected twice the variance of 1, 2, 2, 3, 3 … 6, 6, 7.
+    assert data["criteria"]["novelty"]["alpha"] == pytest.approx(1 - 1 / (2 * 3.4545454545))
+    assert data["calibration"]["scores"]["figures"]["pearson"]["estimate"] == pytest.approx(1)
+    run("export", "a", cwd=rated)
+    again = json.loads(run("agreement", "ratings.csv", "--scores", "measures.jsonl", "--json", cwd=rated))
+    assert again["calibration"] == data["calibration"]
+    assert "arena agreement" in refused("rate", "a", cwd=rated)
 
 
 @pytest.mark.slow
-def test_rankings_are_a_form_of_ranking_agreement(tmp_path: Path) -> None:
-    for name, text in (
-        ("target", "Owls plan by ear."),
-        ("bats", "Bats map caves."),
-        ("cats", "Cats sleep more."),
+def test_agreement_to_read_and_as_a_picture(rated: Path) -> None:
+    said = run("agreement", "a", "--scores", "measures.jsonl", "--plot", "a.png", cwd=rated)
+    for words in (
+        "6 texts, 2 raters, ratings per text: 2",
+        "on against novelty, n = 6",
+        "Pearson r           1.00",
+        "few texts",
     ):
-        (tmp_path / f"{name}.md").write_text(f"# {name}\n\n{text}")
-    done = manyheads_command(
-        "ranking",
-        "judge",
-        "bats.md",
-        "cats.md",
-        "--target",
-        "target.md",
-        "-o",
-        "judged",
-        "--quiet",
-        cwd=tmp_path,
+        assert words in said
+    assert (rated / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_own_tables_are_read_by_their_columns(tmp_path: Path) -> None:
+    rows = [f"R{rater},P{paper},{paper + rater}" for paper in range(1, 7) for rater in (1, 2)]
+    (tmp_path / "own.csv").write_text("\n".join(["Who,Paper,Nov", *rows]), encoding="utf-8")
+    columns = "rater=Who,id=Paper,novelty=Nov"
+    assert "6 texts, 2 raters" in run("agreement", "own.csv", "--columns", columns, cwd=tmp_path)
+    assert "no column 'Nov2' (novelty)" in refused(
+        "agreement", "own.csv", "--columns", f"{columns}2", cwd=tmp_path
     )
-    assert done.code == 0, done.err
-    run("new", "a", "--form", "ranking", cwd=tmp_path)
-    run("add", "a", "judged", cwd=tmp_path)
-    with Arena.open(tmp_path / "a") as made:
-        for name in ("Ada", "Grace"):
-            rater = made.enter(name)
-            while item := made.next_item(rater):
-                assert len(item.texts) == 3
-                made.vote(rater, item.id, {each.id: str(at + 1) for at, each in enumerate(item.texts)})
-    run("export", "a", "-o", "ranks.csv", cwd=tmp_path)
-    done = manyheads_command(
-        "ranking", "agreement", "ranks.csv", "--key", "ranks.key.csv", "--json", cwd=tmp_path
+    assert "rater=COLUMN" in refused("agreement", "own.csv", cwd=tmp_path)
+    assert "--scale 0-100" in refused(
+        "agreement", "own.csv", "--columns", columns, "--scale", "5", cwd=tmp_path
     )
-    assert done.code == 0, done.err
-    assert len(json.loads(done.out)["raters"]) == 2
+    (tmp_path / "places.csv").write_text("rater,idea,rank\nA,x,1\nA,y,2\nJ,x,2\nJ,y,1\n", encoding="utf-8")
+    data = json.loads(run("agreement", "places.csv", "--judge", "J", "--target", "x", "--json", cwd=tmp_path))
+    assert data["qualities"]["rank"]["alignment"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("form.csv", "--on", "novelty"), "need --scores"),
+        (("form.csv", "--plot", "a.png"), "need --scores"),
+        ((".", "--columns", "id=a"), "work with tables only"),
+        ((".", "--target", "x"), "work with tables only"),
+        (("form.csv", "."), "cannot be mixed"),
+        (("form.csv", "--seed", "-1"), "--seed"),
+    ],
+)
+def test_no_flag_is_passed_over_in_silence(arguments: tuple[str, ...], told: str) -> None:
+    done = CliRunner().invoke(app, ["agreement", *arguments], env={"COLUMNS": "300"})
+    assert done.exit_code == 2
+    assert told in done.output
 
 
 def test_mistakes_are_answered_in_words(home: Path) -> None:

@@ -15,12 +15,10 @@ from typer.testing import CliRunner
 import manyheads
 from manyheads.base.errors import EXIT_CODES, BudgetError, ConfigError, ExitCode, LiteratureError, ModelError
 from manyheads.cli import EXAMPLES, app
-from manyheads.cli.corpus import FORMAT_NAMES
 from manyheads.cli.evaluate import PLANTED
 from manyheads.cli.options import Changes, Given, Options, with_models
 from manyheads.config import documented
 from manyheads.config.hosts import BUILT_IN
-from manyheads.datasets.formats import FORMATS
 from manyheads.judges.planted_error.planted import KINDS
 from manyheads.systems import systems
 from support.command import manyheads_command, parsed
@@ -106,7 +104,6 @@ def test_every_command_has_examples_that_the_parser_takes(name: str) -> None:
 def test_choices_that_help_names_are_those_that_there_are() -> None:
     assert ", ".join(BUILT_IN) in documented(Changes)["host"]
     assert PLANTED == KINDS
-    assert ("auto", *FORMATS) == FORMAT_NAMES
 
 
 # Hints: what they name is there.

@@ -1,4 +1,4 @@
-"""`manyheads plant` and `manyheads rating calibration` as users meet them."""
+"""`manyheads plant`, and `manyheads arena agreement` of papers, as users meet them."""
 
 import json
 from pathlib import Path
@@ -64,17 +64,36 @@ def test_scores_of_a_table_beside_peoples(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(PEOPLE)
     (tmp_path / "scores.csv").write_text("id,overall\nkiln,2\nfootsteps,9\nerrata,6\n")
     done = manyheads_command(
-        "rating", "calibration", "people.csv", "--scores", "scores.csv", "--threshold", "6", cwd=tmp_path
+        "arena",
+        "agreement",
+        "people.csv",
+        "--scores",
+        "scores.csv",
+        "--by",
+        "overall",
+        "--threshold",
+        "6",
+        cwd=tmp_path,
     )
     assert done.code == 0, done.err
-    assert "3 papers, ratings per paper: 2" in done.out
+    assert "3 texts, 2 raters, ratings per text: 2" in done.out
     assert "Spearman ρ          1.00 (" in done.out
     data = manyheads_command(
-        "rating", "calibration", "people.csv", "--scores", "scores.csv", "--json", cwd=tmp_path
+        "arena",
+        "agreement",
+        "people.csv",
+        "--scores",
+        "scores.csv",
+        "--by",
+        "overall",
+        "--json",
+        cwd=tmp_path,
     )
-    assert json.loads(data.out)["scores"]["figures"]["auroc"] is None
+    assert json.loads(data.out)["calibration"]["scores"]["figures"]["auroc"] is None
     (tmp_path / "scores.csv").write_text("id,overall\nkiln,2\n")
-    few = manyheads_command("rating", "calibration", "people.csv", "--scores", "scores.csv", cwd=tmp_path)
+    few = manyheads_command(
+        "arena", "agreement", "people.csv", "--scores", "scores.csv", "--by", "overall", cwd=tmp_path
+    )
     assert "footsteps: a rating, but no score" in few.message
 
 
@@ -92,9 +111,13 @@ async def test_scores_of_reviews_of_papers_beside_peoples(llm: LLM, tmp_path: Pa
         assert played.result["review"]["scores"]["overall"] == score
     (tmp_path / "people.csv").write_text(PEOPLE)
     runs = [part for name in scores for part in ("--scores", name)]
-    done = manyheads_command("rating", "calibration", "people.csv", *runs, "--json", cwd=tmp_path)
+    done = manyheads_command(
+        "arena", "agreement", "people.csv", *runs, "--by", "overall", "--json", cwd=tmp_path
+    )
     assert done.code == 0, done.err
-    assert json.loads(done.out)["scores"]["figures"]["spearman"]["estimate"] == 1
-    none = manyheads_command("rating", "calibration", "people.csv", *runs, "--by", "novelty", cwd=tmp_path)
+    assert json.loads(done.out)["calibration"]["scores"]["figures"]["spearman"]["estimate"] == pytest.approx(
+        1
+    )
+    none = manyheads_command("arena", "agreement", "people.csv", *runs, "--by", "novelty", cwd=tmp_path)
     assert "no 'novelty'" in none.message
     assert "overall" in none.message

@@ -1,4 +1,4 @@
-"""`manyheads ranking form` and `agreement` as users meet them: a judge's rankings out, people's in, the two compared."""
+"""A judge's rankings in an arena, people's on its sheets, and the two compared, as users meet them."""
 
 import csv
 import json
@@ -47,19 +47,31 @@ def llm() -> Iterator[LLM]:
 
 @pytest.fixture(scope="module")
 def home(llm: LLM, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same ideas judged by two qualities, and a form for two people."""
+    """The same ideas judged by two qualities, and sheets of two people."""
     folder = tmp_path_factory.mktemp("people")
     for quality in ("novelty", "feasibility"):
         flags = ("--target", "Dogs find mines by smell.", "--indicator", quality, "--quiet", "--out", quality)
         done = manyheads_command("ranking", "judge", *IDEAS, *flags, *served_by(llm), cwd=folder)
         assert done.code == 0, done.err
-    done = manyheads_command("ranking", "form", "novelty", "feasibility", "--raters", "2", cwd=folder)
-    assert (done.code, done.err) == (0, "")
-    assert "2 sets for 2 raters" in done.out
-    assert "form.key.csv  (keep it from the raters)" in done.out
-    fill(folder / "form-1.csv", lambda text, _: taste(text))
-    fill(folder / "form-2.csv", lambda text, quality: -taste(text) if quality == "novelty" else taste(text))
+    for words in (
+        ("new", "a", "--form", "ranking"), ("add", "a", "novelty", "feasibility"), ("export", "a", "--sheets", "2"),
+    ):  # fmt: skip
+        done = manyheads_command("arena", *words, cwd=folder)
+        assert done.code == 0, done.err
+    fill(folder / "sheet-1.csv", lambda text, _: taste(text))
+    fill(folder / "sheet-2.csv", lambda text, quality: taste(text) * (-1) ** (quality == novelty_set(folder)))
+    done = manyheads_command("arena", "import", "a", "sheet-1.csv", "sheet-2.csv", cwd=folder)
+    assert (done.code, "4 answers added" in done.out) == (0, True), done.err
     return folder
+
+
+def novelty_set(folder: Path) -> str:
+    """The name on the sheets of the set that is ranked by novelty."""
+    found = re.search(
+        r"^## (S\d) novelty$", (folder / "sheet.guide.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert found
+    return found[1]
 
 
 def cells(path: Path) -> list[dict[str, str]]:
@@ -72,21 +84,16 @@ def fill(path: Path, liking: Callable[[str, str], int]) -> None:
     rows = cells(path)
     for row in rows:
         mates = [other for other in rows if other["set"] == row["set"]]
-        order = sorted(mates, key=lambda other: liking(other["text"], other["quality"]))
+        order = sorted(mates, key=lambda other: liking(other["text"], other["set"]))
         row["rank"] = str(order.index(row) + 1)
-    write(path, rows)
-
-
-def write(path: Path, rows: list[dict[str, str]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
 
 
-def agreement(home: Path, *more: str) -> dict[str, Any]:
-    arguments = ("form-1.csv", "form-2.csv", "--key", "form.key.csv", "--json", *more)
-    done = manyheads_command("ranking", "agreement", *arguments, cwd=home)
+def agreement(home: Path) -> dict[str, Any]:
+    done = manyheads_command("arena", "agreement", "a", "--json", cwd=home)
     assert (done.code, done.err) == (0, "")
     return json.loads(done.out)
 
@@ -94,7 +101,7 @@ def agreement(home: Path, *more: str) -> dict[str, Any]:
 def test_people_see_what_the_judge_saw(home: Path, llm: LLM) -> None:
     judged = {text for request in llm.requests for text in shown(request)}
     assert len(judged) == 4
-    for name in ("form-1.csv", "form-2.csv"):
+    for name in ("sheet-1.csv", "sheet-2.csv"):
         assert {row["text"] for row in cells(home / name)} == judged
 
 
@@ -113,9 +120,7 @@ def test_a_rater_who_ranks_as_the_judge_does_agrees_and_one_who_turns_it_round_d
 
 
 def test_figures_to_read(home: Path) -> None:
-    done = manyheads_command(
-        "ranking", "agreement", "form-1.csv", "form-2.csv", "--key", "form.key.csv", cwd=home
-    )
+    done = manyheads_command("arena", "agreement", "a", cwd=home)
     assert (done.code, done.err) == (0, "")
     for line in (
         r"2 sets, 2 raters, rankings per set: 2",
@@ -123,42 +128,10 @@ def test_figures_to_read(home: Path) -> None:
         r"  D\(S\) of judge and people +0\.17; alignment 83%",
         r"  D\(S\) between two people +0\.33",
         r"  Kendall's tau between two people +-1\.00",
-        r"  S\d: S of the judge 0\.33, of R1 0\.33, R2 0\.67; D\(S\) 0\.17",
+        r"  novelty-\w+: S of the judge 0\.33, of R1 0\.33, R2 0\.67; D\(S\) 0\.17",
     ):
         assert re.search(f"^{line}$", done.out, re.MULTILINE), (line, done.out)
 
 
-def test_a_set_is_left_out_on_demand_and_said_to_be(home: Path) -> None:
-    row = next(
-        number for number, row in enumerate(cells(home / "form-2.csv"), 2) if row["quality"] == "novelty"
-    )
-    left = agreement(home, "--exclude", f"form-2.csv:{row}")
-    assert left["excluded"] == [f"form-2.csv:{row}"]
-    assert left["qualities"]["novelty"]["alignment"] == 1
-    assert left["qualities"]["novelty"]["between_people"] is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("agreement", "form.key.csv", "--key", "form.key.csv"), "no column rater, rank"),
-        (("agreement", "form-1.csv", "--key", "form-2.csv"), "no column number"),
-        (("agreement", "none.csv", "--key", "form.key.csv"), "none.csv: No such file"),
-        (("form", "novelty", "novelty", "--out", "new.csv"), "the same ideas and quality"),
-        (("form", "novelty"), "form-1.csv: exists already"),
-        (("form", "nowhere", "--out", "new.csv"), "nowhere: not a run folder"),
-    ],
-)
-def test_mistakes_are_told_in_one_message(arguments: tuple[str, ...], told: str, home: Path) -> None:
-    assert told in manyheads_command("ranking", *arguments, cwd=home).message
-
-
-def test_a_rank_that_is_missing_stops_with_its_place(home: Path) -> None:
-    rows = cells(home / "form-1.csv")
-    rows[0]["rank"] = ""
-    write(home / "spoilt.csv", rows)
-    message = manyheads_command(
-        "ranking", "agreement", "spoilt.csv", "--key", "form.key.csv", cwd=home
-    ).message
-    assert "spoilt.csv:2: column rank: empty" in message
-    assert "--exclude FILE:ROW" in message
+def test_a_folder_that_is_no_ranking_is_refused(home: Path) -> None:
+    assert "nowhere" in manyheads_command("arena", "add", "a", "nowhere", cwd=home).message

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from manyheads.cli.options import resumable
-from manyheads.suites.files import read_cases
+from manyheads.suites.spec import read_cases
 from support.command import Done, manyheads_command
 from support.openalex import OpenAlexServer, work
 from support.papers import paper, write_corpus

@@ -11,7 +11,8 @@ import pytest
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawAuthor, RawPaper, Rejects
-from manyheads.datasets.semantic_scholar import AcademicGraph, Years
+from manyheads.datasets.formats import Opening, open_corpus
+from manyheads.datasets.networks import Years
 
 
 def paper(number: int, **changes: Any) -> dict[str, Any]:
@@ -44,7 +45,10 @@ def dump(folder: Path, **parts: Iterable[dict[str, Any] | str]) -> Path:
 
 def read(folder: Path, years: Years = (None, None)) -> tuple[dict[str, RawPaper], Rejects]:
     rejects = Rejects()
-    return {one.id: one for _, one in AcademicGraph(folder, years).papers(rejects)}, rejects
+    return {
+        one.id: one
+        for _, one in open_corpus(folder, Opening("semantic-scholar", years=years)).papers(rejects)
+    }, rejects
 
 
 def test_papers_meet_their_abstracts_whatever_the_order(tmp_path: Path) -> None:
@@ -91,7 +95,9 @@ def test_papers_tell_which_others_they_cite(tmp_path: Path) -> None:
         citations=[cites(3, 9), cites(1, 2), cites(3, 1), cites(2, None), "{broken"],
     )
     rejects = Rejects()
-    found = {one.id: one.references for _, one in AcademicGraph(folder).papers(rejects)}
+    found = {
+        one.id: one.references for _, one in open_corpus(folder, Opening("semantic-scholar")).papers(rejects)
+    }
     assert found == {"1": ("2",), "2": (), "3": ("1",)}
     [told] = map(str, rejects.first)
     assert told.startswith("citations/20240101_0001.gz, line 5, json: ")
@@ -117,7 +123,7 @@ def test_authors_are_those_that_are_wanted(tmp_path: Path) -> None:
         {"authorid": "8", "name": "Al Cole", "affiliations": None, "papercount": 1, "citationcount": 2},
         {"authorid": "9", "name": "Al Cole", "papercount": "some"},
     )
-    graph = AcademicGraph(dump(tmp_path, papers=(), abstracts=(), authors=people))
+    graph = open_corpus(dump(tmp_path, papers=(), abstracts=(), authors=people), Opening("semantic-scholar"))
     assert graph.authors({"7", "9"}) == {
         "7": RawAuthor("7", "Jo Berg", ("Sea U",), papers=12, citations=40),
         "9": RawAuthor("9", "Al Cole"),
@@ -139,7 +145,7 @@ def test_papers_wait_on_the_disk_not_in_memory(tmp_path: Path) -> None:
     dump(tmp_path, papers=(paper(number, title=long) for number in range(size)), abstracts=texts)
     tracemalloc.start()
     try:
-        found = AcademicGraph(tmp_path, scratch=tmp_path).papers(Rejects())
+        found = open_corpus(tmp_path, Opening("semantic-scholar", scratch=tmp_path)).papers(Rejects())
         assert sum(one.abstract.startswith("pear") for _, one in found) == size
         assert tracemalloc.get_traced_memory()[1] < size * len(long) / 3
     finally:

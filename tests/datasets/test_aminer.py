@@ -15,8 +15,8 @@ from manyheads.corpus.building import build_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import BuildOptions
-from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.aminer import AMiner
+from manyheads.corpus.records import RawPaper, Reader, Rejects
+from manyheads.datasets.formats import Opening, open_corpus
 
 AUTHORS = """\
 #index 7
@@ -66,14 +66,18 @@ FILES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def dataset(folder: Path, *without: str, **changed: str) -> AMiner:
+def aminer(path: Path) -> Reader:
+    return open_corpus(path, Opening("aminer"))
+
+
+def dataset(folder: Path, *without: str, **changed: str) -> Reader:
     for name, text in FILES.items():
         if (part := name.removeprefix("AMiner-").removesuffix(".txt")) not in without:
             (folder / name).write_text(changed.get(part, text), encoding="utf-8")
-    return AMiner(folder)
+    return aminer(folder)
 
 
-def read(reader: AMiner) -> tuple[list[RawPaper], Rejects]:
+def read(reader: Reader) -> tuple[list[RawPaper], Rejects]:
     rejects = Rejects()
     return [one for _, one in reader.papers(rejects)], rejects
 
@@ -128,7 +132,7 @@ def test_what_the_dataset_lacks_is_not_known(tmp_path: Path) -> None:
     assert dataset(tmp_path, "Coauthor").authors({"7"})["7"].coauthors is None
     assert dataset(tmp_path).authors({"Ines Faro"}) == {}
     (tmp_path / "AMiner-Author.txt").unlink()
-    assert AMiner(tmp_path).authors({"7"}) == {}
+    assert aminer(tmp_path).authors({"7"}) == {}
 
 
 @pytest.mark.parametrize("ending", [".txt.gz", ".zip"])
@@ -143,8 +147,8 @@ def test_packed_files_read_alike(tmp_path: Path, ending: str) -> None:
                 archive.writestr(name, content)
         else:
             packed.write_bytes(gzip.compress(content))
-    assert read(AMiner(tmp_path))[0] == plain
-    assert set(AMiner(tmp_path).authors({"7"})) == {"7"}
+    assert read(aminer(tmp_path))[0] == plain
+    assert set(aminer(tmp_path).authors({"7"})) == {"7"}
 
 
 def test_a_text_over_several_lines_is_one(tmp_path: Path) -> None:
@@ -184,31 +188,31 @@ def test_a_broken_authorship_is_counted_and_the_others_hold(tmp_path: Path) -> N
 
 def test_wrong_folders_get_one_clear_message(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"no AMiner-Paper\.txt"):
-        read(AMiner(tmp_path))
+        read(aminer(tmp_path))
     (tmp_path / "AMiner-Paper.rar").write_bytes(b"Rar!")
     with pytest.raises(CorpusError) as told:
-        read(AMiner(tmp_path))
+        read(aminer(tmp_path))
     assert "unrar" in str(told.value.hint)
     (tmp_path / "AMiner-Paper.txt").write_text("no,such\n" * 3)
     with pytest.raises(CorpusError, match="line 1 is not #index: not AMiner's format"):
-        read(AMiner(tmp_path))
+        read(aminer(tmp_path))
     (tmp_path / "AMiner-Paper.txt").write_text("#index 1\n" + "no,such\n" * 200_000)
     with pytest.raises(CorpusError, match="not AMiner's format"):
-        read(AMiner(tmp_path))
+        read(aminer(tmp_path))
 
 
 def test_records_of_the_citation_network_are_not_mixed_up(tmp_path: Path) -> None:
     records = "".join(f"#* Study {n}\n#@ Wei Lang\n#t 2008\n#index {n}\n#! Found {n}.\n\n" for n in range(9))
     (tmp_path / "AMiner-Paper.txt").write_text(records)
     with pytest.raises(CorpusError, match="line 1 is not #index") as told:
-        read(AMiner(tmp_path))
+        read(aminer(tmp_path))
     assert "JSON" in str(told.value.hint)
 
 
 def test_a_file_that_is_named_is_the_one_that_is_read(tmp_path: Path) -> None:
     dataset(tmp_path)
     (tmp_path / "AMiner-Paper-small.txt").write_text(record(103, "Ines Faro;Odile Brandt"))
-    found, _ = read(AMiner(tmp_path / "AMiner-Paper-small.txt"))
+    found, _ = read(aminer(tmp_path / "AMiner-Paper-small.txt"))
     assert [one.id for one in found] == ["103"]
     assert found[0].keys == ("Ines Faro", "9")
 
@@ -216,10 +220,10 @@ def test_a_file_that_is_named_is_the_one_that_is_read(tmp_path: Path) -> None:
 def test_a_truncated_file_says_how_far_it_went(tmp_path: Path) -> None:
     (tmp_path / "AMiner-Paper.txt.gz").write_bytes(gzip.compress(PAPERS.encode() * 400)[:-30])
     with pytest.raises(CorpusError, match=r"AMiner-Paper\.txt\.gz: cannot be read after line \d"):
-        read(AMiner(tmp_path))
+        read(aminer(tmp_path))
 
 
-def build(reader: AMiner, target: Path, **options: int | str) -> Ecosystem:
+def build(reader: Reader, target: Path, **options: int | str) -> Ecosystem:
     chosen = BuildOptions.of("aminer-cs", min_past_citations=0, min_contemporary_citations=0, **options)
     return build_corpus(reader, target, chosen, load_embedder("lexical"))
 
@@ -268,7 +272,7 @@ def test_any_text_gives_papers_or_rejects(
         (folder / name).write_bytes(content)
     rejects = Rejects()
     with suppress(CorpusError):
-        for _, one in AMiner(folder).papers(rejects):
+        for _, one in aminer(folder).papers(rejects):
             assert isinstance(one, RawPaper)
     with suppress(CorpusError):
-        AMiner(folder).authors({"7", "0", "A"})
+        aminer(folder).authors({"7", "0", "A"})

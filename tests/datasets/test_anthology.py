@@ -8,7 +8,8 @@ import pytest
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.anthology import Anthology, anthology_id
+from manyheads.datasets.formats import Opening, open_corpus
+from manyheads.datasets.values import anthology_id
 
 PAPER = """
     <paper id="{number}">
@@ -37,7 +38,7 @@ def xml(*papers: str, collection: str = "2021.fruit", volume: str = "long") -> s
 
 def read(path: Path) -> tuple[list[RawPaper], Rejects]:
     rejects = Rejects()
-    return [one for _, one in Anthology(path).papers(rejects)], rejects
+    return [one for _, one in open_corpus(path, Opening("anthology")).papers(rejects)], rejects
 
 
 def refused(path: Path) -> CorpusError:
@@ -74,7 +75,7 @@ def test_a_paper_is_read_with_all_its_fields(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_are_those_of_the_anthology(collection: str, volume: str, paper: str, number: str) -> None:
-    assert anthology_id(collection, volume, paper) == number
+    assert anthology_id(f"{collection} {volume} {paper}") == number
 
 
 def test_a_folder_is_read_file_by_file_and_rejects_name_theirs(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def peak(path: Path, papers: int) -> int:
     path.write_text(xml(*(PAPER.format(number=number) for number in range(papers))), encoding="utf-8")
     tracemalloc.start()
     try:
-        assert sum(1 for _ in Anthology(path).papers(Rejects())) == papers
+        assert sum(1 for _ in open_corpus(path, Opening("anthology")).papers(Rejects())) == papers
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

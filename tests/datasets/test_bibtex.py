@@ -7,7 +7,8 @@ import pytest
 from manyheads.base.errors import CorpusError
 from manyheads.base.markup import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.bibtex import BibTeX, names
+from manyheads.datasets.formats import Opening, open_corpus
+from manyheads.datasets.values import bibtex_names
 
 LIBRARY = r"""Free text before the first entry is a comment, even with an a@b.
 @string{pears = "Journal of {Pears}"}
@@ -28,7 +29,7 @@ LIBRARY = r"""Free text before the first entry is a comment, even with an a@b.
 def read(path: Path, text: str) -> tuple[list[RawPaper], Rejects]:
     path.write_text(text, encoding="utf-8")
     rejects = Rejects()
-    return [one for _, one in BibTeX(path).papers(rejects)], rejects
+    return [one for _, one in open_corpus(path, Opening("bibtex")).papers(rejects)], rejects
 
 
 def test_entries_are_read_as_people_read_them(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_entries_in_latin_1_are_told(tmp_path: Path) -> None:
     path = tmp_path / "old.bib"
     path.write_bytes("@misc{a, title={Früchte}, author={A B}, year=2015}\n".encode("latin-1") * 3)
     with pytest.raises(CorpusError) as told:
-        list(BibTeX(path).papers(Rejects()))
+        list(open_corpus(path, Opening("bibtex")).papers(Rejects()))
     assert "3 of 3 records are not UTF-8" in told.value.message
     assert "iconv" in str(told.value.hint)
 
@@ -105,4 +106,4 @@ def test_what_is_no_latex_is_said(text: str) -> None:
 
 
 def test_names_stand_with_the_family_name_last() -> None:
-    assert names("de la Cruz, Ana and King, Jr, Martin") == ["Ana de la Cruz", "Martin King Jr"]
+    assert bibtex_names("de la Cruz, Ana and King, Jr, Martin") == ["Ana de la Cruz", "Martin King Jr"]

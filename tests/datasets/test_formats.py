@@ -10,14 +10,13 @@ import pytest
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawPaper, Reader, Rejects
 from manyheads.datasets.formats import (
-    FORMATS,
     Opening,
     detect,
-    format_examples,
     name_of,
     open_corpus,
     open_sources,
 )
+from manyheads.datasets.mapping import format_examples, formats
 from support.papers import paper, write_corpus
 
 XML = '<?xml version="1.0"?>\n<collection id="2021.fruit"><volume id="1"><meta><year>2021</year></meta></volume></collection>'
@@ -97,7 +96,7 @@ def test_an_unknown_format_lists_those_that_are_known(tmp_path: Path, content: s
         with pytest.raises(CorpusError) as told:
             detect(path)
         assert told.value.tried == format_examples()
-    assert all(f"{one.name} ({one.example})" in format_examples() for one in FORMATS.values())
+    assert all(f"{name} ({one.example})" in format_examples() for name, one in formats().items())
     with pytest.raises(CorpusError, match="no such file or folder"):
         detect(tmp_path / "nowhere")
     with pytest.raises(CorpusError, match="no such format"):

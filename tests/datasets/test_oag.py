@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.aminer import Oag
+from manyheads.datasets.formats import Opening, open_corpus
 
 
 def row(number: int = 1, **changes: Any) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def content(*rows: dict[str, Any] | str) -> bytes:
 
 def read(path: Path) -> tuple[list[RawPaper], Rejects]:
     rejects = Rejects()
-    return [one for _, one in Oag(path).papers(rejects)], rejects
+    return [one for _, one in open_corpus(path, Opening("oag")).papers(rejects)], rejects
 
 
 def only(path: Path, record: dict[str, Any]) -> RawPaper:
@@ -123,7 +123,7 @@ def test_many_files_packed_or_not_are_read_in_the_order_of_their_numbers(tmp_pat
 
 def test_the_dataset_knows_authors_by_id(tmp_path: Path) -> None:
     (tmp_path / "pub.json").write_bytes(content(row()))
-    assert Oag(tmp_path).authors({"a1"}) == {}
+    assert open_corpus(tmp_path, Opening("oag")).authors({"a1"}) == {}
     older = {
         "id": "a2",
         "name": "R. Sund",
@@ -133,7 +133,7 @@ def test_the_dataset_knows_authors_by_id(tmp_path: Path) -> None:
     }
     lines = content({"id": "a1", "name": "Ilka Ternes", "org": "Basin Institute"}, "{", older, {"id": "a3"})
     (tmp_path / "v3.1_oag_author.json").write_bytes(lines)
-    known = Oag(tmp_path).authors({"a1", "a2"})
+    known = open_corpus(tmp_path, Opening("oag")).authors({"a1", "a2"})
     assert set(known) == {"a1", "a2"}
     assert (known["a1"].name, known["a1"].affiliations) == ("Ilka Ternes", ("Basin Institute",))
     assert (known["a1"].interests, known["a1"].papers, known["a1"].coauthors) == (None, None, None)
@@ -205,7 +205,7 @@ def test_every_line_is_a_paper_or_a_reject(
     (path.parent / "author.json").write_bytes(path.read_bytes())
     rejects, good = Rejects(), 0
     with suppress(CorpusError):  # of mostly broken lines, after all have been read
-        for _ in Oag(path).papers(rejects):
+        for _ in open_corpus(path, Opening("oag")).papers(rejects):
             good += 1
     assert good + rejects.total == 1 + sum(1 for line in lines if line.strip())
-    Oag(path.parent).authors({"a1"})
+    open_corpus(path.parent, Opening("oag")).authors({"a1"})

@@ -10,7 +10,7 @@ from manyheads.base.errors import CorpusError, LiteratureError
 from manyheads.base.http import Pace
 from manyheads.config import LiteratureConfig
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.semantic_scholar import Search
+from manyheads.datasets.networks import Search
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.library import connect as connected
 from manyheads.literature.semantic_scholar import SemanticScholar

@@ -13,16 +13,9 @@ import pytest
 
 from manyheads.base.errors import CorpusError, install_command
 from manyheads.corpus.records import RawPaper, Reader, Rejects
-from manyheads.datasets.common import terms, whole, year_of
-from manyheads.datasets.formats import Opening, open_corpus
-from manyheads.datasets.table import (
-    CHUNK,
-    LONGEST_ROW,
-    Delimited,
-    JsonTable,
-    Parquet,
-    column_option,
-)
+from manyheads.datasets.formats import Opening, column_option, open_corpus
+from manyheads.datasets.records import CHUNK, LONGEST_ROW
+from manyheads.datasets.values import terms, whole, year_of
 
 HEADER = ("id", "title", "abstract", "authors", "year", "citations")
 ROW = ("p1", "Pears", "About pears.", "Jo Berg; Al Cole", "2015", "3")
@@ -41,7 +34,7 @@ def written(path: Path, *rows: Sequence[str], delimiter: str = ",", encoding: st
 
 
 def only(path: Path) -> RawPaper:
-    [found], rejects = read(Delimited(path))
+    [found], rejects = read(open_corpus(path, Opening("csv")))
     assert not rejects.total
     return found
 
@@ -54,7 +47,7 @@ NAMED = {"year": "pub_date", "citations": "gs_citation"}
 def test_a_list_of_json_is_a_table(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "own.json"
     path.write_text(json.dumps([OWN, OWN | {"gs_citation": 3}], indent=indent), encoding="utf-8")
-    [one, other], rejects = read(JsonTable(path, NAMED))
+    [one, other], rejects = read(open_corpus(path, Opening("json", columns=NAMED)))
     assert (one.id, one.byline, one.year, one.citations) == ("own-1", ("Jo Berg", "Al Cole"), 2015, None)
     assert (other.id, other.citations, rejects.total) == ("own-2", 3, 0)
 
@@ -74,7 +67,7 @@ def test_objects_that_are_no_papers_are_told_by_their_number(tmp_path: Path) -> 
             b'"x"', b'"\xff"'
         )
     )
-    found, rejects = read(JsonTable(path, {"year": "pub_date"}))
+    found, rejects = read(open_corpus(path, Opening("json", columns={"year": "pub_date"})))
     assert len(found) == 200
     assert [(one.number, one.field) for one in rejects.first] == [
         (201, "json"),
@@ -86,10 +79,10 @@ def test_objects_that_are_no_papers_are_told_by_their_number(tmp_path: Path) -> 
 def test_a_list_is_read_in_parts(tmp_path: Path) -> None:
     path = tmp_path / "own.json"
     path.write_text(json.dumps([OWN | {"abstract": "pears " * (CHUNK // 10)}] * 5), encoding="utf-8")
-    assert len(read(JsonTable(path, {"year": "pub_date"}))[0]) == 5
+    assert len(read(open_corpus(path, Opening("json", columns={"year": "pub_date"})))[0]) == 5
     path.write_text('[{"title": "' + "x" * (LONGEST_ROW + 2 * CHUNK), encoding="utf-8")
     with pytest.raises(CorpusError, match="8 MB"):
-        read(JsonTable(path))
+        read(open_corpus(path, Opening("json")))
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
@@ -133,14 +126,14 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
         ("Pears", "A.", "Jo Berg", "2015-03-01", "x"),
     )
     with pytest.raises(CorpusError) as told:
-        read(Delimited(path))
+        read(open_corpus(path, Opening("csv")))
     assert "no column found for title" in told.value.message
     assert "T, abstract, authors" in str(told.value.tried)
     assert "--columns title=COLUMN" in str(told.value.hint)
-    [found], _ = read(Delimited(path, column_option("title=T, year=when")))
+    [found], _ = read(open_corpus(path, Opening("csv", columns=column_option("title=T, year=when"))))
     assert (found.id, found.title, found.year) == ("a-1", "Pears", 2015)
     with pytest.raises(CorpusError, match="no column 'W'"):
-        read(Delimited(path, {"title": "W"}))
+        read(open_corpus(path, Opening("csv", columns={"title": "W"})))
 
 
 @pytest.mark.parametrize("option", ["title", "titel=T", "title=", "=T"])
@@ -191,7 +184,7 @@ def test_rows_that_are_no_papers_are_rejected_by_field(tmp_path: Path) -> None:
         (*ROW[:3], "['Jo Berg', 'Al", *ROW[4:]),
     ]
     good = [(f"g{number}", *ROW[1:]) for number in range(9)]
-    found, rejects = read(Delimited(written(tmp_path / "a.csv", HEADER, *good, *rows)))
+    found, rejects = read(open_corpus(written(tmp_path / "a.csv", HEADER, *good, *rows)))
     assert len(found) == 9
     told = [(reject.number, reject.unit, reject.field) for reject in rejects.first]
     fields = ("authors", "year", "citations", "citations", "row", "authors", "year", "authors")
@@ -203,17 +196,17 @@ def test_rows_that_are_no_papers_are_rejected_by_field(tmp_path: Path) -> None:
 def test_wrong_encodings_are_told(tmp_path: Path) -> None:
     latin = written(tmp_path / "latin.csv", HEADER, ("p1", "Früchte", *ROW[2:]), encoding="latin-1")
     with pytest.raises(CorpusError, match="1 of 1 rows are not UTF-8"):
-        read(Delimited(latin))
+        read(open_corpus(latin, Opening("csv")))
     wide = written(tmp_path / "wide.csv", HEADER, ROW, encoding="utf-16")
     with pytest.raises(CorpusError, match="UTF-16"):
-        read(Delimited(wide))
+        read(open_corpus(wide, Opening("csv")))
 
 
 def test_an_open_quote_does_not_eat_the_file_in_silence(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     good = ",".join(HEADER) + "\n" + (",".join(ROW) + "\n") * 3
     path.write_text(good + 'p2,"Pears\n' + "x\n" * 10)
-    found, rejects = read(Delimited(path))
+    found, rejects = read(open_corpus(path, Opening("csv")))
     assert len(found) == 3
     assert [reject.field for reject in rejects.first] == ["row"]
 
@@ -223,7 +216,7 @@ def test_an_empty_table_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(content)
     with pytest.raises(CorpusError, match="contains no row"):
-        read(Delimited(path))
+        read(open_corpus(path, Opening("csv")))
 
 
 RECORD: dict[str, Any] = {
@@ -248,7 +241,7 @@ def test_shards_of_parquet_are_read_in_order(tmp_path: Path) -> None:
         {**RECORD, "paper_id": 19, "authors": []},
         {**RECORD, "title": None},
     )
-    found, rejects = read(Parquet(tmp_path))
+    found, rejects = read(open_corpus(tmp_path, Opening("parquet")))
     assert [one.id for one in found] == ["17", "19", "18"]
     assert found[0].model_dump(include={"abstract", "byline", "year", "citations", "keywords"}) == {
         "abstract": "About pears.", "byline": ("Jo Berg", "Al Cole"), "year": 2015, "citations": 4, "keywords": ("fruit",),
@@ -258,7 +251,7 @@ def test_shards_of_parquet_are_read_in_order(tmp_path: Path) -> None:
 
 def test_authors_as_structures_keep_their_ids(tmp_path: Path) -> None:
     authors = [{"name": "Jo Berg", "id": "a1"}, {"name": "Jo Berg", "id": None}]
-    [found], _ = read(Parquet(parquet(tmp_path / "a.parquet", {**RECORD, "authors": authors})))
+    [found], _ = read(open_corpus(parquet(tmp_path / "a.parquet", {**RECORD, "authors": authors})))
     assert found.keys == ("a1", "Jo Berg")
 
 
@@ -268,7 +261,7 @@ def test_authors_as_an_object_of_lists_are_people(tmp_path: Path) -> None:
         {"name": [], "id": []},
     ]
     rows = [{**RECORD, "authors": authors} for authors in each]
-    [found, nobody], _ = read(Parquet(parquet(tmp_path / "a.parquet", *rows)))
+    [found, nobody], _ = read(open_corpus(parquet(tmp_path / "a.parquet", *rows)))
     assert (found.byline, found.keys) == (("Jo Berg", "Al Cole"), ("a1", "a2"))
     assert nobody.byline == ()
 
@@ -298,7 +291,7 @@ def test_what_is_no_parquet_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1" + b"\0" * 40)
     with pytest.raises(CorpusError, match="not parquet"):
-        read(Parquet(path))
+        read(open_corpus(path, Opening("parquet")))
 
 
 def test_without_pyarrow_the_command_that_installs_it_is_named(
@@ -307,7 +300,7 @@ def test_without_pyarrow_the_command_that_installs_it_is_named(
     path = parquet(tmp_path / "a.parquet", RECORD)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(CorpusError) as told:
-        read(Parquet(path))
+        read(open_corpus(path, Opening("parquet")))
     assert told.value.hint == install_command("parquet")
 
 
@@ -341,7 +334,7 @@ def test_text_of_parquet_that_is_not_utf8_is_a_rejected_row(tmp_path: Path) -> N
     )  # pyright: ignore[reportUnknownMemberType]
     rejects = Rejects()
     with pytest.raises(CorpusError, match="not UTF-8"):
-        list(Parquet(path).papers(rejects))
+        list(open_corpus(path, Opening("parquet")).papers(rejects))
     assert rejects.by_field == {"encoding": 1}
 
 
@@ -350,7 +343,7 @@ def test_a_row_of_a_table_ends_at_a_bound(tmp_path: Path, row: str) -> None:
     path = tmp_path / "p.csv"
     path.write_text("id,title,abstract,authors,year\n" + row)
     with pytest.raises(CorpusError, match="8 MB"):
-        read(Delimited(path))
+        read(open_corpus(path, Opening("csv")))
 
 
 def test_a_text_that_repeats_in_parquet_ends_at_a_bound(tmp_path: Path) -> None:
@@ -362,4 +355,4 @@ def test_a_text_that_repeats_in_parquet_ends_at_a_bound(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     parquet.write_table(arrow.table(columns), path, store_schema=False)  # pyright: ignore[reportUnknownMemberType]
     with pytest.raises(CorpusError, match="64 MB"):
-        read(Parquet(path))
+        read(open_corpus(path, Opening("parquet")))

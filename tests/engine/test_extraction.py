@@ -15,7 +15,7 @@ from manyheads.config import RunConfig
 from manyheads.core import ManagedHost, Usage
 from manyheads.corpus.digest import Reading
 from manyheads.corpus.graph import Extraction, Text
-from manyheads.engine.extraction import BATCH, Extractor
+from manyheads.engine.survey import BATCH, Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.cache import LookupCache
 from manyheads.models.governor import TooLongError

@@ -13,7 +13,7 @@ from manyheads.base.errors import BudgetError, ConfigError, ModelError
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Turn, Usage
-from manyheads.engine.interests import Librarian
+from manyheads.engine.survey import Librarian
 from manyheads.hosts import host_factory
 from manyheads.literature.cache import LookupCache
 from support.faults import Fault

@@ -14,9 +14,7 @@ from manyheads.asking.forms import form
 from manyheads.asking.replies import Remark, ReplyModel, Summary, seeking
 from manyheads.base.errors import ReplyError
 from manyheads.core import Message, Place, Raw, Speaker, ToolCall, Turn, Usage
-from manyheads.engine.fitting import says_nothing
-from manyheads.engine.reading import UnusableReplyError, parse
-from manyheads.engine.replying import StructuredHost
+from manyheads.engine.replying import StructuredHost, UnusableReplyError, parse, says_nothing
 from manyheads.systems.virsci.replies import Decision, Idea, Revision, Vote
 
 

@@ -17,7 +17,7 @@ from manyheads.core import Tool
 from manyheads.corpus.corpora import resolve_corpus
 from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.engine.reading import parse
+from manyheads.engine.replying import parse
 from manyheads.literature.library import Library
 from manyheads.systems.rebuttal.replies import Verdict
 from support.faults import Fault

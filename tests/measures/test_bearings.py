@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from manyheads.measures.bearings import bearings, with_bearings
-from manyheads.measures.novelty import novelty
+from manyheads.measures.novelty import bearings, novelty, with_bearings
 from manyheads.measures.papers import Floats
 from support.measured import random_papers, random_points
 

@@ -10,18 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.base.errors import RatingError
-from manyheads.measures.ranking import JudgedSet, Rankings, own_rankings
-from manyheads.measures.rankings import Alignment, alignments, as_data, as_lines
+from manyheads.measures.ranking import (
+    Alignment,
+    IdeaSet,
+    Rankings,
+    alignments,
+    as_data,
+    as_lines,
+    read_rankings,
+)
 from manyheads.measures.statistics import Mean, kendall_tau
 
 Ranks = tuple[int, ...]
 COUNT = count()
 
 
-def judged(*judge: Ranks, indicator: str = "novelty", target: str = "") -> JudgedSet:
+def judged(*judge: Ranks, indicator: str = "novelty", target: str = "") -> IdeaSet:
     """Beside a target of its own, unless one is named."""
-    numbers = {chr(ord("A") + number): number for number in range(len(judge[0]))}
-    return JudgedSet(indicator, target or f"another {next(COUNT)}", "/runs/1", numbers, judge)
+    return IdeaSet(indicator, target or f"another {next(COUNT)}", "/runs/1", len(judge[0]), judge)
 
 
 def mean(found: Alignment, figure: str) -> Mean:
@@ -30,7 +36,7 @@ def mean(found: Alignment, figure: str) -> Mean:
     return there
 
 
-def rankings(*sets: tuple[JudgedSet, dict[str, Ranks]]) -> Rankings:
+def rankings(*sets: tuple[IdeaSet, dict[str, Ranks]]) -> Rankings:
     named = {f"S{number}": told for number, told in enumerate(sets, 1)}
     return Rankings(
         {name: people for name, (_, people) in named.items()}, {name: one for name, (one, _) in named.items()}
@@ -177,12 +183,12 @@ def own(tmp_path: Path, text: str = OWN) -> list[Path]:
 
 
 def test_rankings_of_another_origin_need_no_key(tmp_path: Path) -> None:
-    ranked = own_rankings(own(tmp_path), NAMED, ["J"], "b")
+    ranked = read_rankings(own(tmp_path), NAMED, ["J"], "b")
     assert ranked.ranks == {"1": {"A": (2, 1, 3), "B": (3, 1, 2)}, "2": {"C": (1, 2)}}
     assert ranked.sets["1"].judge_ranks == ((1, 2, 3),)
     assert [each.partition("own.csv")[2] for each in ranked.unused] == [
-        ":11: A gives two ideas of 2 the same rank",
-        ":13: B ranks 1 of 2 ideas of 2 not at all",
+        ":11: A, set 2: two ideas have the same rank",
+        ":13: B, set 2: 1 of 2 ideas have no rank",
     ]
     [found] = alignments(ranked)
     first, second = found.sets
@@ -191,7 +197,7 @@ def test_rankings_of_another_origin_need_no_key(tmp_path: Path) -> None:
 
 
 def test_without_judge_and_target_people_are_compared(tmp_path: Path) -> None:
-    [found] = alignments(ranked := own_rankings(own(tmp_path), NAMED))
+    [found] = alignments(ranked := read_rankings(own(tmp_path), NAMED))
     assert (found.means["s_human"], found.means["tau"], found.alignment) == (None, None, None)
     assert found.means["tau_between_people"] is not None
     assert as_data(ranked, [found])["qualities"]["rank"]["by_chance"] is None
@@ -200,12 +206,12 @@ def test_without_judge_and_target_people_are_compared(tmp_path: Path) -> None:
 
 def test_what_is_wrong_with_a_table_of_rankings(tmp_path: Path) -> None:
     with pytest.raises(RatingError, match=r"own\.csv:4: column rank: 'last' is not a number"):
-        own_rankings(own(tmp_path, OWN.replace("30", "last")), NAMED)
+        read_rankings(own(tmp_path, OWN.replace("30", "last")), NAMED)
     with pytest.raises(RatingError, match="--judge X: no such rater"):
-        own_rankings(own(tmp_path), NAMED, ["X"])
+        read_rankings(own(tmp_path), NAMED, ["X"])
     with pytest.raises(RatingError, match="--target z: in no set"):
-        own_rankings(own(tmp_path), NAMED, ["J"], "z")
+        read_rankings(own(tmp_path), NAMED, ["J"], "z")
     with pytest.raises(RatingError, match="no column 'topic2'"):
-        own_rankings(own(tmp_path), {**NAMED, "set": "topic2"})
-    alone = own_rankings(own(tmp_path, "rater,idea,rank\nA,x,1\nA,y,2\n"), {"rank": "rank"})
+        read_rankings(own(tmp_path), {**NAMED, "set": "topic2"})
+    alone = read_rankings(own(tmp_path, "rater,idea,rank\nA,x,1\nA,y,2\n"), {"rank": "rank"})
     assert alone.ranks == {"all": {"A": (1, 2)}}

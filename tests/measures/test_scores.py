@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from manyheads.base.errors import RatingError
-from manyheads.measures.agreement import Score, compare, pair, read_scores
-from manyheads.measures.forms import Key
-from manyheads.measures.ratings import LAYOUT, Ratings, identities, read_ratings, read_reviews
+from manyheads.measures.agreement import compare
+from manyheads.measures.ratings import Ratings, Score, pair, read_reviews, read_scores
 from support.results import write
 
 
@@ -82,7 +81,7 @@ def test_the_surest_sign_decides() -> None:
         pair({"T5": 1.0}, scores, {})
 
 
-def test_an_id_without_a_key_stands_for_itself() -> None:
+def test_an_unknown_id_stands_for_itself() -> None:
     assert pair({"Bats": 3.0}, [Score("1", {"name": "Bats"}, 9.0)], {}).scores == (9.0,)
 
 
@@ -90,32 +89,19 @@ def rated(*items: str) -> Ratings:
     return Ratings(("novelty",), {item: {"R1": {"novelty": 5}} for item in items})
 
 
-def test_a_key_must_know_every_rated_id(tmp_path: Path) -> None:
-    key = tmp_path / "k.csv"
-    key.write_text("id,source,title,sha256\nT1,/a,Owls,x\n", encoding="utf-8")
-    assert identities(Key.read(key, LAYOUT)) == {"T1": {"source": "/a", "sha256": "x"}}
-    form = tmp_path / "f.csv"
-    form.write_text("rater,id,novelty\nR1,T1,5\nR1,T2,5\n", encoding="utf-8")
-    with pytest.raises(RatingError, match=r"f\.csv:3: .*'T2'.*k\.csv"):
-        read_ratings([form], key=Key.read(key, LAYOUT))
-    key.write_text("id,source\nT1,/a\nT1,/b\n", encoding="utf-8")
-    with pytest.raises(RatingError, match=r"k\.csv:3: .*T1 twice"):
-        Key.read(key, LAYOUT)
-    key.write_text("novelty\n3\n", encoding="utf-8")
-    with pytest.raises(RatingError, match="no column id"):
-        Key.read(key, LAYOUT)
-
-
 def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:
     folders = [reviewed(tmp_path / f"r{n}", f"/{n}.md", n + 1, n + 3) for n in range(4)]
-    ratings, known = read_reviews(folders)
+    ratings = read_reviews(folders)
     assert ratings.of("overall")["/2.md"] == {"Reviewer1": 3, "Reviewer2": 5}
     assert compare(ratings).per_text == (2, 2)
     on = lines(tmp_path / "on.jsonl", *({"source": f"/{n}.md", "on": n**2} for n in range(4)))
-    found = compare(ratings, read_scores([on], "on"), "on", "overall", known)
-    assert found.held is not None
-    assert found.held.pairs.ratings == (2, 3, 4, 5)
-    assert found.held.agreement.spearman.value == pytest.approx(1)
+    found = compare(ratings, read_scores([on], "on"), "on", "overall")
+    assert found.pairs
+    assert found.calibration
+    assert found.pairs.ratings == (2, 3, 4, 5)
+    spearman = found.calibration.scores.figures["spearman"]
+    assert spearman
+    assert spearman.estimate == pytest.approx(1)
     assert [score.value for score in read_scores(folders, "overall")] == [2, 3, 4, 5]
     with pytest.raises(RatingError, match=r"these reviews have no 'on'(.|\n)*--by overall"):
         read_scores(folders, "on")
@@ -148,9 +134,10 @@ def test_an_open_quotation_mark_swallows_no_scores(tmp_path: Path) -> None:
         read_scores([tmp_path / "a.csv"], "on")
 
 
-def test_what_cannot_be_compared_names_both(tmp_path: Path) -> None:
-    ratings = rated("T0", "T1", "T2")
+def test_what_cannot_be_compared_says_why() -> None:
     scores = [Score(str(n), {"id": f"T{n}"}, n) for n in range(3)]
-    with pytest.raises(RatingError, match="on and novelty: the ratings are all 5"):
-        compare(ratings, scores, "on")
-    assert compare(ratings).criteria["novelty"].alpha is None
+    found = compare(rated("T0", "T1", "T2"), scores, "on")
+    assert found.calibration
+    assert found.calibration.scores.figures["pearson"] is None
+    assert "all ratings" in found.calibration.scores.why["pearson"]
+    assert found.criteria["novelty"].alpha is None

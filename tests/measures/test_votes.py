@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.errors import RatingError
-from manyheads.measures.forms import columns_named
+from manyheads.measures.tables import columns_named
 from manyheads.measures.votes import LEADS, Vote, read_votes, style_of, votes_csv
 
 
@@ -84,7 +84,7 @@ def test_a_cell_that_names_no_winner_leaves_out_itself_alone(tmp_path: Path, poo
 
 def test_several_questions_have_a_column_each(tmp_path: Path) -> None:
     path = table(tmp_path / "v.csv", "one,other,quality,clear\na,b,a,b\nb,a,tie,\n")
-    columns = columns_named("left=one,right=other,quality=quality,clarity=clear", LEADS, others=True)
+    columns = columns_named("left=one,right=other,quality=quality,clarity=clear", LEADS)
     read = read_votes(path, columns)
     assert [dict(vote.answers) for vote in read.votes] == [
         {"quality": "left", "clarity": "right"}, {"quality": "tie"},

@@ -15,7 +15,7 @@ from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Price
-from manyheads.engine.reading import parse
+from manyheads.engine.replying import parse
 from manyheads.models.offline import OFFLINE, OfflineModel, phrases_of
 from manyheads.systems.ranking.replies import Ranking, ranking_of
 from manyheads.systems.rebuttal.replies import Condensed, Proposal, Rethought, Verdict

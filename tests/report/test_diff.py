@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyheads.report.diff import BESIDE, LONG, LONGEST, Piece, changed_words, shortened, word_diff
+from manyheads.report.talk import BESIDE, LONG, LONGEST, Piece, changed_words, shortened, word_diff
 
 TEXTS = st.lists(
     st.sampled_from(["we", "ask", "which", "memories", "a", "robot", "may", "forget", "and", "why"]),

@@ -13,13 +13,20 @@ import pytest
 
 from manyheads.core.events import AnyEvent, Said
 from manyheads.core.results import MEASURE
-from manyheads.report.drawing import SIZES, Drawing
-from manyheads.report.exchanges import Exchanges, Message, Speaker
-from manyheads.report.lettering import breadth
-from manyheads.report.lineage import MOST, Lineage, Row
-from manyheads.report.surroundings import Map
-from manyheads.report.team import Pair, Person, Standing, TeamPicture
-from manyheads.report.top import Near
+from manyheads.report.drawing import SIZES, Drawing, breadth
+from manyheads.report.pictures import (
+    MOST_IDEAS,
+    Exchanges,
+    Lineage,
+    Message,
+    Pair,
+    Person,
+    Row,
+    Speaker,
+    Standing,
+    TeamPicture,
+)
+from manyheads.report.top import Map, Near
 from manyheads.systems.results import write_report
 from report.conftest import TEAM
 from support.browser import NEEDS_CHROMIUM, shown, width_of
@@ -176,7 +183,7 @@ def test_of_very_many_ideas_the_winner_its_line_and_the_best_are_drawn() -> None
     lineage = Lineage(rows)
     assert lineage.line == {"w", "77", "38", "19", "9", "4", "2", "1", "0"}
     keys = [row.key for row in lineage.shown]
-    assert len(keys) == MOST
+    assert len(keys) == MOST_IDEAS
     assert lineage.line <= set(keys)
     others = [row.weight for row in lineage.shown if row.key not in lineage.line]
     assert min(others) >= max(row.weight for row in rows if row.key not in {*keys})

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.errors import RatingError
-from manyheads.measures.agreement import Comparison, Score, compare
-from manyheads.measures.ratings import Ratings
+from manyheads.measures.agreement import Comparison, compare
+from manyheads.measures.ratings import Ratings, Score
 from manyheads.report.plots import scatter_plot
 
 RATINGS = Ratings(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.base.errors import ModelError, SubjectError
-from manyheads.report.diff import Piece
+from manyheads.report.talk import Piece
 from manyheads.systems.rebuttal.result import lineage, steps
 from manyheads.systems.results import closing_lines, essence, load, write_report
 from support.faults import Fault

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from manyheads.base.errors import ModelError
-from manyheads.report.lettering import breadth, cut, wrapped
-from manyheads.report.lineage import Lineage
+from manyheads.report.drawing import breadth, cut, wrapped
+from manyheads.report.pictures import Lineage
 from manyheads.report.record import read_run
 from manyheads.systems.results import closing_lines, essence, in_full, load, write_report
 from manyheads.systems.scipip.report import IdeasPage

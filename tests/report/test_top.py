@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from manyheads.core.results import MEASURE, Evidence
-from manyheads.report.references import bibtex, links_of
+from manyheads.report.record import bibtex, links_of
 from manyheads.report.top import LONGEST, first_sentences, place
 from manyheads.systems.results import update_reports, write_report
 

@@ -22,8 +22,8 @@ from manyheads.engine.journal import read_turns
 from manyheads.models.abilities import Abilities, keep
 from manyheads.suites.cells import cells_of
 from manyheads.suites.evaluate import Evaluation, evaluate
-from manyheads.suites.files import read_suite
 from manyheads.suites.measuring import Row, open_corpora
+from manyheads.suites.spec import read_suite
 from support.command import finish, manyheads_command, result_of, served_by, start
 from support.llm import LLM
 from support.records import read_lines

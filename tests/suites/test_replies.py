@@ -1,6 +1,5 @@
 """What a model makes of the forms, counted by role and task: by a suite, and of any run."""
 
-import csv
 import json
 import re
 from collections.abc import Callable
@@ -65,13 +64,13 @@ def test_a_suite_counts_what_the_model_does_wrong(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     folder = tmp_path / "runs" / "eval-mine"
     [row] = read_lines(folder / "results.jsonl", Row)
-    lines = {line["task"]: line for line in csv.DictReader((folder / "replies.csv").open(encoding="utf-8"))}
-    idea, vote, every = lines["scientist.idea"], lines["scientist.vote"], lines["all"]
-    assert (idea["asked"], idea["first"], idea["repaired"], idea["unusable"]) == ("2", "1", "1", "fields 1")
-    assert (vote["repaired"], vote["repaired_share"], vote["unusable"]) == ("1", "0.5", "none 1")
-    assert int(every["asked"]) == int(every["first"]) + 2
-    assert int(every["asked"]) + 2 == llm.calls
-    assert row.values["replies.first"] == pytest.approx(float(every["first_share"]))
+    counts = reply_counts((folder / "cells").iterdir())
+    idea, vote, every = counts["scientist.idea"], counts["scientist.vote"], counts["all"]
+    assert (idea.asked, idea.first, idea.repaired, idea.unusable) == (2, 1, 1, {"fields": 1})
+    assert (vote.repaired, vote.figures["repaired"], vote.unusable) == (1, 0.5, {"none": 1})
+    assert every.asked == every.first + 2
+    assert every.asked + 2 == llm.calls
+    assert row.values["replies.first"] == pytest.approx(every.figures["first"])
     assert row.values["replies.scientist.vote.repaired"] == 0.5
     assert row.values["replies.given_up"] == 0
     assert "| scientist.vote | 2 | 1 (50%) | 1 (50%) | 0 (0%) |" in words_of(folder / "report.html")

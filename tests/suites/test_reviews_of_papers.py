@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
-from manyheads.base.resources import shipped
+from manyheads.arena.store import Arena
+from manyheads.base.resources import Resources, shipped
 from manyheads.judges.planted_error.planted import KINDS
 from manyheads.judges.planted_error.result import KEY, read_key
 from manyheads.judges.planted_error.result import Entry as Document
+from manyheads.measures.agreement import Calibration
+from manyheads.suites.evaluate import calibrations
 from manyheads.suites.measuring import Row
+from manyheads.suites.spec import read_suite
 from suites.test_evaluate import run
 from support.llm import LLM
 from support.records import read_lines
@@ -134,14 +138,16 @@ def test_scores_that_follow_what_was_planted_go_with_ratings_that_do(llm: LLM, t
     severity = {None: 8, "missing-baseline": 6, "wrong-number": 4, "swapped-columns": 3}
     llm.answers["overall"] = lambda request: severity[shown(request).planted]
     out = evaluated(tmp_path, "review-calibration", llm, "plain")
-    [held] = json.loads((out / "calibration.json").read_text())
-    figures = held["figures"]
-    assert (figures["papers"], figures["ratings"]) == (12, 36)
-    for side in ("scores", "people"):
-        assert figures[side]["figures"]["spearman"]["estimate"] > 0.4
-        assert all(
-            each["low"] <= each["estimate"] <= each["high"] for each in figures[side]["figures"].values()
-        )
+    suite = read_suite(str(tmp_path / "review-calibration"), Resources.of())
+    [(_, held)] = calibrations(suite, read_lines(out / "results.jsonl", Row))
+    assert isinstance(held, Calibration)
+    assert (held.papers, held.ratings) == (12, 36)
+    for side in (held.scores, held.people):
+        assert side
+        assert all(each and each.low <= each.estimate <= each.high for each in side.figures.values())
+        spearman = side.figures["spearman"]
+        assert spearman
+        assert spearman.estimate > 0.4
     assert "One person and the others" in words_of(out / "report.html")
 
 
@@ -150,9 +156,11 @@ def test_reviews_are_laid_out_without_their_makers(llm: LLM, tmp_path: Path) -> 
         "As an AI language model I like it. MAMORX and its clarity_expert would too. Table 1 is clear."
     )
     out = evaluated(tmp_path, "review-systems", llm, "plain", "kiln")
-    [text] = [path.read_text() for path in (out / "arena" / "texts").iterdir()]
-    assert "the reviewer would too. Table 1 is clear." in text
-    assert "language model" not in text
-    [case] = [json.loads(line) for line in (out / "arena" / "cases.jsonl").read_text().splitlines()]
-    assert case["title"].startswith("Listening to Kilns")
-    assert json.loads((out / "arena" / case["paper"]).read_text())["title"] == case["title"]
+    with Arena.open(out / "arena") as arena:
+        [text], [case] = arena.texts(), arena.cases()
+        paper = arena.paper(case)
+    assert "the reviewer would too. Table 1 is clear." in text.body
+    assert "language model" not in text.body
+    assert case.title.startswith("Listening to Kilns")
+    assert paper
+    assert json.loads(paper.read_text())["title"] == case.title

@@ -14,6 +14,7 @@ from schemas import FILES, stale
 
 ROLES = sorted((shipped() / "roles").glob("*.yaml"))
 CONFIGS = sorted((shipped() / "configs").glob("*.yaml"))
+FORMATS = sorted((shipped() / "configs/formats").glob("*.yaml"))
 FORMS = sorted((shipped() / "prompts/review_leader/forms").glob("*.yaml"))
 PHRASES = sorted((shipped() / "prompts/phrases").glob("*.yaml"))
 
@@ -34,6 +35,7 @@ def test_the_schemas_are_fresh() -> None:
     [
         *((path, "role.schema.json") for path in ROLES),
         *((path, "run.schema.json") for path in CONFIGS),
+        *((path, "format.schema.json") for path in FORMATS),
         *((path, "../phrases.schema.json") for path in PHRASES),
         *((path, "../form.schema.json") for path in FORMS),
     ],
@@ -60,6 +62,10 @@ def test_what_ships_names_its_schema_and_fits_it(path: Path, schema: str) -> Non
         ),
         ("configs/run.schema.json", {"team": {"sise": 8}}),
         ("configs/run.schema.json", {"turns": 0}),
+        (
+            "configs/formats/format.schema.json",
+            {"about": "A", "example": "a", "kind": "k", "records": "word"},
+        ),
     ],
 )
 def test_an_editor_sees_mistakes(name: str, data: Any) -> None:

@@ -1,6 +1,5 @@
 """The suites that ship: each fits together, and one of those on review and rebuttal goes from its files to its numbers."""
 
-import csv
 import json
 from collections import Counter
 from pathlib import Path
@@ -9,8 +8,9 @@ import pytest
 
 from manyheads.base.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
-from manyheads.suites.files import Suite, read_suite, suite_names
 from manyheads.suites.measuring import Row
+from manyheads.suites.replies import reply_counts
+from manyheads.suites.spec import Suite, read_suite, suite_names
 from manyheads.team.system import system_of
 from support.command import manyheads_command, result_of
 from support.records import read_lines
@@ -120,8 +120,7 @@ def test_the_cases_hold_what_the_sample_corpus_holds() -> None:
 def test_every_task_that_a_system_asks_is_tried_by_prompt_check(tmp_path: Path) -> None:
     done = manyheads_command("eval", "prompt-check", "--repeats", "2", "--out", "out", cwd=tmp_path)
     assert done.code == 0, done.err
-    with (tmp_path / "out" / "replies.csv").open(encoding="utf-8") as file:
-        tried = {line["task"]: line for line in csv.DictReader(file)}
+    tried = reply_counts(path.parent for path in (tmp_path / "out").rglob("journal.sqlite"))
     needed = {
         f"{role}.{task}"
         for cell in taken_apart("prompt-check")[1]

@@ -16,9 +16,8 @@ from pydantic import ValidationError
 from manyheads.base.errors import ConfigError
 from manyheads.base.resources import Resources, shipped
 from manyheads.suites.cells import Cell, cells_of
-from manyheads.suites.files import Suite, read_cases, read_suite, suite_names
 from manyheads.suites.measuring import Absent, at
-from manyheads.suites.spec import MeasurePath, SuiteSpec
+from manyheads.suites.spec import MeasurePath, Suite, SuiteSpec, read_cases, read_suite, suite_names
 from support.suites import SPEC, loader, write_suite
 
 AXES = {

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from manyheads.measures.scores import as_lines
-from manyheads.suites.files import Suite
 from manyheads.suites.measuring import Row
 from manyheads.suites.page import answer, write_suite_page
 from manyheads.suites.report import (
@@ -22,7 +21,7 @@ from manyheads.suites.report import (
     summary_table,
     with_error,
 )
-from manyheads.suites.spec import SuiteSpec
+from manyheads.suites.spec import Suite, SuiteSpec
 from support.records import read_lines
 from support.suites import SPEC, words_of
 

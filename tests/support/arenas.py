@@ -4,8 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from manyheads.arena.form import ArenaForm, read_form
-from manyheads.arena.items import Case, Item, NewText, Rater
+from manyheads.arena.items import ArenaForm, Case, Item, NewText, Rater, read_form
 from manyheads.arena.store import Arena
 from manyheads.base.resources import Resources
 

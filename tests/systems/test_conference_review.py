@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
+from manyheads.arena.items import read_form
 from manyheads.base.errors import ChangedError, ConfigError, ModelError, SubjectError
 from manyheads.core.events import Said, Stage
-from manyheads.core.texts import Subject
 from manyheads.engine.readiness import findings
-from manyheads.measures.ratings import rating_form
 from support.faults import Fault
 from support.hosts import HOSTS, OTHERS
 from support.llm import LLM
@@ -224,8 +223,8 @@ async def test_the_report_shows_the_reviews_side_by_side(review: Play, tmp_path:
 async def test_the_form_that_people_fill_in(review: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers.update(novelty=score, feasibility=7)
     played = await review("review.form=rating")
-    guide = rating_form([Subject("/a", "A", "b")], 1, seed=0).write(tmp_path / "form.csv")[1]
-    scale = guide.read_text(encoding="utf-8").split("## What is rated")[1].strip()
+    guide = read_form("rating").guide
+    scale = guide[guide.index("- **novelty**") :].strip()
     for request in played.requests:
         assert request.title == "IdeaRating"
         assert scale in request.asking

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 
-from manyheads.web import connections
+from manyheads.web import app as connections
 from manyheads.web.app import create_app
 from manyheads.web.security import LARGEST_FORM, Access, get
 from support.ports import bound_socket

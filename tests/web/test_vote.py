@@ -9,8 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from manyheads.arena.form import ArenaForm, read_form
-from manyheads.arena.items import Case, NewText
+from manyheads.arena.items import ArenaForm, Case, NewText, read_form
 from manyheads.arena.store import Arena
 from manyheads.base.resources import Resources
 from manyheads.web.vote import BREAK, LONGEST

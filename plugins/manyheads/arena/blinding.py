@@ -33,8 +33,10 @@ SHOWN = 4
 
 
 class ArenaConfig(Strict):
-    """How to anonymise the texts of runs."""
+    """How to anonymise the texts of runs, and what raters of a suite's arena are asked."""
 
+    form: str = "review"
+    """The questions: review, idea, rating, ranking, or a YAML file; see `manyheads arena new`."""
     names: tuple[str, ...] = ()
     """Words that reveal the author, such as a role's name; replaced by `writer`."""
     writer: str = Field(default="the reviewer", min_length=1, max_length=40)

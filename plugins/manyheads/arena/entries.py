@@ -1,24 +1,26 @@
-"""Texts to add to an arena, from run folders, files and suites, without hints at their makers."""
+"""Texts to add to an arena, from run folders and files, without hints at their makers."""
 
-import csv
 import hashlib
-import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from pydantic import Field, model_validator
+
 from manyheads.arena.blinding import ArenaConfig, nameless, names_of
 from manyheads.arena.items import Case, NewText
-from manyheads.base.errors import ArenaError
+from manyheads.asking.forms import as_ranked
+from manyheads.base.errors import ArenaError, RatingError, SubjectError
 from manyheads.base.files import inside, read_text
 from manyheads.base.folders import CONFIG
 from manyheads.config import RunConfig
-from manyheads.core.results import RESULT
+from manyheads.core.results import RESULT, Part, RankedItem, RankedOrder
 from manyheads.core.texts import Subject, read_subject, read_subjects
-from manyheads.measures.ranking import JUDGED, RankedSet, fingerprint, read_ranked_set
+from manyheads.measures.ranking import ranks_of
+from manyheads.measures.ratings import judged_run
 from manyheads.systems.loading import reopen
 from manyheads.systems.results import load, prose
 from manyheads.team.system import system_of
@@ -27,10 +29,10 @@ MakerBy: TypeAlias = Literal["system", "config"]
 PLAIN = (".md", ".markdown", ".txt")
 LARGEST_CONTEXT = 200_000
 """Maximum bytes of a text file that is shown as the case's background."""
+JUDGED = "manyheads ranking judge IDEA… --target …"
+"""The command that ranks sets of ideas."""
 ALL = "all"
 """The case of texts without a paper or a background."""
-SUITE = ("cases.jsonl", "key.csv")
-"""Files of the folder `arena` that a suite writes."""
 
 
 @dataclass
@@ -41,7 +43,7 @@ class Source:
         maker: of all texts; None for the system or the config of each run.
         case: of all texts; None for the name of the paper's file, or of the text's.
         papers: a folder with a file for each case, named after it, or by a run.
-        abstracts: whether title and abstract of a run are its text, as on rating forms, instead of all that it wrote.
+        abstracts: whether title and abstract of a run are its text, as raters rate them, instead of all that it wrote.
         warnings: receives hints at makers that are left in the texts.
     """
 
@@ -54,7 +56,7 @@ class Source:
     warnings: list[str] = field(default_factory=list[str])
 
     def texts(self, paths: Sequence[Path]) -> list[NewText]:
-        """The texts of run folders, files, and `arena` folders of suites.
+        """The texts of run folders and files.
 
         Raises:
             UserError: one of them cannot be read, or its maker is not known.
@@ -65,10 +67,13 @@ class Source:
             )
         found = list[NewText]()
         for path in paths:
-            if path.is_dir() and all((path / name).is_file() for name in SUITE):
-                found += self._suite(path)
-            elif path.is_dir():
-                found.append(self._run(path))
+            if path.is_dir():
+                try:
+                    found.append(self._run(path))
+                except SubjectError as error:
+                    if not self.abstracts or len(paths) == 1:
+                        raise
+                    self.warnings.append(f"left out: {error.message}")
             else:
                 found += [self._file(each) for each in read_subjects(path)]
         for each in found:
@@ -83,8 +88,8 @@ class Source:
     def _run(self, folder: Path) -> NewText:
         if not (folder / RESULT).is_file() and not (folder / CONFIG).is_file():
             raise ArenaError(
-                f"{folder}: neither a run folder nor the folder `arena` of a suite",
-                hint="name run folders, such as runs/*, text files, or OUT/arena",
+                f"{folder}: not a run folder",
+                hint="name run folders, such as runs/*, or text files; a suite's folder `arena` is an arena",
             )
         run, config = load(folder, unfinished=False), reopen(folder)
         maker = self.maker or (config.name if self.by == "config" else None) or config.system
@@ -115,8 +120,7 @@ class Source:
                 " " in value.strip() and not Path(value).is_absolute()
             )  # rather than the name of a lost file
             if path is None and (words or not slot.file):
-                digest = hashlib.sha256(value.encode()).hexdigest()[:8]
-                return self._with_paper(Case(self.case or f"{name}-{digest}", title, value), None)
+                return self._with_paper(Case(self.case or f"{name}-{_digest(value)[:8]}", title, value), None)
         return self._with_paper(Case(self.case or ALL, ""), None)
 
     def _paper_of_run(self, folder: Path, case: Case, path: Path) -> tuple[Case, Path | None]:
@@ -133,16 +137,17 @@ class Source:
         return case, paper
 
     def _file(self, subject: Subject) -> NewText:
-        if self.maker is None:
+        path = Path(subject.source)
+        maker = self.maker or (path.name.partition(".jsonl:")[0] if self.abstracts else None)
+        if maker is None:
             raise ArenaError(
                 f"{subject.source}: whose text is it?", hint="name the maker of these files: --maker NAME"
             )
-        path = Path(subject.source)
         name = re.sub(r"\.jsonl:(\d+)$", r"-\1", path.name) if ".jsonl:" in path.name else path.stem
         text, hints = nameless(subject.text, ("manyheads", *self.blinding.names), self.blinding)
         case, paper = self._with_paper(Case(self.case or name), None)
         source, details = str(path.resolve()), {"sha256": subject.sha256}
-        return NewText(case, self.maker, subject.title, text, hints, source, paper, details)
+        return NewText(case, maker, subject.title, text, hints, source, paper, details)
 
     def _with_paper(self, case: Case, paper: Path | None) -> tuple[Case, Path | None]:
         """A case with its paper, from the folder of papers if there is one; a text file becomes its background."""
@@ -156,57 +161,56 @@ class Source:
                 return case, paper
         return case, paper
 
-    def _suite(self, folder: Path) -> Iterator[NewText]:
-        """The texts that a suite has laid out, which are anonymous already."""
-        try:
-            cases = {
-                case["id"]: case
-                for line in read_text(folder / SUITE[0]).splitlines()
-                if (case := json.loads(line))
-            }
-            with (folder / SUITE[1]).open(encoding="utf-8", newline="") as file:
-                for row in csv.DictReader(file):
-                    known = cases[row["case"]]
-                    file_of = _file_of(folder, known["paper"]) if known.get("paper") else None
-                    case, paper = self._with_paper(
-                        Case(self.case or row["case"], known.get("title") or ""), file_of
-                    )
-                    text = read_text(_file_of(folder, f"texts/{row['id']}.md")).strip()
-                    yield NewText(
-                        case, self.maker or row["maker"], "", text, int(row["changed"]), row["run"], paper
-                    )
-        except (KeyError, TypeError, ValueError, csv.Error, AttributeError) as error:
-            raise ArenaError(
-                f"{folder}: not an arena folder of a suite: {error!r}", hint="run the suite again"
-            ) from error
 
+class _Ranking(Part):
+    """The part of a ranking's result that is read."""
 
-def _file_of(folder: Path, name: str) -> Path:
-    """A file that the table of a suite names; raises ValueError if it is not in the suite's folder."""
-    if (path := inside(folder, name)) is None:
-        raise ValueError(f"{name}: no such file in it")
-    return path
+    target: RankedItem
+    ideas: tuple[RankedItem, ...] = Field(min_length=1)
+    area: str
+    indicator: str
+    traits: str
+    shown_fields: tuple[str, ...]
+    orders: tuple[RankedOrder, ...]
+
+    @property
+    def items(self) -> tuple[RankedItem, ...]:
+        return (self.target, *self.ideas)
+
+    @model_validator(mode="after")
+    def _ranks_each_once(self) -> "_Ranking":
+        every = list(range(len(self.items)))
+        if any(order.ranked is not None and sorted(order.ranked) != every for order in self.orders):
+            raise ValueError("orders: a ranking must have each idea once")
+        return self
 
 
 def sets_of(folders: Sequence[Path]) -> list[NewText]:
-    """The sets of ideas that runs have ranked, for people to rank: a case each, with the judge's ranks in the details.
+    """The sets of ideas that runs have ranked, as their judge saw them: a case each, with the judge's ranks in the details.
 
     Raises:
         RatingError: a folder is no finished ranking.
     """
     if files := [path for path in folders if not path.is_dir()]:
         raise ArenaError(f"{files[0]}: not a run folder", hint=f"name folders of {JUDGED}")
-    return [text for folder in folders for text in _set(read_ranked_set(folder))]
+    return [text for folder in folders for text in _set(folder)]
 
 
-def _set(ranked: RankedSet) -> Iterator[NewText]:
-    case = Case(
-        f"{ranked.indicator}-{ranked.sha256[:8]}", ranked.indicator, f"In {ranked.area}.\n\n{ranked.traits}"
-    )
-    for number, text in enumerate(ranked.texts):
-        details: Mapping[str, str] = {
-            "quality": ranked.indicator, "number": str(number), "target": ranked.target, "run": ranked.run,
-            "judge_ranks": " ".join(map(str, ranked.judge_ranks[number])), "sha256": fingerprint(text),
+def _set(folder: Path) -> Iterator[NewText]:
+    run = judged_run(folder, _Ranking, {"target", "orders"}, "a ranking", JUDGED)
+    ranks = [ranks_of(order.ranked) for order in run.orders if order.ranked is not None]
+    if not ranks:
+        raise RatingError(f"{folder}: no order has a ranking", hint=f"run it again: {JUDGED}")
+    texts = [as_ranked(each.title, each.text or "", each.fields, run.shown_fields) for each in run.items]
+    question = _digest("\0".join((run.indicator, texts[0], *sorted(texts[1:]))))
+    case = Case(f"{run.indicator}-{question[:8]}", run.indicator, f"In {run.area}.\n\n{run.traits}")
+    for number, (item, text) in enumerate(zip(run.items, texts, strict=True)):
+        details = {
+            "quality": run.indicator, "number": str(number), "target": run.target.sha256 or _digest(texts[0]),
+            "run": str(folder.resolve()), "judge_ranks": " ".join(str(rank[number] + 1) for rank in ranks),
         }  # fmt: skip
-        source = ranked.sources[number]
-        yield NewText(case, source or f"idea {number}", "", text, 0, source, None, details)
+        yield NewText(case, item.source or f"idea {number}", "", text, 0, item.source, None, details)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

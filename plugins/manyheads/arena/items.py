@@ -1,10 +1,112 @@
-"""What an arena holds: raters, invitations, cases, texts, and the items that raters are shown."""
+"""What an arena holds and asks: its questions and answers, from `configs/arena/*.yaml`; raters, cases, texts, and what raters are shown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
 
-from manyheads.measures.votes import RaterKind
+from pydantic import Field, ValidationError, model_validator
+
+from manyheads.base.errors import ArenaError, describe, did_you_mean
+from manyheads.base.resources import Resources
+from manyheads.config import Strict
+from manyheads.config.files import read_yaml
+from manyheads.measures.votes import ANSWERS, Answer, RaterKind
+
+Kind: TypeAlias = Literal["pairs", "ratings", "ranking"]
+FOLDER = "arena"
+
+
+class Question(Strict):
+    """A question about the texts that a rater sees."""
+
+    id: str = Field(pattern="^[a-z][a-z0-9_]{0,39}$")
+    """Its name in tables."""
+    text: str = Field(min_length=1, max_length=200)
+    """The question, as raters read it."""
+    help: str = Field(default="", max_length=2000)
+    """What it means, Markdown."""
+
+
+class ArenaForm(Strict):
+    """What raters of an arena do and are asked. Texts are Markdown for people; model raters get the same."""
+
+    title: str = Field(min_length=1, max_length=200)
+    """Heading of the page."""
+    kind: Kind = "pairs"
+    """`pairs`: two texts side by side. `ratings`: one text, a number for each question. `ranking`: all texts of a case, in order."""
+    noun: str = Field(default="Text", max_length=40)
+    """The name of a text on the page: `Review` gives Review A and Review B."""
+    writer: str = Field(default="the author", min_length=1, max_length=40)
+    """What replaces a maker's name in a text, such as `the reviewer`."""
+    guide: str = Field(default="", max_length=20_000)
+    """Instructions, Markdown."""
+    questions: Annotated[tuple[Question, ...], Field(min_length=1, max_length=20)]
+    """One of them for a ranking."""
+    main: str | None = None
+    """The question that decides which pair comes next. [default: overall, else the first]"""
+    answers: tuple[Answer, ...] = ANSWERS
+    """Allowed answers about a pair."""
+    scale: tuple[int, int] = (1, 10)
+    """Lowest and highest rating."""
+    comment: bool = True
+    """Whether a rater may add a comment."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "ArenaForm":
+        names = [each.id for each in self.questions]
+        if len(set(names)) < len(names):
+            raise ValueError(f"questions: an id is there twice: {', '.join(names)}")
+        if self.main is not None and self.main not in names:
+            raise ValueError(f"main: {self.main} is no question; choose one of: {', '.join(names)}")
+        if not {"left", "right"} <= set(self.answers):
+            raise ValueError("answers: left and right must be among them")
+        if self.scale[0] >= self.scale[1]:
+            raise ValueError("scale: the lowest comes first")
+        if self.kind == "ranking" and len(names) > 1:
+            raise ValueError("questions: a ranking has one question")
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The ids of the questions."""
+        return tuple(each.id for each in self.questions)
+
+    @property
+    def first(self) -> str:
+        """The question that matters most."""
+        return self.main or ("overall" if "overall" in self.names else self.names[0])
+
+    @property
+    def ratings(self) -> range:
+        """The numbers that can be given."""
+        return range(self.scale[0], self.scale[1] + 1)
+
+
+def form_names(resources: Resources) -> list[str]:
+    """The forms that `--form` can name."""
+    files = resources.names("configs", ".yaml", f"{FOLDER}/")
+    return sorted(Path(name).stem for name in files)
+
+
+def read_form(name: str, resources: Resources | None = None) -> ArenaForm:
+    """A form by name, or a file of one's own.
+
+    Raises:
+        ArenaError: there is no such form, or it is invalid.
+    """
+    resources, path = resources or Resources.of(), Path(name)
+    if path.suffix.lower() not in (".yaml", ".yml") and not path.is_file():
+        names = form_names(resources)
+        if name not in names:
+            listed = f"choose one of: {', '.join(names)}; or name a YAML file of your own"
+            raise ArenaError(f"--form {name}: no such form", hint=did_you_mean(name, names, listed))
+        path = resources.need("configs", f"{FOLDER}/{name}.yaml")
+    try:
+        return ArenaForm.model_validate(read_yaml(path))
+    except ValidationError as error:
+        hint = "see configs/arena/review.yaml for an example: manyheads prompts export FOLDER"
+        raise ArenaError(f"{path}: {describe(error)}", hint=hint) from error
 
 
 @dataclass(frozen=True)

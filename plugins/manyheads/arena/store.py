@@ -20,12 +20,12 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
-from manyheads.arena.choice import Choice
-from manyheads.arena.form import ArenaForm, Kind
 from manyheads.arena.items import (
+    ArenaForm,
     Case,
     Invitation,
     Item,
+    Kind,
     NewText,
     Progress,
     Rater,
@@ -33,6 +33,7 @@ from manyheads.arena.items import (
     StoredText,
     Text,
 )  # fmt: skip
+from manyheads.arena.pairing import Choice
 from manyheads.base.errors import ArenaError
 from manyheads.base.escaping import plain
 from manyheads.base.files import inside, make_folder
@@ -365,8 +366,8 @@ class Arena:
         answers: Mapping[str, str],
         seconds: float | None = None,
         comment: str = "",
-    ) -> None:
-        """Keep a rater's answers to an item. The same answers again change nothing; others replace them.
+    ) -> bool:
+        """Keep a rater's answers to an item; returns whether they are new. The same again change nothing; others replace them.
 
         Args:
             answers: of `pairs`, one of the form's answers by question; of `ratings`, a whole number by question; of a
@@ -382,17 +383,35 @@ class Arena:
             ).fetchone()
             if row is None:
                 raise ArenaError("this vote belongs to no item of yours", hint="reload the page")
-            kept = self._checked(answers, json.loads(row[0]))
+            kept = self.checked(answers, json.loads(row[0]))
             comment = comment.strip()[:LONGEST_COMMENT] if self.form.comment else ""
             last = database.execute(
                 "SELECT answers, comment FROM answer WHERE item = ? ORDER BY number DESC", (item,)
             ).fetchone()
-            if last is None or (json.loads(last[0]), last[1]) != (kept, comment):
+            if new := last is None or (json.loads(last[0]), last[1]) != (kept, comment):
                 database.execute(
                     "INSERT INTO answer (item, answers, comment, seconds, time) VALUES (?, ?, ?, ?, ?)",
                     (item, json.dumps(kept), comment, seconds, time.time()),
                 )
             database.execute("UPDATE item SET state = 'answered' WHERE id = ?", (item,))
+        return new
+
+    def take(
+        self, rater: Rater, case: str, texts: Sequence[str], answers: Mapping[str, str], comment: str = ""
+    ) -> bool:
+        """Keep answers about texts of a case that a rater gave elsewhere, such as on a sheet; see `vote`."""
+        with _access(self.folder), self._db.transaction() as database:
+            shown = database.execute(
+                'SELECT id, texts FROM item WHERE rater = ? AND "case" = ?', (rater.id, case)
+            ).fetchall()
+            item = next((each for each, seen in shown if {*json.loads(seen)} == {*texts}), None)
+            if item is None:
+                item = secrets.token_urlsafe(12)
+                database.execute(
+                    'INSERT INTO item (id, rater, "case", texts, shown, state) VALUES (?, ?, ?, ?, ?, ?)',
+                    (item, rater.id, case, json.dumps(texts), time.time(), "answered"),
+                )
+        return self.vote(rater, item, answers, None, comment)
 
     def skip(self, rater: Rater, item: str) -> None:
         """Leave out an open item: this rater does not see it again as a next one."""
@@ -403,8 +422,8 @@ class Arena:
                 rater.id,
             )
 
-    def _checked(self, answers: Mapping[str, str], texts: Sequence[str]) -> dict[str, str]:
-        """The answers by question, or by text for a ranking; raises `ArenaError`."""
+    def checked(self, answers: Mapping[str, str], texts: Sequence[str]) -> dict[str, str]:
+        """The answers by question, or by text for a ranking; raises `ArenaError` if one is missing or not allowed."""
         if self.kind == "ranking":
             ranks = {text: answers.get(text, "").strip() for text in texts}
             if sorted(ranks.values()) != sorted(str(n) for n in range(1, len(texts) + 1)):

@@ -223,6 +223,10 @@ class JournalError(UserError):
     """A run folder cannot be read, written or continued."""
 
 
+class HeldError(JournalError):
+    """Another process is running in the folder."""
+
+
 class ChangedError(JournalError):
     """A run's journal was recorded with a different config or different prompts."""
 

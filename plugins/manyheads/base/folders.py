@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sqlite3
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -9,10 +10,23 @@ from pathlib import Path
 
 from manyheads.base.errors import BugError, JournalError, UserError
 from manyheads.base.escaping import scrubbed, shortened
-from manyheads.base.files import make_folder
+from manyheads.base.files import FileLock, make_folder, replace_text
+from manyheads.base.sqlite import reading
 
 CONFIG, JOURNAL, EVENTS, REPORT = "config.yaml", "journal.sqlite", "events.jsonl", "report.html"
 TRACEBACK = "traceback.txt"
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process is running in the folder: it has the journal."""
+    try:
+        with reading(folder / JOURNAL, wait=0) as database:
+            database.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError as error:
+        return "locked" in str(error)
+    except (sqlite3.Error, OSError, ValueError):
+        pass
+    return False
 
 
 @contextmanager
@@ -26,6 +40,25 @@ def writing(folder: Path) -> Generator[None]:
         # A run that has begun stays where it is.
         hint = ", or ".join([*ways, *([] if begun else ["choose another folder: --out FOLDER"])])
         raise JournalError(f"{folder}: cannot be written: {error.strerror or error}", hint=hint) from error
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file atomically; raises `JournalError`."""
+    with writing(path.parent):
+        replace_text(path, text, newline="")
+
+
+@contextmanager
+def locked(folder: Path) -> Generator[None]:
+    """Make and lock a folder against other processes; raises `JournalError`."""
+    while True:
+        with writing(folder):
+            make_folder(folder)
+            lock = FileLock(folder / ".lock", wait=True)
+        with lock:
+            if lock.stands:
+                yield
+                return
 
 
 @contextmanager

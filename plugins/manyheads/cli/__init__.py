@@ -9,7 +9,7 @@ import typer
 from manyheads import __version__
 from manyheads.asking import json_text as objects
 from manyheads.base.errors import EXIT_CODES, ConfigError, ExitCode, NotAllowedError, UserError, missing_extra
-from manyheads.cli import arena, corpus, evaluate, forms, inspect, measure, project, review, run
+from manyheads.cli import arena, corpus, evaluate, inspect, measure, project, review, run
 from manyheads.cli.options import with_models
 from manyheads.cli.parsing import Command, Group, SystemCommand
 from manyheads.cli.printing import fail, fail_usage, say
@@ -135,22 +135,22 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "arena import": (
         "manyheads arena import my-arena votes.csv",
         "manyheads arena import my-arena votes.csv --columns left=a,right=b,winner=won",
+        "manyheads arena import my-arena sheet-1.csv sheet-2.csv",
     ),
     "arena judge": ("manyheads arena judge my-arena -m openai/gpt-4o-mini --pairs 50",),
-    "arena export": ("manyheads arena export my-arena -o votes.csv",),
+    "arena export": (
+        "manyheads arena export my-arena -o votes.csv",
+        "manyheads arena export my-arena --sheets 3 -o sheet.csv",
+    ),
+    "arena agreement": (
+        "manyheads arena agreement my-arena --scores measures.jsonl --by on",
+        "manyheads arena agreement people.csv --scores scores.csv --by overall",
+    ),
     "arena rate": (
         "manyheads arena rate my-arena -o ratings",
         "manyheads arena rate votes.csv --columns left=a,right=b,winner=won",
     ),
-    "rating form": ("manyheads rating form runs/* --raters 3 -o form.csv",),
-    "rating agreement": (
-        "manyheads rating agreement form-1.csv form-2.csv --key form.key.csv",
-        "manyheads rating agreement form-1.csv --scores measures.jsonl --by on",
-    ),
-    "rating calibration": ("manyheads rating calibration people.csv --scores runs/eval-review-calibration",),
     "ranking judge": ("manyheads ranking judge runs/* --target abstract.md --orders 4",),
-    "ranking form": ("manyheads ranking form runs/*-ranking --raters 2 -o ranks.csv",),
-    "ranking agreement": ("manyheads ranking agreement ranks-1.csv ranks-2.csv --key ranks.key.csv",),
 }
 """Examples for the help of each command, as a user types them; a test takes each through the parser."""
 
@@ -182,8 +182,9 @@ app.command("roles")(inspect.roles)
 app.command("export", cls=SystemCommand)(inspect.export)
 app.add_typer(inspect.app, name="prompts")
 app.add_typer(corpus.app, name="corpus")
-app.add_typer(forms.ratings, name="rating")
-app.add_typer(forms.rankings, name="ranking")
+ranking = typer.Typer(help="Rank ideas against a target idea, by a model.", no_args_is_help=True)
+ranking.command("judge")(review.judge)
+app.add_typer(ranking, name="ranking")
 app.add_typer(arena.app, name="arena")
 for path, part in [("", app), *((f"{each.name} ", each.typer_instance) for each in app.registered_groups)]:
     assert part

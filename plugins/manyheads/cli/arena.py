@@ -1,24 +1,34 @@
 """`manyheads arena`: texts of several makers, compared blind by people and models, and the makers' ratings."""
 
 import shlex
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import asdict
 from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from pydantic import Field
 
+from manyheads.base.errors import ArenaError, ConfigError, need_extra
+from manyheads.base.escaping import plain
 from manyheads.cli import completion
-from manyheads.cli.options import Changes, Estimated, Json, Limits, Options, Yes
+from manyheads.cli.options import Changes, Estimated, Json, Limits, Options, Yes, resumable, without_index
 from manyheads.cli.printing import safe_console, say, say_json
 from manyheads.cli.run import confirm, print_estimate
+from manyheads.core.texts import count
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from manyheads.arena.rating import ArenaResult
+    from manyheads.arena.report import ArenaResult
+    from manyheads.arena.store import Arena
+    from manyheads.measures.ranking import Rankings
+    from manyheads.measures.ratings import Ratings
     from manyheads.measures.standings import Rules, Standings
+    from manyheads.measures.votes import Vote
 
 app = typer.Typer(help="Compare texts of several makers blind, and rate the makers.", no_args_is_help=True)
 
@@ -35,6 +45,12 @@ Columns = Annotated[
 ]
 
 
+def _opened(folder: Path) -> "Arena":
+    from manyheads.arena.store import Arena
+
+    return Arena.open(folder)
+
+
 @app.command()
 def new(
     folder: Folder,
@@ -48,7 +64,7 @@ def new(
     ] = "review",
 ) -> None:
     """Make an arena: a folder for texts, raters and votes."""
-    from manyheads.arena.form import read_form
+    from manyheads.arena.items import read_form
     from manyheads.arena.store import Arena
 
     known = read_form(form)
@@ -58,6 +74,25 @@ def new(
     say(f"Next       manyheads arena add {folder} RUN…")
 
 
+class Adding(Options):
+    """Whose texts are added, what they are about, and what is removed from them."""
+
+    maker: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """Maker of these texts. Files need it, but to be rated; a run has its system."""
+    by: Literal["system", "config"] = "system"
+    """What a run's maker is: its system, or its config."""
+    case: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """What these texts are about. [default: name of the run's paper, or of the file]"""
+    papers: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None
+    """Papers that raters may read: those that runs name, or files named after the cases; text files are shown as background."""
+    hide: Annotated[tuple[str, ...], typer.Option(metavar="WORD")] = ()
+    """Replace a word that names a maker."""
+    cut: Annotated[tuple[str, ...], typer.Option(metavar="HEADING")] = ()
+    """Leave out sections under this heading."""
+    drop: Annotated[tuple[str, ...], typer.Option(metavar="LINE")] = ()
+    """Leave out this heading, bold label or sentence; the text below it stays, and numbers may differ."""
+
+
 @app.command()
 def add(
     folder: Folder,
@@ -65,46 +100,12 @@ def add(
         list[Path],
         typer.Argument(
             metavar="RUN|FILE…",
-            help="Run folders, text files, .jsonl files, or the folder `arena` of a suite.",
+            help="Run folders, text files, or .jsonl files of abstracts.",
             autocompletion=completion.texts,
+            callback=without_index,
         ),
     ],
-    maker: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Maker of these texts. Files need it; a run has its system."),
-    ] = None,
-    by: Annotated[
-        Literal["system", "config"], typer.Option(help="What a run's maker is: its system, or its config.")
-    ] = "system",
-    case: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            show_default=False,
-            help="What these texts are about. [default: name of the run's paper, or of the file]",
-        ),
-    ] = None,
-    papers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Papers that raters may read: those that runs name, or files named after the cases; text files are shown as background.",
-        ),
-    ] = None,
-    hide: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="Replace a word that names a maker. Repeatable.")
-    ] = None,
-    cut: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HEADING", help="Leave out sections under this heading. Repeatable."),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LINE",
-            help="Leave out this heading, bold label or sentence; the text below it stays, and numbers may differ. Repeatable.",
-        ),
-    ] = None,
+    how: Adding,
 ) -> None:
     """Add texts. The same case by several makers is what raters compare.
 
@@ -112,36 +113,23 @@ def add(
     """
     from manyheads.arena.blinding import ArenaConfig, giveaways
     from manyheads.arena.entries import Source, sets_of
-    from manyheads.arena.store import Arena
-    from manyheads.core.texts import count
 
-    with Arena.open(folder) as arena:
-        source = Source(
-            maker,
-            by,
-            case,
-            papers,
-            ArenaConfig(
-                names=tuple(hide or ()),
-                cut=tuple(cut or ()),
-                drop=tuple(drop or ()),
-                writer=arena.form.writer,
-            ),
-            arena.kind == "ratings",
-        )
-        ranked = arena.kind == "ranking" and maker is None and all(path.is_dir() for path in texts)
+    with _opened(folder) as arena:
+        blinding = ArenaConfig(names=how.hide, cut=how.cut, drop=how.drop, writer=arena.form.writer)
+        source = Source(how.maker, how.by, how.case, how.papers, blinding, arena.kind == "ratings")
+        ranked = arena.kind == "ranking" and how.maker is None and all(path.is_dir() for path in texts)
         made = sets_of(texts) if ranked else source.texts(texts)
         left = arena.add(made)
         every = arena.texts()
-        known = (f"left out: {each}: there already" for each in left)
-        for each in (*source.warnings, *known, *giveaways(every)):
-            say(f"warning: {each}", err=True)
-        say(
-            f"{count(len(made) - len(left), 'text')} added; now {count(len(every), 'text')} of "
-            f"{count(len({each.maker for each in every}), 'maker')} on {count(len({each.case for each in every}), 'case')}"
-        )
-        if hints := sum(each.hints for each in made):
-            say(f"{count(hints, 'hint')} at makers removed")
+    known = (f"left out: {each}: there already" for each in left)
+    for each in (*source.warnings, *known, *giveaways(every)):
+        say(f"warning: {each}", err=True)
+    say(
+        f"{count(len(made) - len(left), 'text')} added; now {count(len(every), 'text')} of "
+        f"{count(len({each.maker for each in every}), 'maker')} on {count(len({each.case for each in every}), 'case')}"
+    )
+    if hints := sum(each.hints for each in made):
+        say(f"{count(hints, 'hint')} at makers removed")
 
 
 @app.command()
@@ -156,9 +144,8 @@ def invite(
     ] = 30,
 ) -> None:
     """Print a link for each rater. It is shown only here; a second invitation is a second link of the same rater."""
-    from manyheads.arena.store import Arena
 
-    with Arena.open(folder) as arena:
+    with _opened(folder) as arena:
         for name in names:
             invitation = arena.invite(name, days=days)
             say(f"{invitation.rater.name}  {url.rstrip('/')}{invitation.path}")
@@ -170,10 +157,8 @@ def revoke(
     folder: Folder, names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Raters.")]
 ) -> None:
     """Revoke all links of a rater. The votes stay."""
-    from manyheads.arena.store import Arena
-    from manyheads.core.texts import count
 
-    with Arena.open(folder) as arena:
+    with _opened(folder) as arena:
         for name in names:
             say(f"{name}  {count(arena.revoke(name), 'link')} revoked")
 
@@ -181,10 +166,9 @@ def revoke(
 @app.command()
 def status(folder: Folder, json: Json = False) -> None:
     """Show makers, raters and progress."""
-    from manyheads.arena.status import as_lines, status_of
-    from manyheads.arena.store import Arena
+    from manyheads.arena.report import as_lines, status_of
 
-    with Arena.open(folder) as arena:
+    with _opened(folder) as arena:
         known = status_of(arena)
     say_json(dumps(known, indent=2, ensure_ascii=False)) if json else say("\n".join(as_lines(known)))
 
@@ -192,22 +176,27 @@ def status(folder: Folder, json: Json = False) -> None:
 @app.command("import")
 def import_(
     folder: Folder,
-    table: Annotated[Path, typer.Argument(metavar="CSV", help="A table of votes, one per row.")],
+    tables: Annotated[
+        list[Path],
+        typer.Argument(metavar="CSV…", help="Tables of votes, one per row, or sheets that were filled in."),
+    ],
     columns: Columns = None,
 ) -> None:
-    """Add votes of another origin, such as published ones. The same table again changes nothing."""
-    from manyheads.arena.store import Arena
-    from manyheads.core.texts import count
-    from manyheads.measures.forms import columns_named
-    from manyheads.measures.votes import LEADS, WINNER, read_votes
+    """Add answers of another origin: sheets of `arena export --sheets`, or votes on pairs, such as published ones.
 
-    named = columns_named(columns, (*LEADS, WINNER), others=True) if columns else None
-    with Arena.open(folder) as arena:
-        read = read_votes(table, named)
-        added = arena.keep(read.votes)
-        earlier = f"; {len(read.votes) - added:,} imported before" if added < len(read.votes) else ""
-        say(f"{count(added, 'vote')} added, of {len(read.votes):,} in {table}{earlier}")
-    for note in read.notes:
+    The same table again changes nothing.
+    """
+    from manyheads.arena.sheets import take
+    from manyheads.measures.tables import columns_named
+    from manyheads.measures.votes import LEADS, WINNER
+
+    named = columns_named(columns, (*LEADS[3:], WINNER)) if columns else None
+    with _opened(folder) as arena:
+        taken = take(arena, tables, named)
+        earlier = f"; {taken.number - taken.new:,} imported before" if taken.new < taken.number else ""
+        what = "vote" if arena.kind == "pairs" else "answer"
+        say(f"{count(taken.new, what)} added, of {taken.number:,}{earlier}")
+    for note in taken.notes:
         say(f"warning: {note}", err=True)
 
 
@@ -215,6 +204,16 @@ def import_(
 def export(
     folder: Folder,
     form: Annotated[Literal["csv", "json"], typer.Option("--format", help="Format.")] = "csv",
+    sheets: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            max=1000,
+            show_default=False,
+            help="Instead, write blank sheets for this number of raters, with a guideline.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -222,18 +221,22 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Write the votes, without invitations. Ratings and rankings become the forms that `rating agreement` and
-    `ranking agreement` read, with their key.
-    """
-    from manyheads.arena.export import export as write
-    from manyheads.arena.store import Arena
+    """Write the answers with the makers, without invitations; or blank sheets, for raters without a browser.
 
-    with Arena.open(folder) as arena:
-        name = "votes" if arena.kind == "pairs" else arena.kind
-        table, *keys = write(arena, form, out or Path(f"{name}.{form}"))
-    say(f"Votes      {table}")
-    for key in keys:
-        say(f"Key        {key}  (keep it from the raters)")
+    Each rater of an arena of ratings or rankings gets a sheet in another order. `arena import` reads them back.
+    """  # fmt: skip
+    from manyheads.arena.sheets import export as write
+    from manyheads.arena.sheets import write_sheets
+
+    with _opened(folder) as arena:
+        if sheets:
+            *files, guide = write_sheets(arena, sheets, out or Path("sheet.csv"))
+            for each in files:
+                say(f"Sheet      {each}")
+            say(f"Guideline  {guide}")
+        else:
+            name = "votes" if arena.kind == "pairs" else arena.kind
+            say(f"Votes      {write(arena, form, out or Path(f'{name}.{form}'))}")
 
 
 @app.command()
@@ -264,25 +267,20 @@ def judge(
     import asyncio
 
     from manyheads.arena import judging
-    from manyheads.arena.store import Arena
-    from manyheads.cli.options import resumable
-    from manyheads.core.texts import count
     from manyheads.engine.budget import Budget
-    from manyheads.engine.jobtable import JobTable
 
     config = changes.config([])
     model = config.models["default"]
     rater = name or f"{model.provider}/{model.name}"
     limits = Budget.parse(budget or (), whose="the arena's")
     limits.need_prices([config])
-    with Arena.open(folder) as arena, resumable():
+    with _opened(folder) as arena, resumable():
         by = partial(judging.estimate, arena, rater, pairs)
         if estimate:
             print_estimate([config], as_json=False, by=by)
             return
         confirm([config], yes=yes, by=by)
-        with closing(JobTable(folder)) as table:
-            limits.open(table, {}, first=table.join({}))
+        with closing(limits.open(folder)):
             work = judging.judge(
                 arena, rater, pairs, model=model, host=config.host, attempts=config.attempts, paths=config.paths,
                 budget=limits,
@@ -296,32 +294,19 @@ def judge(
 class Fitting(Options):
     """How votes become ratings."""
 
-    poor: Annotated[
-        Literal["out", "tie"], typer.Option(help="Leave “both poor” out, or count it as a tie.")
-    ] = "out"
-    regularise: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            max=100,
-            help="Ties to add between each two makers that met, so that who always wins has a finite rating.",
-        ),
-    ] = 0.0
-    style: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME,…", help="Signs of style to adjust for: words, lines, headings, lists; or none."
-        ),
-    ] = "words,lines,headings,lists"
-    resamples: Annotated[
-        int, typer.Option(metavar="NUMBER", min=2, max=100_000, help="Resamples of each bootstrap.")
-    ] = 1000
-    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Random seed of the resamples.")] = 0
+    poor: Literal["out", "tie"] = "out"
+    """Leave “both poor” out, or count it as a tie."""
+    regularise: Annotated[float, Field(ge=0, le=100)] = 0.0
+    """Ties to add between each two makers that met, so that who always wins has a finite rating."""
+    style: Annotated[str, typer.Option(metavar="NAME,…")] = "words,lines,headings,lists"
+    """Signs of style to adjust for: words, lines, headings, lists; or none."""
+    resamples: Annotated[int, Field(ge=2, le=100_000)] = 1000
+    """Resamples of each bootstrap."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Random seed of the resamples."""
 
     @property
     def rules(self) -> "Rules":
-        from manyheads.base.errors import ConfigError
         from manyheads.measures.standings import Rules
         from manyheads.measures.votes import STYLE
 
@@ -360,25 +345,14 @@ def rate(
 
     Makers whose intervals overlap, or that were never compared, are not put in order. People and models are rated apart.
     """
-    from manyheads.arena.rating import questions_of, rate, write_result
-    from manyheads.arena.store import Arena
-    from manyheads.base.errors import need_extra
-    from manyheads.measures.forms import columns_named
-    from manyheads.measures.votes import LEADS, WINNER, read_votes
+    from manyheads.arena.report import questions_of, rate, write_result
 
     need_extra("statistics", "rating makers")
     rules = fitting.rules
-    if source.is_dir():
-        if columns:
-            raise typer.BadParameter("--columns works with a table of votes, not with an arena")
-        with Arena.open(source) as arena:
-            votes, first, notes, title = arena.votes(), question or arena.form.first, [], arena.form.title
-            _need_pairs(arena.kind, source)
-    else:
-        named = columns_named(columns, (*LEADS, WINNER), others=True) if columns else None
-        read = read_votes(source, named)
-        votes, first, notes, title = [*read.votes], question, [*read.notes], source.stem
-    result = rate(votes, questions_of(votes, first), rules, notes)
+    if source.is_dir() and columns:
+        raise typer.BadParameter("--columns works with a table of votes, not with an arena")
+    votes, first, notes, title = _votes_of(source, columns)
+    result = rate(votes, questions_of(votes, question or first), rules, notes)
     if json:
         say_json(dumps(result.data(), indent=2, ensure_ascii=False))
     else:
@@ -388,15 +362,129 @@ def rate(
         say(f"Report     {page}", err=json)
 
 
-def _need_pairs(kind: str, folder: Path) -> None:
-    from manyheads.base.errors import ArenaError
+def _votes_of(source: Path, columns: str | None) -> "tuple[Sequence[Vote], str | None, Sequence[str], str]":
+    """The votes of an arena or a table; the main question, if it is known; notes; and a title."""
+    from manyheads.measures.tables import columns_named
+    from manyheads.measures.votes import LEADS, WINNER, read_votes
 
-    if kind != "pairs":
-        command = "rating" if kind == "ratings" else "ranking"
-        raise ArenaError(
-            f"{folder}: an arena of {kind} has no pairs to rate makers by",
-            hint=f"manyheads arena export {folder}, then: manyheads {command} agreement FORM --key KEY",
+    if source.is_dir():
+        with _opened(source) as arena:
+            if arena.kind != "pairs":
+                raise ArenaError(
+                    f"{source}: an arena of {arena.kind} has no pairs to rate makers by",
+                    hint=f"manyheads arena agreement {source}",
+                )
+            return arena.votes(), arena.form.first, (), arena.form.title
+    read = read_votes(source, columns_named(columns, (*LEADS[3:], WINNER)) if columns else None)
+    return read.votes, None, [*read.notes], source.stem
+
+
+class Agreeing(Options):
+    """What people's ratings or rankings are compared with."""
+
+    scores: Annotated[tuple[Path, ...], typer.Option(metavar="FILE|RUN")] = ()
+    """Scores of the rated texts: measures.jsonl, a CSV file, or run folders of reviews."""
+    by: Annotated[str, typer.Option(metavar="NAME")] = "on"
+    """Name of the score in --scores."""
+    on: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """Criterion to compare with the scores. [default: novelty, else the first]"""
+    columns: Annotated[str | None, typer.Option(metavar="NAME=COLUMN,…")] = None
+    """Column names of your own table, such as rater=who,id=paper,clarity=clear, where each name besides rater and id is a
+    criterion; or rater=who,set=topic,idea=paper,rank=place."""
+    scale: Annotated[str | None, typer.Option(metavar="LOWEST-HIGHEST")] = None
+    """Scale of your own table, such as 0-100."""
+    threshold: float | None = None
+    """Minimum mean rating of a good text, if there is no column `accepted`."""
+    score_threshold: float | None = None
+    """Minimum score of a good text. [default: --threshold]"""
+    judge: Annotated[tuple[str, ...], typer.Option(metavar="RATER")] = ()
+    """Of a table of rankings: the rater who is the judge."""
+    target: Annotated[str | None, typer.Option(metavar="IDEA")] = None
+    """Of a table of rankings: the idea that is the target."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Random seed of the bootstrap intervals."""
+    plot: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    """Draw a scatter plot of the scores (.png, .svg or .pdf)."""
+
+
+@app.command()
+def agreement(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR|CSV|RUN…",
+            help="An arena of ratings or rankings, tables of your own, or run folders of `manyheads review`.",
+            autocompletion=completion.arenas,
+        ),
+    ],
+    how: Agreeing,
+    json: Json = False,
+) -> None:
+    """Report how well raters agree with each other, and scores or a judge with the raters.
+
+    Ratings: Krippendorff's alpha; correlations of --scores with the mean rating, beside those of one person with the others.
+    Rankings: D(S), whole rankings, first places, beside those between people and of a judge who guesses.
+    """
+    from manyheads.arena.sheets import rankings_of, ratings_of
+    from manyheads.arena.store import FILE
+    from manyheads.measures.ratings import read_reviews
+
+    folders = [path for path in sources if path.is_dir()]
+    if folders and (len(folders) < len(sources) or how.columns or how.scale or how.judge or how.target):
+        raise typer.BadParameter(
+            "folders and tables cannot be mixed, and --columns, --scale, --judge and --target work with tables only; "
+            "if run folders hold scores, give each with --scores"
         )
+    if len(sources) > 1 and any((folder / FILE).is_file() for folder in folders):
+        raise typer.BadParameter("one arena at a time")
+    if (how.on or how.plot) and not how.scores:
+        raise typer.BadParameter("--on and --plot need --scores")
+    if not folders:
+        _print(_of_tables(sources, how), how, json)
+    elif (sources[0] / FILE).is_file():
+        with _opened(sources[0]) as arena:
+            _print(rankings_of(arena) if arena.kind == "ranking" else ratings_of(arena), how, json)
+    else:
+        _print(read_reviews(folders), how, json)
+
+
+def _of_tables(tables: Sequence[Path], how: Agreeing) -> "Ratings | Rankings":
+    """Rankings of tables with a column for ranks, else ratings."""
+    from manyheads.measures.ranking import read_rankings
+    from manyheads.measures.ratings import COLUMNS, read_ratings
+    from manyheads.measures.tables import columns_named, read_table, scale_named
+
+    named = columns_named(how.columns, COLUMNS) if how.columns else {}
+    if "rank" in named or (
+        not named and any("rank" in row.cells for row in read_table(tables[0], (), "")[:1])
+    ):
+        return read_rankings(tables, named, how.judge, how.target)
+    return read_ratings(tables, named, scale_named(how.scale) if how.scale else None)
+
+
+def _print(found: "Ratings | Rankings", how: Agreeing, json: bool) -> None:
+    """Compare and print."""
+    from manyheads.measures import agreement, ranking
+    from manyheads.measures.ratings import read_scores
+    from manyheads.report.plots import needs_plots, scatter_plot
+
+    if isinstance(found, ranking.Rankings):
+        qualities = ranking.alignments(found)
+        data, lines = ranking.as_data(found, qualities), ranking.as_lines(found, qualities)
+    else:
+        if how.plot:
+            needs_plots(how.plot)
+        scores = read_scores(how.scores, how.by) if how.scores else None
+        limits = {"threshold": how.threshold, "score_threshold": how.score_threshold}
+        compared = agreement.compare(found, scores, how.by, how.on, **limits, seed=how.seed)
+        data, lines = asdict(compared), agreement.as_lines(compared)
+        if how.plot:
+            scatter_plot(compared, how.plot)
+    if json:
+        say_json(dumps(data, indent=2, ensure_ascii=False))
+    else:
+        say("\n".join(lines))
+        say(f"Plot        {how.plot}") if how.plot else None
 
 
 MOST_IN_MATRIX = 6
@@ -430,9 +518,7 @@ def _new_table(title: str, *headings: str) -> "Table":
 
 
 def _table(found: "Standings", name: str) -> "Table":
-    from manyheads.arena.rating import elo_range, interval, rank, rating
-    from manyheads.base.escaping import plain
-    from manyheads.core.texts import count
+    from manyheads.arena.report import elo_range, interval, rank, rating
 
     adjusted, grouped = not found.unadjusted, len(found.groups.connected) > 1
     table = _new_table(
@@ -450,8 +536,7 @@ def _table(found: "Standings", name: str) -> "Table":
 
 
 def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
-    from manyheads.arena.rating import rating
-    from manyheads.base.escaping import plain
+    from manyheads.arena.report import rating
 
     table = _new_table(f"{name}: ratings by question", "maker", *(each.question for each in part))
     by_maker = [{each.maker: each.rated for each in found.makers} for found in part]
@@ -462,8 +547,7 @@ def _by_question(part: "tuple[Standings, ...]", name: str) -> "Table":
 
 
 def _matrix(found: "Standings") -> "Table":
-    from manyheads.arena.rating import win_rates
-    from manyheads.base.escaping import plain
+    from manyheads.arena.report import win_rates
 
     cells, names = win_rates(found), [each.maker for each in found.makers]
     table = _new_table("Win rate of the row: expected / observed (votes)", "maker")

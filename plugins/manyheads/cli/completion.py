@@ -70,6 +70,15 @@ def arena_forms(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     return _matching((name.removeprefix("arena/") for name in names if name.startswith("arena/")), incomplete)
 
 
+def formats(ctx: typer.Context, incomplete: str) -> Sequence[str]:
+    names = (
+        name.removeprefix("formats/")
+        for name in _files(ctx, "configs", ".yaml")
+        if name.startswith("formats/")
+    )
+    return _matching((*names, "auto"), incomplete)
+
+
 def runs(ctx: typer.Context, incomplete: str) -> Sequence[str]:
     folders = (*Path().glob("*/config.yaml"), *Path().glob("runs/*/config.yaml"))
     return _matching((str(path.parent) for path in folders), incomplete)

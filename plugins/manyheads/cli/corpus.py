@@ -1,20 +1,23 @@
-"""`manyheads corpus`: build, inspect and check a corpus."""
+"""`manyheads corpus`: build, inspect and check a corpus; targets for a ranking; records for the literature database."""
 
 import asyncio
 import shlex
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from pydantic import Field
 
-from manyheads.base.errors import CorpusError
+from manyheads.base.errors import CorpusError, PartialError
 from manyheads.cli import completion
-from manyheads.cli.extraction import extract
 from manyheads.cli.options import (
     Changes,
     Corpus,
     Embedding,
+    Given,
+    Limits,
     Options,
     Services,
     Sets,
@@ -24,252 +27,167 @@ from manyheads.cli.options import (
 )
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import building, library, show_silent
-from manyheads.corpus.meta import INDEX_FROM
+from manyheads.corpus.meta import INDEX_FROM, BuildOptions
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.corpus.building import Progress
+    from manyheads.corpus.database import LiteratureDatabase
+    from manyheads.corpus.extracted import Source
+    from manyheads.corpus.graph import Extraction
     from manyheads.corpus.meta import Meta
-    from manyheads.datasets.targets import Targets
-    from manyheads.engine.interests import Librarian
-
-
-Columns = Annotated[
-    str | None,
-    typer.Option(metavar="FIELD=COLUMN,…", help="Column names of a table, such as title=Title,year=Year."),
-]
-FORMAT_NAMES = (
-    "auto", "jsonl", "aminer", "oag", "semantic-scholar", "semantic-scholar-api", "unarxive", "anthology", "tei", "pdf",
-    "bibtex", "csv", "json", "parquet",
-)  # fmt: skip
-"""Listed here so that completion does not load the readers."""
-Format = Annotated[
-    str,
-    typer.Option(
-        "--format", metavar="NAME", autocompletion=completion.one_of(*FORMAT_NAMES),
-        help="Format of the papers; `manyheads corpus formats` lists them.",
-    ),
-]  # fmt: skip
-
-
-# `manyheads corpus targets`: real papers as the targets of a ranking, written as the cases of a suite.
-
-
-def targets(
-    sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SOURCE…", help="Datasets with reference lists, and datasets with the cited papers."
-        ),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="New file for the cases, for `eval --cases`.")
-    ] = Path("cases.jsonl"),
-    corpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CORPUS",
-            autocompletion=completion.corpora,
-            help="Sample from a corpus instead: contemporary papers, each with the most similar past ones.",
-        ),
-    ] = None,
-    paper: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ID|TITLE",
-            help="Look up this paper instead, by DOI, arXiv number, id or title. Repeatable.",
-        ),
-    ] = None,
-    count: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Number of targets to sample.")] = 10,
-    least: Annotated[
-        int,
-        typer.Option(metavar="NUMBER", min=1, help="Minimum number of references with abstracts per paper."),
-    ] = 5,
-    most: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, help="Maximum number of references per paper.")
-    ] = 20,
-    after: Annotated[
-        int | None,
-        typer.Option(metavar="YEAR", help="Only papers published after this year.", show_default=False),
-    ] = None,
-    citations: Annotated[
-        int | None,
-        typer.Option(metavar="NUMBER", min=0, help="Minimum citation count.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed of the sample.")] = 0,
-    format: Format = "auto",  # noqa: A002
-    columns: Columns = None,
-    embedding: Embedding = "auto",
-    config: Services = "virsci",
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=completion.one_of("semantic_scholar", "openalex"),
-            help="Service to ask: semantic_scholar or openalex, in this order. Repeatable.",
-        ),
-    ] = None,
-    sets: Sets = None,
-) -> None:
-    """Sample published papers, with the abstracts they cite, as ranking targets."""
-    from manyheads.corpus.corpora import resolve_corpus
-    from manyheads.corpus.ecosystem import Ecosystem
-    from manyheads.datasets.table import column_option
-    from manyheads.datasets.targets import (
-        Wish,
-        need_new,
-        open_datasets,
-        reasons,
-        targets_in,
-        targets_named,
-        targets_of,
-        write_cases,
-    )  # fmt: skip
-
-    if sum(map(bool, (sources, corpus, paper))) != 1:
-        raise typer.BadParameter(
-            "name datasets, or --corpus, or --paper, but only one of these", param_hint="SOURCE"
-        )
-    if most < least:
-        raise typer.BadParameter(f"{least} is more than --most {most}", param_hint="--least")
-    need_new(out)
-    wish = Wish(count, least, most, after, citations, seed)
-    with resumable(kept=not sources), building() as progress:
-        if paper:
-            cascade = settings({"literature.cascade": source or None})
-            services = configured([config], (*cascade, *(sets or ()))).literature
-
-            async def named() -> "Targets":
-                async with library(services) as asked:
-                    return await targets_named(asked, paper, wish)
-
-            drawn = asyncio.run(named())
-        elif corpus:
-            folder = resolve_corpus(corpus, embedding=embedding, progress=progress)
-            with Ecosystem.open(folder) as ecosystem:
-                drawn = asyncio.run(targets_in(ecosystem, wish))
-        else:
-            datasets = open_datasets(sources or [], format, column_option(columns) if columns else {})
-            drawn = targets_of(datasets, wish, progress)
-    write_cases(out, drawn.cases)
-    if passed := reasons(drawn.passed):
-        say(f"papers not used: {passed}", err=True)
-    show_silent(drawn.silent)
-    say(f"{out}: {len(drawn.cases)} of {drawn.fit:,} suitable papers")
-
+    from manyheads.datasets.targets import Targets, Wish
+    from manyheads.engine.survey import Extractor, Librarian
 
 app = typer.Typer(
     help="Build, inspect and check corpora, the papers and scientists that teams work with.",
     no_args_is_help=True,
 )
-app.command("targets")(targets)
-app.command("extract")(extract)
 
 
-class Filters(Options):
-    """Filters of papers and authors."""
+class Reading(Options):
+    """How datasets are read."""
 
-    bound: Annotated[
-        int | None,
-        typer.Option(metavar="YEAR", help="Papers before this year are past, the others contemporary."),
-    ] = None
-    start: Annotated[int | None, typer.Option(metavar="YEAR", help="First year of papers to include.")] = None
-    end: Annotated[int | None, typer.Option(metavar="YEAR", help="Last year of papers to include.")] = None
-    min_past_citations: Annotated[
-        int | None, typer.Option(metavar="NUMBER", min=0, help="Minimum citations of a past paper.")
-    ] = None
-    min_contemporary_citations: Annotated[
-        int | None, typer.Option(metavar="NUMBER", min=0, help="Minimum citations of a contemporary paper.")
-    ] = None
-    min_papers: Annotated[
-        int | None, typer.Option(metavar="NUMBER", min=0, help="Minimum papers of an author.")
-    ] = None
-    min_coauthors: Annotated[
-        int | None, typer.Option(metavar="NUMBER", min=0, help="Minimum co-authors of an author.")
-    ] = None
-    author_counts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="[past|dataset]",
-            autocompletion=completion.one_of("past", "dataset"),
-            help="Count an author's papers and co-authors in the past papers, or use the dataset's own counts.",
-        ),
-    ] = None
-    max_scientists: Annotated[
-        int | None, typer.Option(metavar="NUMBER", min=0, help="Maximum number of scientists.")
-    ] = None
+    format: Annotated[str, typer.Option(metavar="NAME|FILE", autocompletion=completion.formats)] = "auto"
+    """Format of the papers: one that `manyheads corpus formats` lists, or a YAML file of your own."""
+    columns: Annotated[str | None, typer.Option(metavar="FIELD=COLUMN,…")] = None
+    """Column names of a table, such as title=Title,year=Year."""
+
+    @property
+    def mapping(self) -> dict[str, str]:
+        """Field to column."""
+        from manyheads.datasets.formats import column_option
+
+        return column_option(self.columns) if self.columns else {}
+
+
+# `manyheads corpus targets`: real papers as the targets of a ranking, written as the cases of a suite.
+
+
+class Drawing(Options):
+    """Which papers are drawn as targets."""
+
+    count: int = Field(default=10, ge=1)
+    """Number of targets to sample."""
+    least: int = Field(default=5, ge=1)
+    """Minimum number of references with abstracts per paper."""
+    most: int = Field(default=20, ge=1)
+    """Maximum number of references per paper."""
+    after: Annotated[int | None, typer.Option(metavar="YEAR")] = None
+    """Only papers published after this year."""
+    citations: Annotated[int | None, Field(ge=0)] = None
+    """Minimum citation count."""
+    seed: int = 0
+    """Random seed of the sample."""
+
+    @property
+    def wish(self) -> "Wish":
+        from manyheads.datasets.targets import Wish
+
+        if self.most < self.least:
+            raise typer.BadParameter(f"{self.least} is more than --most {self.most}", param_hint="--least")
+        return Wish(**self.model_dump())
+
+
+class Drawn(Options):
+    """What targets are drawn from."""
+
+    sources: Annotated[tuple[str, ...], typer.Argument(metavar="SOURCE…")] = ()
+    """Datasets with reference lists, and datasets with the cited papers."""
+    corpus: Annotated[str | None, typer.Option(metavar="CORPUS", autocompletion=completion.corpora)] = None
+    """Sample from a corpus instead: contemporary papers, each with the most similar past ones."""
+    paper: Annotated[tuple[str, ...], typer.Option(metavar="ID|TITLE")] = ()
+    """Look up this paper instead, by DOI, arXiv number, id or title."""
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE")] = Path("cases.jsonl")
+    """New file for the cases, for `eval --cases`."""
+    embedding: Embedding = "auto"
+    config: Services = "virsci"
+    source: Annotated[
+        tuple[str, ...],
+        typer.Option(metavar="NAME", autocompletion=completion.one_of("semantic_scholar", "openalex")),
+    ] = ()
+    """Service to ask: semantic_scholar or openalex, in this order."""
+    sets: Sets = None
+
+
+@app.command()
+def targets(options: Drawn, drawing: Drawing, reading: Reading) -> None:
+    """Sample published papers, with the abstracts they cite, as ranking targets."""
+    from manyheads.datasets.targets import need_new, reasons, write_cases
+
+    if sum(map(bool, (options.sources, options.corpus, options.paper))) != 1:
+        raise typer.BadParameter(
+            "name datasets, or --corpus, or --paper, but only one of these", param_hint="SOURCE"
+        )
+    wish = drawing.wish
+    need_new(options.out)
+    with resumable(kept=not options.sources), building() as progress:
+        drawn = _drawn(options, wish, reading, progress)
+    write_cases(options.out, drawn.cases)
+    if passed := reasons(drawn.passed):
+        say(f"papers not used: {passed}", err=True)
+    show_silent(drawn.silent)
+    say(f"{options.out}: {len(drawn.cases)} of {drawn.fit:,} suitable papers")
+
+
+def _drawn(options: Drawn, wish: "Wish", reading: Reading, progress: "Progress") -> "Targets":
+    """Targets from services, from a corpus, or from datasets."""
+    from manyheads.corpus.corpora import resolve_corpus
+    from manyheads.corpus.ecosystem import Ecosystem
+    from manyheads.datasets.targets import open_datasets, targets_in, targets_named, targets_of
+
+    if options.paper:
+        cascade = settings({"literature.cascade": options.source or None})
+        services = configured([options.config], (*cascade, *(options.sets or ()))).literature
+
+        async def named() -> "Targets":
+            async with library(services) as asked:
+                return await targets_named(asked, options.paper, wish)
+
+        return asyncio.run(named())
+    if options.corpus:
+        folder = resolve_corpus(options.corpus, embedding=options.embedding, progress=progress)
+        with Ecosystem.open(folder) as ecosystem:
+            return asyncio.run(targets_in(ecosystem, wish))
+    return targets_of(open_datasets(options.sources, reading.format, reading.mapping), wish, progress)
+
+
+# `manyheads corpus build`.
+
+
+class Building(Options):
+    """A corpus and what it is made of, apart from `BuildOptions`."""
+
+    sources: Annotated[tuple[str, ...], typer.Argument(metavar="SOURCE…")]
+    """Files or folders of papers, or s2:WORDS for a Semantic Scholar search."""
     preset: Annotated[
         str | None,
-        typer.Option(
-            metavar="[aminer-cs|oag-3.1]",
-            autocompletion=completion.one_of("aminer-cs", "oag-3.1"),
-            help="Use the filters of the VirSci paper; it embeds with --embedding mixedbread-ai/mxbai-embed-large-v1.",
-        ),
+        typer.Option(metavar="[aminer-cs|oag-3.1]", autocompletion=completion.one_of("aminer-cs", "oag-3.1")),
     ] = None
+    """Use the filters of the VirSci paper; it embeds with --embedding mixedbread-ai/mxbai-embed-large-v1."""
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
+    """New corpus folder. [default: corpora/NAME]"""
+    name: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """Name of the corpus. [default: the name of --out, else of the first source]"""
+    interests: Literal["keywords", "model"] = "keywords"
+    """Research interests for datasets without them: keywords, or keywords summarised by --model."""
+    embedding: Embedding = "auto"
+    vectors: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    """Use these vectors (.npy); needs --ids."""
+    ids: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    """Paper ids of the rows of --vectors, one per line."""
+    limit: int = Field(default=1000, ge=1, le=1000)
+    """Maximum number of papers per year of a search."""
+    index_from: int = Field(default=INDEX_FROM, ge=0)
+    """Number of papers from which an index for measure --search approximate is built; 0 for never."""
 
 
 @app.command()
 def build(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE…", help="Files or folders of papers, or s2:WORDS for a Semantic Scholar search."
-        ),
-    ],
+    options: Building,
+    reading: Reading,
+    filters: Annotated[dict[str, Any], Given(BuildOptions, without=("preset", "require_abstract"))],
     changes: Changes,
-    filters: Filters,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FOLDER",
-            help="New corpus folder. [default: corpora/NAME]",
-            show_default=False,
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            show_default=False,
-            help="Name of the corpus. [default: the name of --out, else of the first source]",
-        ),
-    ] = None,
-    format: Format = "auto",  # noqa: A002
-    columns: Columns = None,
-    interests: Annotated[
-        str,
-        typer.Option(
-            metavar="[keywords|model]",
-            autocompletion=completion.one_of("keywords", "model"),
-            help="Research interests for datasets without them: keywords, or keywords summarised by --model.",
-        ),
-    ] = "keywords",
-    embedding: Embedding = "auto",
-    vectors: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Use these vectors (.npy); needs --ids.")
-    ] = None,
-    ids: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Paper ids of the rows of --vectors, one per line.")
-    ] = None,
-    limit: Annotated[
-        int,
-        typer.Option(
-            metavar="NUMBER", min=1, max=1000, help="Maximum number of papers per year of a search."
-        ),
-    ] = 1000,
-    index_from: Annotated[
-        int,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            help="Number of papers from which an index for measure --search approximate is built; 0 for never.",
-        ),
-    ] = INDEX_FROM,
-    seed: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Random seed: numbers the scientists.")
-    ] = None,
 ) -> None:
     """Build a corpus from papers: files, datasets, or a search.
 
@@ -278,32 +196,30 @@ def build(
     from manyheads.config import CORPORA
     from manyheads.corpus.building import build_corpus
     from manyheads.corpus.embedding import load_embedder
-    from manyheads.corpus.meta import PRESET_FORMATS, BuildOptions
+    from manyheads.corpus.meta import PRESET_FORMATS
     from manyheads.datasets.formats import Opening, folder_of, open_sources
-    from manyheads.datasets.table import column_option
 
-    if (vectors is None) != (ids is None):
+    if (options.vectors is None) != (options.ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
-    options = BuildOptions.of(**filters.model_dump(), seed=seed)
+    built = BuildOptions.of(options.preset, **filters)
     config = changes.config([])
-    target = out or CORPORA / folder_of(name, sources[0])
+    target = options.out or CORPORA / folder_of(options.name, options.sources[0])
     opening = Opening(
-        format=format,
-        preset=PRESET_FORMATS.get(filters.preset or ""),
-        columns=column_option(columns) if columns else {},
-        years=(options.start, options.end),
+        format=reading.format,
+        preset=PRESET_FORMATS.get(options.preset or ""),
+        columns=reading.mapping,
+        years=(built.start, built.end),
         scratch=target.parent,
-        limit=limit,
+        limit=options.limit,
         literature=config.literature,
     )
-    pair = None if vectors is None or ids is None else (vectors, ids)
     with ExitStack() as held, resumable(), building() as progress:
-        reader = open_sources(sources, opening)
-        librarian = _librarian(interests, changes.model, config, progress, held)
+        reader = open_sources(options.sources, opening)
+        librarian = _librarian(options.interests, changes.model, config, progress, held)
         made = build_corpus(
-            reader, target, options, load_embedder(embedding),
-            name=name, vectors=pair, interests=librarian, progress=progress,
-            index_from=index_from,
+            reader, target, built, load_embedder(options.embedding),
+            name=options.name, vectors=(options.vectors, options.ids) if options.vectors and options.ids else None,
+            interests=librarian, progress=progress, index_from=options.index_from,
         )  # fmt: skip
     with made:
         _show(made.meta, target)
@@ -316,13 +232,13 @@ def _librarian(
     interests: str, model: str | None, config: "RunConfig", progress: "Progress", held: ExitStack
 ) -> "Librarian | None":
     """The librarian for `--interests model`, else None."""
-    if interests not in ("keywords", "model") or (interests == "model") != (model is not None):
+    if (interests == "model") != (model is not None):
         raise typer.BadParameter(
             "must be keywords, or model together with --model PROVIDER/NAME", param_hint="--interests"
         )
     if interests == "keywords":
         return None
-    from manyheads.engine.interests import Librarian
+    from manyheads.engine.survey import Librarian
     from manyheads.hosts import host_factory
 
     librarian = Librarian.of(config, host_factory(config.host), progress)
@@ -333,10 +249,10 @@ def _librarian(
 @app.command()
 def formats() -> None:
     """List the formats of papers that a corpus can be built from."""
-    from manyheads.datasets.formats import FORMATS
+    from manyheads.datasets.mapping import formats
 
-    for one in FORMATS.values():
-        say(f"{one.name:<22}{one.about}\n{'':<22}example: {one.example}")
+    for name, one in formats().items():
+        say(f"{name:<22}{one.about}\n{'':<22}example: {one.example}")
 
 
 @app.command()
@@ -415,3 +331,155 @@ def _records(folder: Path) -> list[tuple[str, str]]:
     return rows + [
         (f"records by {makers[recipe]}", f"{count:,} ({recipe})") for recipe, count in recipes.items()
     ]
+
+
+# `manyheads corpus extract`: the records that searches of the literature database use.
+
+NOTES = 5
+"""Maximum messages printed about single papers; the others are counted."""
+
+
+class Extracting(Options):
+    corpus: Corpus
+    extractor: Literal["lexical", "model"] | None = None
+    """Extract by rules (lexical), or with a language model. [default: model if --model or --config names one]"""
+    config: Annotated[
+        tuple[str, ...], typer.Option(metavar="NAME|FILE", autocompletion=completion.configs)
+    ] = ()
+    """Config whose model to use."""
+    budget: Limits = None
+    vectors: Literal["texts", "abstract"] | None = None
+    """Find papers by embeddings of their extracted texts, or by the corpus's own vector of each abstract; applies to existing
+    records, too. [default: texts for records of a model, else abstract]"""
+    embedding: Embedding = "auto"
+
+
+@app.command()
+def extract(options: Extracting, changes: Changes) -> None:
+    """Extract entities, background, summary and main ideas of each paper of a corpus.
+
+    Searches of the literature database use these records. Run the command again to resume: only papers without a record are
+    extracted.
+    """
+    from manyheads.corpus.corpora import resolve_corpus
+    from manyheads.corpus.database import LiteratureDatabase
+    from manyheads.corpus.digest import extracting
+    from manyheads.corpus.ecosystem import Ecosystem
+    from manyheads.corpus.embedding import load_embedder
+    from manyheads.models.offline import OFFLINE
+
+    if options.extractor == "lexical" and (changes.model or options.budget):
+        raise typer.BadParameter(
+            "lexical uses no language model; leave out --model and --budget", param_hint="--extractor"
+        )
+    settings = changes.config(options.config or [])
+    with ExitStack() as held, resumable(), building() as progress:
+        surveyor = None
+        if options.extractor != "lexical":
+            surveyor = _extractor(settings, options.budget or (), progress)
+            if options.extractor is None and surveyor.model.provider == OFFLINE:
+                surveyor = None
+            else:
+                held.enter_context(surveyor.cache)
+        folder = resolve_corpus(options.corpus, embedding=options.embedding, progress=progress)
+        ecosystem = held.enter_context(
+            Ecosystem.open(folder, None if options.embedding == "auto" else load_embedder(options.embedding))
+        )
+        held.enter_context(extracting(ecosystem))
+        database = LiteratureDatabase.of(ecosystem)
+        _restore(database, options.vectors, progress)
+        if surveyor:
+            line = _by_model(database, surveyor, options.vectors or "texts")
+        else:
+            line = _by_rules(
+                database, progress, options.vectors or "abstract", again=options.extractor == "lexical"
+            )
+        if options.vectors:
+            line += _found_by(database, options.vectors, progress)
+        about = database.about()
+    made = ", ".join(f"{count:,} by {recipe}" for recipe, count in about.recipes.items())
+    say(f"corpus {ecosystem.meta.name}: {line}")
+    say(
+        f"records: {about.records:,} of {about.papers:,} papers ({made or 'none'}); {about.entities:,} entities"
+    )
+
+
+def _found_by(database: "LiteratureDatabase", vectors: "Source", progress: "Progress") -> str:
+    """Switch earlier records to these vectors."""
+    papers = database.found_by("abstract" if vectors == "texts" else "texts")
+    _embed(database, papers, vectors, progress)
+    return f"; {len(papers):,} earlier records switched to --vectors {vectors}" if papers else ""
+
+
+def _restore(database: "LiteratureDatabase", vectors: "Source | None", progress: "Progress") -> None:
+    """Recompute missing vectors of records: of this kind, else of the default kind for their extractor."""
+    from manyheads.corpus.graph import LEXICAL
+
+    if papers := database.without_vectors():
+        lexical = {*database.graph.makers().values()} == {LEXICAL}
+        _embed(database, papers, vectors or ("abstract" if lexical else "texts"), progress)
+        say(f"the vectors of {len(papers):,} records were missing and have been recomputed")
+
+
+def _embed(
+    database: "LiteratureDatabase", papers: Sequence[str], vectors: "Source", progress: "Progress"
+) -> None:
+    from manyheads.corpus.digest import STEP
+
+    done = 0
+
+    def more(count: int) -> None:
+        nonlocal done
+        progress(STEP, done := done + count, len(papers))
+
+    database.embed(papers, vectors, more)
+
+
+def _extractor(config: "RunConfig", budget: Sequence[str], progress: "Progress") -> "Extractor":
+    from manyheads.engine.budget import Budget
+    from manyheads.engine.survey import Extractor
+    from manyheads.hosts import host_factory
+
+    limits = Budget.parse(budget, whose="the extraction's")
+    limits.need_prices([config])
+    return Extractor.of(config, host_factory(config.host), progress, [limits.asking])
+
+
+def _by_model(database: "LiteratureDatabase", extractor: "Extractor", vectors: "Source") -> str:
+    from manyheads.corpus.digest import readings
+
+    def keep(records: Sequence["Extraction"]) -> None:
+        database.put(records, vectors)
+
+    papers = database.missing(extractor.recipe)
+    try:
+        extractor(readings(database, papers), len(papers), keep)
+    finally:
+        passed = [f"{paper}: {error.message}" for paper, error in extractor.passed_over.items()]
+        for name, notes in (("warning", extractor.notes), ("passed over", passed)):
+            for note in notes[:NOTES]:
+                say(f"{name}: {note}", err=True)
+            if len(notes) > NOTES:
+                say(f"{name}: {len(notes) - NOTES:,} more", err=True)
+        say(extractor.summary(), err=True)
+    if passed:
+        raise PartialError(
+            f"{len(passed):,} of {len(papers):,} papers have no record by {extractor.name}, see above",
+            hint="run the same command again, or choose another model: --model PROVIDER/NAME",
+        )
+    had = database.ecosystem.papers.count() - len(papers)
+    return f"{extractor.done:,} papers extracted by {extractor.name}; {had:,} already had such a record"
+
+
+def _by_rules(database: "LiteratureDatabase", progress: "Progress", vectors: "Source", *, again: bool) -> str:
+    """Records by rules for the papers without one; `again`: also for those with a record by a model."""
+    from manyheads.corpus.digest import RECIPE, extract_papers
+
+    papers = database.missing(RECIPE if again else None)
+    kept = sum(count for recipe, count in database.graph.recipes().items() if recipe != RECIPE)
+    done = extract_papers(database, papers, progress, vectors)
+    had = database.ecosystem.papers.count() - done
+    line = (
+        f"{done:,} papers extracted without a model; {had:,} already had {'such a' if again else 'a'} record"
+    )
+    return f"{line}, {kept:,} of them by a model or by earlier rules (kept)" if kept and not again else line

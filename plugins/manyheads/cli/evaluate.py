@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
     from manyheads.config import RunConfig
     from manyheads.suites.evaluate import Evaluation
-    from manyheads.suites.files import Suite
     from manyheads.suites.report import Results
+    from manyheads.suites.spec import Suite
 
 
 class Evaluating(Options):
     """How a suite is run."""
 
+    name: Annotated[str, typer.Argument(metavar="SUITE", autocompletion=completion.suites)]
+    """A shipped suite, such as team-size, or the folder of your own."""
     repeats: int | None = Field(default=None, ge=1)
     """Runs per condition and case, each with another seed. [default: the suite's]"""
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
@@ -43,18 +45,7 @@ class Evaluating(Options):
     """Resume although suite, config or prompts have changed."""
 
 
-def evaluate(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="SUITE",
-            help="A shipped suite, such as team-size, or the folder of your own.",
-            autocompletion=completion.suites,
-        ),
-    ],
-    changes: Changes,
-    options: Evaluating,
-) -> None:
+def evaluate(options: Evaluating, changes: Changes) -> None:
     """Run an evaluation suite, measure every run, and write tables, plots and a report.
 
     A suite runs each condition on each case with several seeds. Run the same command again to resume it. Exits with 5 if
@@ -65,10 +56,10 @@ def evaluate(
     from manyheads.engine.jobs import finished_jobs
     from manyheads.suites.cells import RUN, cells_of, jobs_of
     from manyheads.suites.evaluate import evaluate
-    from manyheads.suites.files import read_suite
+    from manyheads.suites.spec import read_suite
 
     limits = Budget.parse(options.budget or ())
-    suite = read_suite(name, Resources.of(changes.path or ()), options.cases)
+    suite = read_suite(options.name, Resources.of(changes.path or ()), options.cases)
     times = options.repeats or suite.spec.repeats
 
     def load(keys: tuple[str, ...], system: str | None) -> "RunConfig":
@@ -113,7 +104,7 @@ def _show(suite: "Suite", evaluation: "Evaluation") -> None:
     for picture in evaluation.pictures:
         say(f"Plot      {picture}")
     if evaluation.arena:
-        say(f"Arena     {evaluation.arena}  (keep its key.csv from the raters)")
+        say(f"Arena     {evaluation.arena}  (manyheads arena invite {evaluation.arena} NAME)")
     say(f"Report    {evaluation.report}")
 
 
@@ -138,27 +129,18 @@ def _explain(results: "Results") -> None:
             say(f"unknown: {name}: null in the results of {unknown} of {len(results.rows)} cells", err=True)
 
 
-# A suite's means as a table: a column for each measure where the terminal is wide enough, else a line.
+def suite_table(console: "Console", results: "Results") -> "Table":
+    """The means: a column for each measure where the terminal is wide enough, else a line for each."""
+    table = _table(results, wide=True)
+    fits = console.measure(table, options=console.options.update(width=ENDLESS)).maximum <= console.width
+    return table if fits else _table(results, wide=False)
 
 
-WIDEST = 16
-"""Maximum characters of an axis's name in one line of a table."""
 ENDLESS = 100_000
 """A width that no table fills, to measure the width that it would take."""
 
 
-def suite_table(console: "Console", results: "Results") -> "Table":
-    """The most detailed table that fits; a mean and its error stay together."""
-    unbound = console.options.update(width=ENDLESS)
-    tables = (_table(results, wide=wide, narrow=narrow) for wide in (True, False) for narrow in (False, True))
-    for table in tables:
-        if console.measure(table, options=unbound).maximum <= console.width:
-            return table
-    return _table(results, wide=False, narrow=True, fold=True)
-
-
-def _table(results: "Results", *, wide: bool, narrow: bool, fold: bool = False) -> "Table":
-    """A line for each condition with a column for each measure, or, where it is not wide, a line for each measure."""
+def _table(results: "Results", *, wide: bool) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -166,13 +148,12 @@ def _table(results: "Results", *, wide: bool, narrow: bool, fold: bool = False) 
     from manyheads.suites.report import with_error
 
     axes, measures = results.spec.axes, results.spec.measures
-    table = Table(box=SIMPLE_HEAD, pad_edge=not narrow and not wide, collapse_padding=narrow)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for axis in axes:
-        head = axis.replace(".", ".\n") if narrow else axis
-        table.add_column(head, min_width=min(max(map(len, head.split("\n"))), WIDEST), overflow="fold")
+        table.add_column(axis, overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
     if not wide:
-        table.add_column("measure", no_wrap=not fold, overflow="fold")
+        table.add_column("measure", overflow="fold")
     for head in measures if wide else ("mean ± SE",):
         table.add_column(Text(head), justify="right", no_wrap=True)
     for start in range(0, len(results.entries), len(measures)):
@@ -181,8 +162,7 @@ def _table(results: "Results", *, wide: bool, narrow: bool, fold: bool = False) 
         if wide:
             counts = sorted({entry.n for entry in entries})
             n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-            means = (with_error(entry.mean, entry.se) for entry in entries)
-            table.add_row(*names, n, *(mean.replace(" ± ", "\n± ") if narrow else mean for mean in means))
+            table.add_row(*names, n, *(with_error(entry.mean, entry.se) for entry in entries))
             continue
         for entry in entries:
             shown = names if entry is entries[0] else [Text()] * len(axes)
@@ -197,6 +177,8 @@ PLANTED = ("wrong-number", "caption", "missing-baseline", "broken-reference", "s
 class Planting(Options):
     """Which errors are planted, and where the copies go."""
 
+    papers: Annotated[tuple[Path, ...], typer.Argument(metavar="PAPER|FOLDER…")]
+    """Papers in a supported format, or folders of papers."""
     kind: Annotated[
         list[str] | None, typer.Option(metavar="KIND", autocompletion=completion.one_of(*PLANTED))
     ] = None
@@ -207,13 +189,7 @@ class Planting(Options):
     """Folder to write to."""
 
 
-def plant(
-    papers: Annotated[
-        list[Path],
-        typer.Argument(metavar="PAPER|FOLDER…", help="Papers in a supported format, or folders of papers."),
-    ],
-    options: Planting,
-) -> None:
+def plant(options: Planting) -> None:
     """Plant known errors into copies of papers, to test reviewers.
 
     Each copy gets one error. `manyheads eval review-planted-errors` then measures how many of them reviewers find.
@@ -232,11 +208,11 @@ def plant(
         )
     files = [
         file
-        for path in papers
+        for path in options.papers
         for file in (sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path])
     ]
     if not files:
-        raise typer.BadParameter(f"{papers[0]}: no files in it")
+        raise typer.BadParameter(f"{options.papers[0]}: no files in it")
     key = plant_all(files, out, [each for each in KINDS if each in kind], options.seed)
     clean = sum(each.planted is None for each in key.documents)
     say(f"{count(clean, 'paper')}, {count(len(key.documents) - clean, 'planted error')}")

@@ -11,6 +11,7 @@ import typer
 from pydantic import Field
 
 from manyheads.base.errors import ConfigError, ExitCode, SubjectError
+from manyheads.base.folders import CONFIG, REPORT
 from manyheads.cli import completion
 from manyheads.cli.options import (
     Changes,
@@ -18,6 +19,7 @@ from manyheads.cli.options import (
     Options,
     Output,
     Paths,
+    RunFolder,
     Services,
     Sets,
     configured,
@@ -27,6 +29,9 @@ from manyheads.cli.printing import browse, safe_console, say, say_json, write_or
 from manyheads.cli.progress import library, show_silent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from manyheads.base.papers import Paper
     from manyheads.config import RunConfig
     from manyheads.corpus.retrieval import Inspirations
     from manyheads.engine.readiness import Finding
@@ -66,7 +71,7 @@ def check(
     found = [show(finding) for finding in findings(config, ask_models=asked, connect=not ping)]
     wrong = {finding.subject for finding in found if not finding.ok}
     if ping and "host" not in wrong:
-        from manyheads.engine.ping import pings
+        from manyheads.engine.estimate import pings
         from manyheads.hosts import host_factory
 
         answers = asyncio.run(pings(config, host_factory(config.host), wrong))
@@ -80,31 +85,25 @@ def check(
 # `manyheads roles`.
 
 
-def roles(
-    role: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="ROLE…",
-            help="Show these roles in detail. [default: all, in short]",
-            show_default=False,
-            autocompletion=completion.roles,
-        ),
-    ] = None,
-    path: Paths = None,
-    prompts: Annotated[
-        bool, typer.Option("--prompts", help="Print the prompt file of each task instead.")
-    ] = False,
-) -> None:
+class RoleOptions(Options):
+    role: Annotated[tuple[str, ...], typer.Argument(metavar="ROLE…", autocompletion=completion.roles)] = ()
+    """Show these roles in detail. [default: all, in short]"""
+    path: Paths = None
+    prompts: bool = False
+    """Print the prompt file of each task instead."""
+
+
+def roles(options: RoleOptions) -> None:
     """List the roles of agents, with their tasks and variables."""
     from manyheads.asking.roles import Roles
     from manyheads.base.resources import Resources
 
-    resources = Resources.of(path or ())
+    role, resources = options.role, Resources.of(options.path or ())
     every = Roles(resources)
     cards = [every.card(name) for name in role] if role else [*every.cards.values()]
     for number, card in enumerate(cards):
         say(f"{chr(10) if number else ''}{card.name}")
-        if prompts:
+        if options.prompts:
             files = {"(system)": card.system_prompt(), **{task: card.prompt_of(task) for task in card.tasks}}
             width = max(map(len, files))
             for task, prompt in files.items():
@@ -241,17 +240,25 @@ def search(options: Search) -> None:
         for paper in findings.papers:
             say_json(paper.model_dump_json())
         return
+    _print_papers((paper, ()) for paper in findings.papers)
+
+
+def _print_papers(found: "Iterable[tuple[Paper, Sequence[str]]]") -> None:
+    """Print a table of papers, each with the reasons for which it was found."""
     from rich.table import Table
     from rich.text import Text
 
     from manyheads.base.escaping import plain
 
     table = Table("year", "cited", "title and id", box=None, pad_edge=False)
-    for paper in findings.papers:
+    for paper, reasons in found:
         year, cited = (str(value) if value is not None else "–" for value in (paper.year, paper.citations))
         # a column of its own would cut long ids
-        table.add_row(year, cited, Text(plain(paper.title)).append(f"\n{plain(paper.id)}", "dim"))
-    safe_console().print(table if findings.papers else "No paper found.")
+        cell = Text(plain(paper.title)).append(f"\n{plain(paper.id)}", "dim")
+        for reason in reasons:
+            cell.append(f"\n  {plain(reason)}", "dim")
+        table.add_row(year, cited, cell)
+    safe_console().print(table if table.rows else "No paper found.")
 
 
 async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
@@ -290,36 +297,21 @@ async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspir
 
 
 def _print_inspirations(found: "Inspirations", json: bool) -> None:
+    from manyheads.base.escaping import plain
+
     for note in found.notes:
         say(f"note: {note}", err=True)
     if json:
         for one in found.papers:
-            say_json(
-                dumps(
-                    {
-                        **one._asdict(),
-                        "paper": one.paper.model_dump(mode="json"),
-                        "channels": [
-                            {key: value for key, value in channel._asdict().items() if value is not None}
-                            for channel in one.channels
-                        ],
-                    },
-                    ensure_ascii=False,
-                )
-            )
+            channels = (channel._asdict().items() for channel in one.channels)
+            data = {
+                **one._asdict(),
+                "paper": one.paper.model_dump(mode="json"),
+                "channels": [{key: value for key, value in each if value is not None} for each in channels],
+            }
+            say_json(dumps(data, ensure_ascii=False))
         return
-    from rich.table import Table
-    from rich.text import Text
-
-    from manyheads.base.escaping import plain
-
-    table = Table("year", "title, id and why it was found", box=None, pad_edge=False)
-    for one in found.papers:
-        cell = Text(plain(one.paper.title)).append(f"\n{plain(one.paper.id)}", "dim")
-        for channel in one.channels:
-            cell.append(f"\n  {plain(channel.reason)}", "dim")
-        table.add_row(str(one.paper.year or "–"), cell)
-    safe_console().print(table if found.papers else "No paper found.")
+    _print_papers((one.paper, [channel.reason for channel in one.channels]) for one in found.papers)
     if found.papers:
         ways = ", ".join(f"{how} {count}" for how, count in found.by_channel().items())
         say(f"{len(found.papers)} of {found.total} papers found: {ways}", err=True)
@@ -327,62 +319,53 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
             say(f"entities: {', '.join(map(plain, found.entities))}", err=True)
 
 
-def show(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The run folder.", autocompletion=completion.runs)
-    ],
-    form: Annotated[
-        Literal["md", "tex", "bib", "json", "csv"],
-        typer.Option(
-            "--format",
-            help="md, tex: a document with title, abstract, idea and references, or the review. bib: the references. csv: all "
-            "ideas with their scores. json: the whole result.",
-        ),
-    ] = "md",
-    out: Output = None,
-) -> None:
+class Showing(Options):
+    """Which result is printed, and how."""
+
+    run: RunFolder
+    form: Annotated[Literal["md", "tex", "bib", "json", "csv"], typer.Option("--format")] = "md"
+    """md, tex: a document with title, abstract, idea and references, or the review. bib: the references. csv: all ideas with their
+    scores. json: the whole result."""
+    out: Output = None
+
+
+def show(options: Showing) -> None:
     """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
     from manyheads.systems.results import written
 
-    write_or_print(written(run, form), out, as_json=form == "json")
-    if out:
-        say(out)
+    write_or_print(written(options.run, options.form), options.out, as_json=options.form == "json")
+    if options.out:
+        say(options.out)
 
 
-def open_report(
-    run: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="RUN",
-            help="A run folder, or a folder of runs. [default: runs]",
-            show_default=False,
-            autocompletion=completion.runs,
-        ),
-    ] = None,
-) -> None:
+class Opening(Options):
+    run: Annotated[Path | None, typer.Argument(metavar="RUN", autocompletion=completion.runs)] = None
+    """A run folder, or a folder of runs. [default: runs]"""
+
+
+def open_report(options: Opening) -> None:
     """Open a run's report in the browser, or the list of all runs."""
-    from manyheads.base.folders import CONFIG
     from manyheads.report.index import RUNS
+
+    page = _page_of(options.run or Path(RUNS))
+    say(page)
+    browse(page)
+
+
+def _page_of(folder: Path) -> Path:
+    """The page of a run, or of a folder of runs, made if missing; raises `SubjectError`."""
+    from manyheads.report.index import INDEX, entries, write_index
     from manyheads.systems.results import write_report
 
-    folder = run or Path(RUNS)
-    if run and not run.is_dir():
-        raise SubjectError(f"{run}: no such folder", hint="manyheads list runs")
-    if (folder / CONFIG).is_file():
-        page = folder / "report.html"
-        page = page if page.is_file() else write_report(folder)
-        say(page)
-        browse(page)
-        return
-    from manyheads.report.index import INDEX, entries, write_index
-
     try:
+        if (folder / CONFIG).is_file():
+            page = folder / REPORT
+            return page if page.is_file() else write_report(folder)
         if not folder.is_dir() or not entries(folder):
-            raise SubjectError(f"{folder}: no runs in it", hint="name a run folder; manyheads list runs")
+            raise SubjectError(f"{folder}: no runs in it", hint="name a run folder: manyheads list runs")
         page = write_index(folder)
     except OSError as error:
         raise SubjectError(f"{folder}: {error.strerror}", hint="name the folder of a run") from error
     if page is None:
         raise SubjectError(f"{folder / INDEX}: not a page of manyheads", hint="rename it")
-    say(page)
-    browse(page)
+    return page

@@ -4,17 +4,65 @@ import asyncio
 from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from pydantic import Field
 
 from manyheads.cli import completion
-from manyheads.cli.options import without_index
+from manyheads.cli.options import Options, without_index
 from manyheads.cli.printing import safe_console, say, say_json, write_or_print
 
 if TYPE_CHECKING:
-    from manyheads.measures.novelty import Normalise
     from manyheads.measures.scores import Score
+
+
+class Measuring(Options):
+    """What texts are compared with, and how."""
+
+    against: Literal["corpus", "services"] = "corpus"
+    """Compare with the papers of a corpus, or with those that literature services find."""
+    corpus: Annotated[str | None, typer.Option(metavar="CORPUS", autocompletion=completion.corpora)] = None
+    """A corpus by name, or a corpus folder. [default: the one of the runs]"""
+    normalise: Literal["year", "database", "none"] | None = None
+    """Normalise distances by the mean of the neighbour's year, by the mean of all papers, or not at all. [default: as in the
+    runs, else year; with services: database]"""
+    neighbours: Annotated[int, Field(ge=1)] = 5
+    """Number of nearest papers per period."""
+    retrieve: Annotated[int | None, Field(ge=1)] = None
+    """With services: number of papers to find for each text. [default: 50]"""
+    exclude: Annotated[tuple[str, ...], typer.Option(metavar="ID")] = ()
+    """Ignore this paper of the corpus."""
+    exclude_same_title: bool = False
+    """Ignore papers with the same title as a text."""
+    rnd: bool = False
+    """Measure RND (relative neighbour density), too. Needs hundreds of papers."""
+    rnd_papers: Annotated[int, Field(ge=1)] = 100
+    """P of RND: papers around the text."""
+    rnd_neighbours: Annotated[int, Field(ge=1)] = 50
+    """Q of RND: papers around each of these."""
+    rnd_density: Literal["paper", "abstract"] = "paper"
+    """How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean distances of abstracts."""
+    search: Literal["exact", "approximate"] = "exact"
+    """How to find the nearest papers; approximate is quicker."""
+    embedding: Annotated[str | None, typer.Option(metavar="MODEL")] = None
+    """Embedding model: the folder of the corpus's model, if it is not found by name; with services, any model."""
+    sets: Annotated[tuple[str, ...], typer.Option("--set", "-s", metavar="KEY=VALUE")] = ()
+    """With services: set a key of the config, such as literature.before=2015."""
+
+    def refuse_unused(self) -> None:
+        """Refuse options that the other kind of papers needs."""
+        if self.against == "services":
+            unused = {
+                "--corpus": self.corpus is not None,
+                "--rnd": self.rnd,
+                "--search approximate": self.search != "exact",
+            }
+        else:
+            unused = {"--retrieve": self.retrieve is not None, "--set": bool(self.sets)}
+        if names := ", ".join(name for name, given in unused.items() if given):
+            other = "corpus" if self.against == "services" else "services"
+            raise typer.BadParameter(f"{names} works only with --against {other}")
 
 
 def measure(
@@ -27,89 +75,10 @@ def measure(
             callback=without_index,
         ),
     ],
-    against: Annotated[
-        Literal["corpus", "services"],
-        typer.Option(
-            help="Compare with the papers of a corpus, or with those that literature services find."
-        ),
-    ] = "corpus",
-    corpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CORPUS",
-            autocompletion=completion.corpora,
-            help="A corpus by name, or a corpus folder. [default: the one of the runs]",
-            show_default=False,
-        ),
-    ] = None,
-    normalise: Annotated[
-        Literal["year", "database", "none"] | None,
-        typer.Option(
-            show_default=False,
-            help="Normalise distances by the mean of the neighbour's year, by the mean of all papers, or not at all. "
-            "[default: as in the runs, else year; with services: database]",
-        ),
-    ] = None,
-    neighbours: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, help="Number of nearest papers per period.")
-    ] = 5,
-    retrieve: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            show_default=False,
-            help="With services: number of papers to find for each text. [default: 50]",
-        ),
-    ] = None,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            "-s",
-            metavar="KEY=VALUE",
-            help="With services: set a key of the config, such as literature.before=2015. Repeatable.",
-        ),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Ignore this paper of the corpus. Repeatable.")
-    ] = None,
-    exclude_same_title: Annotated[
-        bool, typer.Option("--exclude-same-title", help="Ignore papers with the same title as a text.")
-    ] = False,
-    rnd: Annotated[
-        bool,
-        typer.Option(
-            "--rnd", help="Measure RND (relative neighbour density), too. Needs hundreds of papers."
-        ),
-    ] = False,
-    rnd_papers: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, help="P of RND: papers around the text.")
-    ] = 100,
-    rnd_neighbours: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, help="Q of RND: papers around each of these.")
-    ] = 50,
-    rnd_density: Annotated[
-        Literal["paper", "abstract"],
-        typer.Option(
-            help="How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean "
-            "distances of abstracts."
-        ),
-    ] = "paper",
+    how: Measuring,
     show_neighbours: Annotated[
         bool, typer.Option("--show-neighbours", help="List the nearest papers.")
     ] = False,
-    search: Annotated[
-        Literal["exact", "approximate"],
-        typer.Option(help="How to find the nearest papers; approximate is quicker."),
-    ] = "exact",
-    embedding: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Embedding model: the folder of the corpus's model, if it is not found by name; with services, any model.",
-        ),
-    ] = None,
     replies: Annotated[
         bool,
         typer.Option(
@@ -130,27 +99,8 @@ def measure(
     """
     if replies:
         return _replies(texts, json, out)
-    services = against == "services"
-    unused = (
-        {"--corpus": corpus is not None, "--rnd": rnd, "--search approximate": search != "exact"}
-        if services
-        else {"--retrieve": retrieve is not None, "--set": bool(sets)}
-    )
-    if any(unused.values()):
-        names = ", ".join(name for name, given in unused.items() if given)
-        raise typer.BadParameter(f"{names} works only with --against {'corpus' if services else 'services'}")
-    how: dict[str, Any] = {
-        "neighbours": neighbours, "exclude": exclude or (), "exclude_same_title": exclude_same_title,
-    }  # fmt: skip
-    if services:
-        results = _by_services(texts, embedding, sets or (), retrieve, normalise, how)
-    else:
-        how |= {
-            "search": search,
-            "rnd": (rnd_papers, rnd_neighbours) if rnd else None,
-            "density": rnd_density,
-        }
-        results = _by_corpus(texts, corpus, embedding, normalise, how)
+    how.refuse_unused()
+    results = _by_services(texts, how) if how.against == "services" else _by_corpus(texts, how)
     _report(results, json, out, show_neighbours)
     _keep(results, json)
 
@@ -174,13 +124,7 @@ def _keep(results: "Sequence[Score]", json: bool) -> None:
                 say(f"Report    {folder / 'report.html'}")
 
 
-def _by_corpus(
-    texts: Sequence[Path],
-    corpus: str | None,
-    embedding: str | None,
-    scale: "Normalise | None",
-    how: dict[str, Any],
-) -> "list[Score]":
+def _by_corpus(texts: Sequence[Path], how: Measuring) -> "list[Score]":
     """Scores by the papers of a corpus."""
     from manyheads.cli.progress import building
     from manyheads.core.texts import read_subjects
@@ -189,36 +133,34 @@ def _by_corpus(
 
     subjects = [subject for path in texts for subject in read_subjects(path)]
     with building() as progress:
-        bank = measuring_corpus(texts, corpus, embedding, progress)
-    return scores(bank, subjects, normalise=scale or normalisation(texts), **how)
+        bank = measuring_corpus(texts, how.corpus, how.embedding, progress)
+    return scores(
+        bank, subjects, normalise=how.normalise or normalisation(texts), neighbours=how.neighbours, search=how.search,
+        rnd=(how.rnd_papers, how.rnd_neighbours) if how.rnd else None, density=how.rnd_density,
+        exclude=how.exclude, exclude_same_title=how.exclude_same_title,
+    )  # fmt: skip
 
 
-def _by_services(
-    texts: Sequence[Path],
-    embedding: str | None,
-    sets: Sequence[str],
-    retrieve: int | None,
-    scale: "Normalise | None",
-    how: dict[str, Any],
-) -> "list[Score]":
+def _by_services(texts: Sequence[Path], how: Measuring) -> "list[Score]":
     """Scores by the papers that services find for each text."""
     from manyheads.cli.progress import building, library
     from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_services
     from manyheads.measures.scores import RETRIEVED, service_scores
 
-    count = retrieve or max(RETRIEVED, how["neighbours"])
-    if count < how["neighbours"]:
-        raise typer.BadParameter(f"--retrieve {count} is fewer than --neighbours {how['neighbours']}")
+    wanted = how.retrieve or max(RETRIEVED, how.neighbours)
+    if wanted < how.neighbours:
+        raise typer.BadParameter(f"--retrieve {wanted} is fewer than --neighbours {how.neighbours}")
     subjects = [subject for path in texts for subject in read_subjects(path)]
     with building():
-        config, model = measuring_services(texts, embedding, sets)
+        config, model = measuring_services(texts, how.embedding, how.sets)
 
     async def ask() -> "list[Score]":
         async with library(config).open() as sources:
             return await service_scores(
-                sources, config, model, subjects, normalise=scale or "database", wanted=count, **how
-            )
+                sources, config, model, subjects, neighbours=how.neighbours, normalise=how.normalise or "database",
+                wanted=wanted, exclude=how.exclude, exclude_same_title=how.exclude_same_title,
+            )  # fmt: skip
 
     return asyncio.run(ask())
 

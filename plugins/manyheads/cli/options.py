@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 from pydantic import BaseModel, ConfigDict, ValidationError
-from typer.models import ParameterInfo
+from typer.models import OptionInfo, ParameterInfo
 
 from manyheads.base.errors import ConfigError, ExitCode, describe
 from manyheads.cli import completion
@@ -94,7 +94,8 @@ def _option(model: type[BaseModel], name: str, *, given: bool = False) -> Parame
     if kind is bool and info.default is ...:  # in `Annotated`, the first name of `typer.Option`
         info.default = f"--{name.replace('_', '-')}"  # and no --no-NAME
     if get_origin(kind) is tuple:
-        kind, info.help = list[get_args(kind)[0]], f"{info.help} Repeatable."
+        kind = list[get_args(kind)[0]]
+        info.help += " Repeatable." * isinstance(info, OptionInfo)
     default = None if given else field.get_default(call_default_factory=True)
     if field.is_required() and not given:
         default = Parameter.empty

@@ -37,7 +37,7 @@ from manyheads.core.events import (
     Words,
     words,
 )
-from manyheads.engine.standing import Standing
+from manyheads.engine.tracing import Standing
 
 if TYPE_CHECKING:
     from rich.console import Console

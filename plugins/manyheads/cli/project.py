@@ -270,8 +270,7 @@ def serve(options: Serving) -> None:
 
     import uvicorn
 
-    from manyheads.web.app import create_app
-    from manyheads.web.connections import Connection, most_connections
+    from manyheads.web.app import Connection, create_app, most_connections
     from manyheads.web.security import Access
 
     host = options.host

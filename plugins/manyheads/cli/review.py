@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 class Reviewing(Options):
     """How texts are reviewed."""
 
+    texts: Annotated[
+        tuple[Path, ...],
+        typer.Argument(metavar="PAPER|TEXT|RUN…", autocompletion=completion.texts, callback=without_index),
+    ]
+    """Papers (PDF, TEI, LaTeX, HTML), text, Markdown or JSON files, .jsonl files of many texts, or run folders."""
     form: Annotated[str | None, typer.Option(metavar="NAME", autocompletion=completion.forms)] = None
     """Review form. For papers: mamorx, neurips, iclr, outline or your own. For abstracts: conference, or rating (the form for
     human raters). [default: mamorx for papers, conference for abstracts]"""
@@ -52,20 +57,7 @@ class Reviewing(Options):
     yes: Yes = False
 
 
-def review(
-    texts: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PAPER|TEXT|RUN…",
-            help="Papers (PDF, TEI, LaTeX, HTML), text, Markdown or JSON files, .jsonl files of many texts, or run folders.",
-            autocompletion=completion.texts,
-            callback=without_index,
-        ),
-    ],
-    changes: Changes,
-    show: Show,
-    options: Reviewing,
-) -> None:
+def review(options: Reviewing, changes: Changes, show: Show) -> None:
     """Review papers or abstracts.
 
     A committee of agents reviews each paper: text, figures, cited work and related literature. Each abstract gets several
@@ -80,7 +72,7 @@ def review(
 
     limits = Budget.parse(options.budget or (), whose="the reviews'")
     # Check all before paying for the first.
-    named = [each for text in texts for each in texts_of(text)]
+    named = [each for text in options.texts for each in texts_of(text)]
     system, own = reviewer_of(named, options.form, Resources.of(changes.path or ()))
     config = changes.config(
         [system.name], settings({**own, "repeats": options.repeats}, system.name), options.seed
@@ -225,6 +217,11 @@ def _costs(records: "Sequence[Record]") -> "Table":
 class Judging(Options):
     """How ideas are ranked."""
 
+    ideas: Annotated[
+        tuple[str, ...],
+        typer.Argument(metavar="IDEA…", autocompletion=completion.texts, callback=without_index),
+    ]
+    """Run folders, text files, or texts in quotes."""
     target: Annotated[str, typer.Option(metavar="TEXT|FILE|RUN", autocompletion=completion.texts)]
     """Abstract to compare with: a file, a run folder, or a text in quotes."""
     indicator: Annotated[str | None, typer.Option(metavar="NAME")] = None
@@ -237,25 +234,11 @@ class Judging(Options):
     """Use the idea after N revisions. [default: the final idea]"""
 
 
-def judge(
-    ideas: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="IDEA…",
-            help="Run folders, text files, or texts in quotes.",
-            autocompletion=completion.texts,
-            callback=without_index,
-        ),
-    ],
-    options: Judging,
-    changes: Changes,
-    show: Show,
-    start: Start,
-) -> None:
+def judge(options: Judging, changes: Changes, show: Show, start: Start) -> None:
     """Rank ideas against a target idea, blind and in several orders. S is the share of ideas ranked above the target."""
     from manyheads.systems.ideas import with_ideas
 
-    whole, skipped = with_ideas(ideas)
+    whole, skipped = with_ideas(options.ideas)
     warn_of_skipped(skipped)
     given = settings({**options.model_dump(), "ideas": whole}, "ranking")
     config = changes.config(["ranking"], given, start.seed)

@@ -114,10 +114,10 @@ class Matrix:
         found = list[dict[str, float]]()
         for start in range(0, len(queries), AT_ONCE):
             some = np.asarray(queries[start : start + AT_ONCE], dtype=np.float32)
-            for query, scores in zip(some, _products(some, among), strict=True):
+            for query, scores in zip(some, products(some, among), strict=True):
                 if barred is not None:
                     scores[barred] = -np.inf
-                rows = _best(scores, k + len(excluded), ROUNDING * among.shape[1])
+                rows = best(scores, k + len(excluded), ROUNDING * among.shape[1])
                 exact = (among[rows].astype(np.float64) @ query.astype(np.float64)).astype(np.float32)
                 points = [self._points[first + row].tobytes() for row in rows.tolist()]
                 pairs = [pair for pair in zip(exact.tolist(), points, strict=True) if pair[1] not in excluded]
@@ -127,7 +127,7 @@ class Matrix:
         return found
 
 
-def _products(queries: "Vectors", among: "Vectors") -> "Vectors":
+def products(queries: "Vectors", among: "Vectors") -> "Vectors":
     """(q, n): each query with each row, in pieces that fit the processor's cache and that the library gives to one thread: on
     a busy machine, waiting for another thread takes longer than the product."""
     found = np.empty((len(queries), len(among)), dtype=np.float32)
@@ -139,7 +139,7 @@ def _products(queries: "Vectors", among: "Vectors") -> "Vectors":
     return found
 
 
-def _best(scores: Any, k: int, error: float) -> Any:
+def best(scores: Any, k: int, error: float) -> Any:
     """The rows of the k highest scores, and all that rounding could hide; without those of minus infinity."""
     blocks = len(scores) // BLOCK
     if blocks > k:  # k blocks have a score of at least the k-th best of the blocks' highest

@@ -47,26 +47,27 @@ class BuildOptions(Frozen):
     preset: str | None = None
     """The initial preset, even if options were changed."""
     bound: int
-    """The first contemporary year, the paper's y_bound + 1: past is start ≤ year < bound, contemporary is
-    bound ≤ year ≤ end."""
+    """Papers before this year, the paper's y_bound + 1, are past, the others contemporary."""
     start: int | None = None
-    """y_start; by default all years before the bound."""
+    """First year of papers to include, y_start."""
     end: int | None = None
-    """y_end; by default all years from the bound on."""
+    """Last year of papers to include, y_end."""
     require_abstract: bool = True
     min_past_citations: int = Field(default=0, ge=0)
+    """Minimum citations of a past paper."""
     min_contemporary_citations: int = Field(default=0, ge=0)
+    """Minimum citations of a contemporary paper."""
     min_papers: int = Field(default=1, ge=1)
-    """Minimum papers of a scientist."""
+    """Minimum papers of an author."""
     min_coauthors: int = Field(default=0, ge=0)
-    """Minimum distinct co-authors of a scientist."""
+    """Minimum distinct co-authors of an author."""
     author_counts: Literal["past", "dataset"] = "past"
-    """Source of an author's papers, citations and co-authors, for filters and profiles: B_past, or the dataset's own numbers
-    over a whole career, and so past the bound; B_past if the dataset has none."""
+    """Count an author's papers, citations and co-authors in the past papers, or use the dataset's own counts over a whole career,
+    and so past the bound, if it has them."""
     max_scientists: int | None = Field(default=None, ge=1)
-    """Keep only this many scientists, those with the most papers."""
+    """Maximum number of scientists: those with the most papers."""
     seed: int = 0
-    """Seed of the order Scientist0, Scientist1, …, which is not alphabetical."""
+    """Random seed: numbers the scientists, Scientist0, Scientist1, …, which are not in alphabetical order."""
 
     @model_validator(mode="after")
     def _years_in_order(self) -> Self:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import IO, Annotated, ClassVar, cast
+from typing import IO, Annotated, cast
 
 from pydantic import (
     AfterValidator,
@@ -377,13 +377,13 @@ class Reader:
     `CorpusError` if the dataset cannot be read.
     """
 
-    kind: ClassVar[str] = ""
-    endings: ClassVar[tuple[str, ...]] = ()
-    unit: ClassVar[str] = "line"
+    kind: str = ""
+    endings: tuple[str, ...] = ()
+    unit: str = "line"
     """Unit of the records' numbers."""
-    example: ClassVar[str] = ""
+    example: str = ""
     """Expected form of a record, or what to do if there are none."""
-    most_broken: ClassVar[float] = MOST_BROKEN
+    most_broken: float = MOST_BROKEN
 
     def __init__(self, path: Path) -> None:
         self.name, self.path = path.resolve().name, path

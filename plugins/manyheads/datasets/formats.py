@@ -1,20 +1,18 @@
-"""Selects the reader for a user's source: a path of any format, or a search."""
+"""Opens what a user names: a dataset of any format, several of them, or a search."""
 
-import json
 import re
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from manyheads.base.errors import CorpusError, did_you_mean
+from manyheads.base.errors import CorpusError
 from manyheads.config import LiteratureConfig
 from manyheads.corpus.records import (
     GZIP,
     LISTED,
-    UTF8_MARK,
     ZIP,
     JsonLines,
     RawAuthor,
@@ -25,13 +23,10 @@ from manyheads.corpus.records import (
     open_file,
     reading,
 )
-from manyheads.datasets.aminer import AMiner, Oag
-from manyheads.datasets.anthology import Anthology
-from manyheads.datasets.bibtex import BEGIN, BibTeX
-from manyheads.datasets.full_texts import TEI_ENDINGS, Documents
-from manyheads.datasets.semantic_scholar import AcademicGraph, Search, part_files
-from manyheads.datasets.table import NEEDED, Delimited, JsonTable, Parquet, columns_of, header_of
-from manyheads.datasets.unarxive import UnArXive
+from manyheads.datasets.full_texts import Documents
+from manyheads.datasets.mapping import NEEDED, Dataset, Format, format_examples, format_of, formats, value_at
+from manyheads.datasets.networks import AcademicGraph, AMiner, Search, part_files
+from manyheads.datasets.records import csv_header
 from manyheads.literature.cache import LookupCache
 from manyheads.literature.library import connect
 
@@ -42,13 +37,8 @@ API = "semantic-scholar-api"
 SNIFFED = 2**16
 """Bytes read to detect a format."""
 PACKED, MOST_SNIFFED = (".json", ".jsonl", ".gz", ".zip", ".txt"), 20
-LIST = re.compile(rb"\[\s*\{")
-UNARXIVE = (b'"paper_id":', b'"metadata":', b'"authors_parsed":')
 OURS, LEAST_OURS = frozenset(("id", *NEEDED)), 3
 """Required keys of our own JSON Lines, and how many of them a line must have to be read as such."""
-FORMAT_ENDINGS = (
-    (".tei.xml", "tei"), (".tei", "tei"), (".xml", "anthology"), (".bib", "bibtex"), (".parquet", "parquet"), (".csv", "csv"), (".tsv", "csv"),
-)  # fmt: skip
 ENDINGS = re.compile(
     r"(\.(jsonl?|txt|tei\.xml|tei|xml|bib|csv|tsv|parquet|pdf))?(\.(gz|zip))?$", re.IGNORECASE
 )
@@ -59,7 +49,7 @@ class Opening:
     """Options for reading datasets.
 
     Attributes:
-        format: one of `FORMATS`, or `auto`.
+        format: one of `formats()`, a YAML file of one's own, or `auto`.
         preset: the dataset format of the preset, assumed for a folder.
         columns: for tables, field to column.
         years: the first and the last year needed; readers may skip others to save work.
@@ -79,53 +69,6 @@ class Opening:
     cache: Callable[[], LookupCache] = LookupCache
 
 
-@dataclass(frozen=True)
-class Format:
-    """A format by name, with a description, an example of a source, and the function that opens it."""
-
-    name: str
-    about: str
-    example: str
-    open: Callable[[str, Opening], Reader]
-
-
-def _search(source: str, how: Opening) -> Reader:
-    connecting = partial(connect, "semantic_scholar", how.literature)
-    address = how.literature.endpoints.get("semantic_scholar", "")
-    return Search(source.removeprefix(SEARCH), how.years, connecting, how.cache, how.limit, address)
-
-
-FORMATS = {
-    one.name: one
-    for one in (
-        Format("jsonl", "JSON Lines, one paper per line", "papers.jsonl.gz", lambda source, _: JsonLines(Path(source))),
-        Format("aminer", "AMiner's text files of papers, authors and co-authors", "aminer/ with AMiner-Paper.txt",
-               lambda source, _: AMiner(Path(source))),
-        Format("oag", "Open Academic Graph: JSON Lines with n_citation and author ids", "oag/ with v3.1_oag_publication_1.json",
-               lambda source, _: Oag(Path(source))),
-        Format("semantic-scholar", "Semantic Scholar's dumps", "s2ag/ with papers/, abstracts/ and authors/",
-               lambda source, how: AcademicGraph(Path(source), how.years, how.scratch)),
-        Format(API, "Semantic Scholar's search, year by year", '"s2:graph retrieval" --start 2010 --end 2018', _search),
-        Format("unarxive", "unarXive: arXiv's papers in full, with their bibliographies", "unarxive/ with 2212/arXiv_src_2212_001.jsonl",
-               lambda source, _: UnArXive(Path(source))),
-        Format("anthology", "ACL Anthology XML", "data/xml/ or 2023.acl.xml", lambda source, _: Anthology(Path(source))),
-        Format("tei", "full texts as GROBID's TEI, one file per paper", "tei/ with 2019-berg.tei.xml",
-               lambda source, _: Documents(Path(source), *TEI_ENDINGS)),
-        Format("pdf", "full texts as PDF, one file per paper; optional papers.csv or .bib with title, authors, year",
-               "pdfs/ with 2019-berg.pdf", lambda source, _: Documents(Path(source), ".pdf", ".tei.xml")),
-        Format("bibtex", "BibTeX and BibLaTeX", "library.bib", lambda source, _: BibTeX(Path(source))),
-        Format("csv", "CSV, TSV and other tables with a header", "papers.csv --columns title=Title,year=Year",
-               lambda source, how: Delimited(Path(source), how.columns)),
-        Format("json", "a list of JSON objects, or one per line with --columns; their keys are columns",
-               "papers.json --columns authors=author,citations=gs_citation",
-               lambda source, how: JsonTable(Path(source), how.columns)),
-        Format("parquet", "Hugging-Face-style parquet", "data/ with train-00000-of-00002.parquet",
-               lambda source, how: Parquet(Path(source), how.columns)),
-    )
-}  # fmt: skip
-"""By name, for `--format`."""
-
-
 def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
     """The reader of one or several datasets; a source is a path, or `s2:` and the words of a search. Raises `CorpusError` if it
     does not exist, its format is unknown, or an option does not apply to the format."""
@@ -142,17 +85,42 @@ def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
         name = opening.format
     else:
         name = opening.preset if opening.preset and Path(source).is_dir() else detect(Path(source))
-    if name not in FORMATS:
-        raise CorpusError(
-            f"--format {name!r}: no such format",
-            tried=format_examples(),
-            hint=did_you_mean(name, FORMATS, "manyheads corpus formats lists them"),
-        )
-    if opening.columns and name in ("jsonl", "oag"):  # lines whose keys are others
-        name = "json"
-    if opening.columns and name not in ("csv", "json", "parquet", API):
+    found = format_of(name)
+    if opening.columns and found.records in ("json", "papers"):  # lines whose keys are others
+        found = format_of("json")
+    if opening.columns and not found.has_columns and found.records != "search":
         raise CorpusError(f"{source}: {name} has no columns", hint="remove --columns, or set --format csv")
-    return FORMATS[name].open(source, opening)
+    return _reader(found, source, opening)
+
+
+def _reader(found: Format, source: str, how: Opening) -> Reader:
+    path = Path(source)
+    match found.records:
+        case "papers":
+            return JsonLines(path)
+        case "aminer":
+            return AMiner(path, found)
+        case "parts":
+            return AcademicGraph(path, found, how.years, how.scratch)
+        case "documents":
+            return Documents(path, found)
+        case "search":
+            connecting = partial(connect, "semantic_scholar", how.literature)
+            address = how.literature.endpoints.get("semantic_scholar", "")
+            return Search(source.removeprefix(SEARCH), how.years, connecting, how.cache, how.limit, address)
+        case _:
+            return Dataset(path, found, how.columns)
+
+
+def column_option(text: str) -> dict[str, str]:
+    """The columns in `--columns title=Title,year=Year`: field to column. Raises `CorpusError` for an unknown field, or a part that
+    is not `field=column`."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    columns, known = {field.strip(): column.strip() for field, _, column in pairs}, format_of("csv").fields
+    if wrong := [field for field, column in columns.items() if field not in known or not column]:
+        tried, hint = f"fields: {', '.join(known)}", "--columns title=Title,year=Year"
+        raise CorpusError(f"--columns: {wrong[0]!r} is not field=column", tried=tried, hint=hint)
+    return columns
 
 
 def is_search(source: str, format: str) -> bool:  # noqa: A002
@@ -172,11 +140,6 @@ def folder_of(name: str | None, source: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name or "").strip(".-") or name_of(source)
 
 
-def format_examples() -> str:
-    """The formats with an example each."""
-    return "; ".join(f"{one.name} ({one.example})" for one in FORMATS.values())
-
-
 # Detecting a dataset's format by content and name.
 
 
@@ -188,55 +151,82 @@ def detect(path: Path) -> str:
         )
     if path.is_file() and not _start(path).strip():
         raise CorpusError(f"{path}: empty", hint="download the file again")
-    if name := _of_folder(path) if path.is_dir() else _of_file(path):
-        return name
-    raise CorpusError(
-        f"{path}: unknown format",
-        tried=format_examples(),
-        hint="set it with --format NAME",
-    )
+    if found := _of_folder(path) if path.is_dir() else _of_file(path):
+        return found.name
+    raise CorpusError(f"{path}: unknown format", tried=format_examples(), hint="set it with --format NAME")
 
 
-def _of_folder(folder: Path) -> str | None:
+@dataclass(frozen=True)
+class Match:
+    """A format, and how many keys of a record tell it."""
+
+    name: str
+    keys: int = 0
+
+
+def _of_folder(folder: Path) -> Match | None:
     files = {file: file.name.lower() for file in sorted(folder.rglob("*")) if file.is_file()}
-    if any("aminer-paper" in name for name in files.values()):
-        return "aminer"
-    if part_files(folder, "papers") and part_files(folder, "abstracts"):
-        return "semantic-scholar"
+    for name, one in formats().items():
+        if (sign := one.signs.names) and any(map(sign.search, files.values())):
+            return Match(name)
+        if (parts := one.signs.parts) and all(part_files(folder, part) for part in parts):
+            return Match(name)
     pdfs = sum(name.endswith(".pdf") for name in files.values())
-    if (
-        pdfs > 1
-    ):  # a table or a bibliography beside them describes them; a single PDF may be a dataset's documentation
-        return "pdf"
-    for ending, format_name in FORMAT_ENDINGS:
-        if some := [file for file, name in files.items() if name.endswith((ending, f"{ending}.gz"))]:
-            return "tei" if format_name == "anthology" and _of_file(some[0]) == "tei" else format_name
+    if pdfs > 1:  # a table beside them describes them; a single PDF may be a dataset's documentation
+        return Match("pdf")
+    # a table may lie beside any other dataset
+    for name, one in sorted(formats().items(), key=lambda item: item[1].signs.content is None):
+        packed = tuple(f"{ending}{gz}" for ending in one.signs.endings for gz in ("", ".gz"))
+        if some := [file for file, name in files.items() if name.endswith(packed)]:
+            return _of_file(some[0]) or Match(name)
     packed = [file for file, name in files.items() if name.endswith(PACKED)]
-    formats = [_of_file(file) for file in packed[:MOST_SNIFFED]]
-    return "oag" if "oag" in formats else next(filter(None, formats), "pdf" if pdfs else None)
+    matches = [match for file in packed[:MOST_SNIFFED] if (match := _of_file(file))]
+    return max(matches, key=lambda match: match.keys, default=Match("pdf") if pdfs else None)
 
 
-def _of_file(file: Path) -> str | None:
-    start = _start(file)
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    if b"%PDF-" in start[:1024]:
-        return "pdf"
-    text = start.removeprefix(UTF8_MARK).lstrip()
-    if LIST.match(text):
-        return "json"
-    if text.startswith(b"{"):
-        return _of_json(text.split(b"\n", 1)[0])
-    if text.startswith(b"<"):
-        return "tei" if b"<TEI" in text else "anthology" if b"<collection" in text else None
-    if text.startswith((b"#index", b"#*")):
-        return "aminer"
-    if any(BEGIN.match(line) for line in text.splitlines()):
-        return "bibtex"
+def _of_file(file: Path) -> Match | None:
+    start = _start(file).decode("utf-8", "replace").removeprefix("\ufeff")
+    for name, one in formats().items():
+        if one.signs.content and one.signs.content.search(start):
+            return Match(name)
+    if (text := start.lstrip()).startswith("{") or re.match(r"\[\s*\{", text):
+        return _of_json(text)
+    if text.startswith("<"):
+        return None
     # a table has a telling name, or most of the columns that a paper needs
-    _, header = header_of(text.decode("utf-8", "replace").strip(), {})
+    columns = partial(format_of("csv").columns, chosen={})
+    _, header = csv_header(text, columns)
     named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
-    return "csv" if named or len(columns_of(header, {}).keys() & set(NEEDED)) > 1 else None
+    fallback = Match("csv") if named or len(columns(header).keys() & {*NEEDED}) > 1 else None
+    return _by_keys(dict.fromkeys(header, True)) or fallback
+
+
+def _of_json(text: str) -> Match:
+    """Lines with other keys than ours are a table. The readers report errors."""
+    from pydantic_core import from_json
+
+    name = "json" if text.startswith("[") else "jsonl"
+    try:
+        value = from_json(text, allow_partial=True)  # its lines may be longer than the part that was read
+    except ValueError:
+        return Match(name)
+    record = next(iter(value), None) if isinstance(value, list) else value
+    if not isinstance(record, dict) or not record:
+        return Match(name)
+    keys = {*map(str, record := cast("dict[str, Any]", record))}
+    people = value_at("authors.name")(record) or len(keys & OURS) < LEAST_OURS
+    return _by_keys(record) or Match("json" if people else name)
+
+
+def _by_keys(record: Mapping[str, Any]) -> Match | None:
+    """The format that most keys of a record tell."""
+    each = ((name, keys) for name, one in formats().items() for keys in one.signs.keys)
+    matches = [
+        Match(name, len(keys))
+        for name, keys in each
+        if all(value_at(key)(record) not in (None, []) for key in keys)
+    ]
+    return max(matches, key=lambda match: match.keys, default=None)
 
 
 def _start(file: Path) -> bytes:
@@ -251,25 +241,6 @@ def _start(file: Path) -> bytes:
             return head(file, SNIFFED)
         with open_file(file) as stream:
             return stream.read(SNIFFED)
-
-
-def _of_json(line: bytes) -> str:
-    """OAG's records have author objects; lines with other keys than ours are a table. The readers report errors."""
-    if all(key in line for key in UNARXIVE):  # its lines are longer than the part that was read
-        return "unarxive"
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return "jsonl"
-    if isinstance(record, dict) and "corpusid" in record:
-        return "semantic-scholar"
-    if not isinstance(record, dict):
-        return "jsonl"
-    people = b'"authors": [{' in line or b'"authors":[{' in line
-    if "n_citation" in record or people:
-        return "oag"
-    keys = {*map(str, cast("dict[str, object]", record))}
-    return "json" if keys and len(keys & OURS) < LEAST_OURS else "jsonl"
 
 
 # Several datasets of any format read as one.

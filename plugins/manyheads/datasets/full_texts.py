@@ -3,9 +3,10 @@
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -14,15 +15,14 @@ from manyheads.base.errors import DocumentError
 from manyheads.base.files import opened
 from manyheads.base.papers import fold
 from manyheads.corpus.records import RawPaper, Reader, Record, Rejects, shards
-from manyheads.datasets.bibtex import BibTeX
-from manyheads.datasets.common import YEAR, paper
-from manyheads.datasets.table import NEEDED, columns_of, fields, rows
+from manyheads.datasets.mapping import Dataset, Format, Reading, format_of, validated
+from manyheads.datasets.records import csv_records
+from manyheads.datasets.values import YEAR, FieldName
 from manyheads.documents import Document, Kind, Reference, read_document
 from manyheads.documents import ReaderProcess as Process
 
 PROCESSES = min(4, os.cpu_count() or 1)
 """PDFs read concurrently."""
-TEI_ENDINGS = (".tei.xml", ".tei", ".xml")
 _ENDING = re.compile(r"(?:\.grobid)?\.(?:tei\.xml|tei|xml|pdf)$", re.IGNORECASE)
 _ARXIV = re.compile(r"(\d\d)\d\d\.\d{4,5}(?:v\d+)?")
 _FILES = ("file", "filename", "pdf", "path")
@@ -45,18 +45,20 @@ class Documents(Reader):
     unreadable documents, are rejected.
     """
 
-    kind = "full texts"
     unit = "document"
-    most_broken = 1.0  # some may be scans: the others are still papers
-    example = "PDFs or GROBID's .tei.xml of papers, named 2019-NAME, or with papers.csv (file,title,authors,year) beside them"
 
-    def __init__(self, path: Path, *endings: str) -> None:
+    def __init__(self, path: Path, format: Format) -> None:  # noqa: A002
         super().__init__(path)
-        self._endings = endings
+        self.kind, self.endings, self.example, self.most_broken = (
+            format.kind,
+            format.endings,
+            format.sample,
+            format.most_broken,
+        )
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
         told = _Told(self.path) if self.path.is_dir() else None
-        files = shards(self.path, self._endings, self.kind)
+        files = shards(self.path, self.endings, self.kind)
         best = {self._name(file): file for file in files}
         best |= {self._name(file): file for file in files if file.suffix.lower() != ".pdf"}
         for number, (file, document) in enumerate(_documents(best.values()), 1):
@@ -113,7 +115,7 @@ class _Told:
             if file.suffix.lower() in (".csv", ".tsv"):
                 self._read_table(file)
             elif file.suffix.lower() == ".bib":
-                for _, one in BibTeX(file).records_of(file):
+                for _, one in Dataset(file, format_of("bibtex")).records_of(file):
                     if isinstance(one, RawPaper):
                         self._add(one.model_dump(by_alias=True), one.id, one.title)
 
@@ -123,21 +125,21 @@ class _Told:
         return next((self._about[key] for key in keys if key and key in self._about), {})
 
     def _read_table(self, file: Path) -> None:
-        columns, named = dict[str, str](), list[str]()
-        for number, row in rows(file):
-            if isinstance(row, tuple):
-                continue
-            if not number:
-                columns = dict.fromkeys(NEEDED, "") | columns_of([*row], {})
-                named = [column for column in row if fold(column) in _FILES]
-                continue
-            nobody = not row.get(columns["authors"], "").strip()
-            try:
-                about = fields({**row, columns["authors"]: "?"} if nobody else row, columns, "")
-            except ValueError:
-                continue
-            names = [Path(row[column]).name for column in named]
-            self._add(about | ({"authors": []} if nobody else {}), *names, about["id"], about["title"])
+        tables, columns = format_of("csv"), dict[FieldName, str]()
+
+        def header(names: Sequence[str]) -> Collection[str]:
+            columns.update(tables.columns(names, {}))
+            return names
+
+        reading = None
+        for _, row in csv_records(file, partial(tables.columns, chosen={}), header):
+            reading = reading or Reading(tables, columns)
+            if isinstance(row, dict):
+                nobody = not row.get(columns.get("authors", ""), "").strip()
+                about = reading.fields(row, but=("authors",) if nobody else ())
+                files = [Path(name).name for column, name in row.items() if fold(column) in _FILES]
+                if isinstance(about, dict):
+                    self._add(about, *files, about.get("id", ""), about.get("title", ""))
 
     def _add(self, about: Mapping[str, Any], *names: str) -> None:
         *files, title = names
@@ -166,7 +168,7 @@ def _paper(document: Document, name: str, told: Mapping[str, Any]) -> RawPaper |
         "introduction": _text(document, "introduction"),
         "method": _text(document, "method"),
     }
-    return paper({**own, **told})
+    return validated({**own, **told})
 
 
 def _year_of(name: str) -> int | None:

@@ -1,7 +1,8 @@
 """Estimated calls and tokens of a run, by a dry run in memory.
 
 The offline model answers every question, and every look-up finds as many papers as requested: no model and no source is
-asked, no folder is made. The inputs are read, and the corpus is opened with its embedding model.
+asked, no folder is made. The inputs are read, and the corpus is opened with its embedding model. `pings` does ask: one short request
+to each model and each literature source, for `manyheads check --ping`.
 """
 
 import asyncio
@@ -11,26 +12,32 @@ import json
 import math
 import textwrap
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any, cast
 
-from manyheads.base.papers import Literature, NoLiterature, Paper
+from manyheads.asking.prompts import Prompts
+from manyheads.asking.replies import ReplyModel
+from manyheads.asking.roles import Roles
+from manyheads.base.errors import ModelError, UserError
+from manyheads.base.papers import Paper
+from manyheads.base.resources import Resources
 from manyheads.config import HUMAN, ModelConfig, RunConfig, SourceName
-from manyheads.core import NOTHING, Message, Raw, Recall, Tally, Turn
+from manyheads.core import NOTHING, Message, Place, Raw, Recall, Speaker, Tally, Turn, money, recall_nothing
 from manyheads.core.events import AnyEvent, Stage
-from manyheads.corpus.corpora import open_corpus
+from manyheads.core.texts import count
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.engine.readiness import need_team, prepare, roles_of
-from manyheads.engine.reading import UnusableReplyError, parse
-from manyheads.engine.replying import StructuredHost, forms_of, with_passage
-from manyheads.engine.session import AuthorRecall, shown_with_ideas
-from manyheads.literature.library import Library
+from manyheads.engine.readiness import Finding, need_team, prepare, roles_of
+from manyheads.engine.replying import StructuredHost, UnusableReplyError, forms_of, parse, with_passage
+from manyheads.engine.session import RESUME, AuthorRecall, HostFactory, open_literature, shown_with_ideas
+from manyheads.literature.library import Library, connect
 from manyheads.literature.source import Request, Source
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE, OfflineModel
+from manyheads.models.prices import FREE
+from manyheads.models.probe import TOKENS
 from manyheads.models.requests import IMAGE, size_of, usage_of
 from manyheads.team.run import Run
 from manyheads.team.system import system_of
@@ -68,17 +75,16 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
     alike: dict[str, list[RunConfig]] = {}
     for config in configs:
         alike.setdefault(config.model_copy(update={"seed": 0}).model_dump_json(), []).append(config)
-    spent, runs = Tally(), 0
+    spent, runs, whole = Tally(), 0, True
     for each in alike.values():
         stages, whole, seconds = await _dry_run(each[0], within)
         within -= seconds
-        times = len(each) if whole else 1
         for stage, usage in stages.items():
-            spent.pay(stage, sum([usage] * times, NOTHING))
+            spent.pay(stage, sum([usage] * (len(each) if whole else 1), NOTHING))
         if not whole:
-            return Estimate(spent, runs, whole=False)
-        runs += times
-    return Estimate(spent, runs, whole=True)
+            break
+        runs += len(each)
+    return Estimate(spent, runs, whole)
 
 
 async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float]:
@@ -95,13 +101,11 @@ async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float
 
     async with AsyncExitStack() as stack:
         material = await asyncio.to_thread(system.read, config)
-        literature: Literature = NoLiterature()
+        literature = await open_literature(stack, config)
         if system.corpus(config):
-            literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
             need_team(config, literature)
-        own = literature if isinstance(literature, Ecosystem) else None
         sources = [Shelf(name) for name in config.literature.cascade]
-        bound = own and own.meta.options.bound
+        bound = literature.meta.options.bound if isinstance(literature, Ecosystem) else None
         library = await stack.enter_async_context(Library(config.literature, bound=bound, sources=sources))
         team = system.team(config)
         recall = AuthorRecall(literature, roles.prompts, team.invitation.suggestions if team else 0)
@@ -127,15 +131,8 @@ async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float
 
 def _offline(model: ModelConfig) -> ModelConfig:
     """Settings of a model that the offline model replaces: the same abilities, but guests are invited by fields of replies."""
-    return model.model_copy(
-        update={
-            "provider": "offline",
-            "name": OFFLINE,
-            "base_url": None,
-            "tools": False,
-            "vision": model.sees,
-        }
-    )
+    changes = {"provider": "offline", "name": OFFLINE, "base_url": None, "tools": False, "vision": model.sees}
+    return model.model_copy(update=changes)
 
 
 class DryHost(StructuredHost):
@@ -219,15 +216,86 @@ class Shelf(Source):
         for number in range(1 if request.operation == "paper" else request.limit):
             mark = hashlib.sha256(f"{self.name} {request.query} {number}".encode()).hexdigest()
             words = " ".join(textwrap.wrap(mark, 6))
-            papers.append(
-                Paper(
-                    id=f"{self.name}:{mark[:16]}",
-                    source=self.name,
-                    title=words if number else request.query,
-                    abstract=f"{words} " * (ABSTRACT // len(words)),
-                    year=day.year,
-                    date=day,
-                    citations=0,
-                )
-            )
+            paper = Paper(
+                id=f"{self.name}:{mark[:16]}", source=self.name, title=words if number else request.query,
+                abstract=f"{words} " * (ABSTRACT // len(words)), year=day.year, date=day, citations=0,
+            )  # fmt: skip
+            papers.append(paper)
         return papers
+
+
+PATIENCE = 30.0
+"""Timeout of one request, in seconds."""
+QUERY = "machine learning"
+
+
+async def pings(config: RunConfig, make_host: HostFactory, without: Collection[str] = ()) -> list[Finding]:
+    """The answers to one request, of each model on a server and each literature service of a run.
+
+    Args:
+        without: findings to leave out, such as a model whose key is missing.
+    """
+    calls = [
+        _finding(f"models.{alias}", _ask(config, alias, make_host))
+        for alias, model in config.models.items()
+        if model.provider not in FREE and f"models.{alias}" not in without
+    ]
+    known = not {"roles", "literature"} & set(without)
+    if known and system_of(config).searches(config, Roles(Resources.of(config.paths))):
+        calls += [
+            _finding(f"literature.{name}", _search(config, name))
+            for name in config.literature.cascade
+            if name != "local"
+        ]
+    return await asyncio.gather(*calls)
+
+
+async def _finding(subject: str, call: Awaitable[str]) -> Finding:
+    try:
+        return Finding(subject, await call)
+    except UserError as error:
+        error.hint = error.hint and error.hint.replace(f"then: {RESUME}", "then run check again")
+        return Finding(subject, str(error).removeprefix(f"{subject} "), error)
+
+
+async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
+    """One request through the host's own client; raises `UserError` where it fails."""
+    model = config.models[alias]
+    changes = {"retries": 0, "response_format": "none", "max_tokens": min(model.max_tokens or TOKENS, TOKENS)}
+    brief = model.model_copy(update={**changes, "timeout": min(model.timeout, PATIENCE)})
+    prompt = Prompts(Resources.of()).render("probe/ready.md.j2", {}).strip()
+    place, speaker = Place("check", 1, "Ping", "ready"), Speaker("Ping", "probe", "", alias)
+    host, began = make_host({alias: brief}, recall_nothing, 1), time.monotonic()
+    assert isinstance(host, StructuredHost)
+    try:
+        message = Message(prompt)
+        async with asyncio.timeout(PATIENCE):
+            raw = await host.native(Turn(place, speaker, (message,), ReplyModel), (message,), [])
+    except TimeoutError as error:
+        raise ModelError(
+            f"models.{alias}: no answer within {PATIENCE:g} s", hint="check whether the server is busy"
+        ) from error
+    finally:
+        await host.close()
+    usage, cost = raw.usage, "no price known"
+    if usage.cost is not None:
+        least = "less than " if 0 < usage.cost < 0.0001 else ""  # too little for four decimals
+        amount = money(max(usage.cost, 0.0001) if least else usage.cost, model.price and model.price.currency)
+        cost = f"cost {least}{amount}"
+    return (
+        f"{model.provider}/{model.name} answered in {time.monotonic() - began:.1f} s: "
+        f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {cost}"
+    )
+
+
+async def _search(config: RunConfig, name: SourceName) -> str:
+    """One search in a source; raises `UserError` where it fails."""
+    changes = {"retries": 0, "patience": min(config.literature.patience, PATIENCE)}
+    source, began = connect(name, config.literature.model_copy(update=changes)), time.monotonic()
+    try:
+        papers = await source.look_up(Request("search", QUERY, 1))
+    finally:
+        await source.close()
+    return (
+        f"answered in {time.monotonic() - began:.1f} s: {count(len(papers), 'paper')} for {QUERY!r}, no cost"
+    )

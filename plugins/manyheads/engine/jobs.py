@@ -1,7 +1,7 @@
 """Many runs: concurrent jobs in order of their dependencies; a failed one leaves the others alone.
 
-Processes started on one folder share its jobs, see `JobTable`. Each process ends when every job has ended or failed,
-in whichever process.
+Processes started on one folder share its jobs: a run folder is locked by its journal, and finished when its result says so. A
+process takes the jobs that are free, and waits for the others; the lock of one that dies is free at once.
 """
 
 import asyncio
@@ -14,18 +14,15 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
-from manyheads.base.errors import BudgetError, BugError, UserError
-from manyheads.base.folders import door
+from manyheads.base.errors import BudgetError, BugError, HeldError, UserError
+from manyheads.base.folders import door, is_held
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import Meter
 from manyheads.core.events import AnyEvent, Stage
 from manyheads.core.results import RESULT, is_finished
-from manyheads.engine.budget import Budget
-from manyheads.engine.jobtable import Failure, JobTable, Standing
+from manyheads.engine.budget import Budget, Shared
 from manyheads.engine.session import HostFactory, Session
 from manyheads.models.abilities import Abilities, abilities_of, key_of_server, settled
-
-__all__ = ["Executor", "Failure", "Job", "JobNews", "Listener", "Local", "Scheduler", "finished_jobs"]
 
 POLL = 0.5
 """Seconds between two looks at jobs of other processes."""
@@ -54,6 +51,23 @@ class Job:
     after: tuple[str, ...] = ()
     kind: str = "run"
     group: str = ""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job has no result.
+
+    Attributes:
+        reason: the full error message.
+        cause: equal for equal failures; empty if other jobs are not affected.
+    """
+
+    reason: str
+    cause: str = ""
+
+    def __str__(self) -> str:
+        """The reason in one line."""
+        return "; ".join(line.strip() for line in self.reason.splitlines())
 
 
 State: TypeAlias = Literal["kept", "began", "goes on", "finished", "lacks", "failed", "left out"]
@@ -92,6 +106,9 @@ class Executor(Protocol):
         Args:
             meter: counts its requests; it may refuse one.
             note: receives the events.
+
+        Raises:
+            HeldError: another process has it, or has just finished it.
         """
         ...
 
@@ -102,27 +119,36 @@ class Local:
 
     Args:
         factory: makes a host by name.
+        shared: has the servers' abilities as known when the folder's first job began; all its jobs use them.
         accept_changes: whether stopped jobs resume with another config or other prompts.
         again: the command that resumes them, if not `manyheads resume`.
-        table: the folder's jobs; all use the server's abilities as known when the first began.
     """
 
     factory: Callable[[str], HostFactory]
-    table: JobTable
+    shared: Shared
     accept_changes: bool = False
     again: str | None = None
 
     async def run(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
         """See `Executor.run`."""
-        # As settled for the first job, also in a job that is resumed.
+        before = _ended(job)
+
+        def need_unfinished() -> None:
+            if _ended(job) not in (None, before):
+                raise HeldError(f"{job.folder}: finished by another process")
+
         models = {alias: self._settled(model) for alias, model in job.config.models.items()}
-        config = job.config.model_copy(update={"models": models})
-        session = Session(config, job.folder, self.accept_changes, self.again, meter, lambda model: model)
+        session = Session(
+            job.config.model_copy(update={"models": models}), job.folder, self.accept_changes, self.again, meter,
+            settle=lambda model: model, locked=need_unfinished,
+        )  # fmt: skip
         try:
             with door(job.folder):
                 async with aclosing(session.events(self.factory(job.config.host))) as events:
                     async for event in events:
                         note(event)
+        except HeldError:
+            raise
         except (
             BudgetError,
             BugError,
@@ -134,13 +160,13 @@ class Local:
         return None
 
     def _settled(self, model: ModelConfig) -> ModelConfig:
-        known = self.table.first_known(key_of_server(model), abilities_of(model).model_dump_json())
+        known = self.shared.first_known(key_of_server(model), abilities_of(model).model_dump_json())
         return settled(model, Abilities.model_validate_json(known))
 
 
 @dataclass
 class FailureStreak:
-    """Consecutive failures for one reason."""
+    """Consecutive failures of one kind of jobs, for one reason."""
 
     cause: str = ""
     failing: list[str] = field(default_factory=list[str])
@@ -148,36 +174,20 @@ class FailureStreak:
     working: set[str] = field(default_factory=set[str])
     """Groups with a success, in this start or an earlier one."""
 
-    def failed(self, job: Job, cause: str) -> None:
-        if cause != self.cause:
-            self.cause, self.failing = cause, []
-        self.failing.append(job.group)
-
-    def succeeded(self, job: Job) -> None:
-        self.working.add(job.group)
-        self.failing = []
-
-    def hopeless(self, job: Job) -> bool:
-        """Whether a job would fail as well. A job of a group with a success is tried: the reason may lie in other groups."""
-        return len(self.failing) >= ENOUGH and (job.group in self.failing or job.group not in self.working)
-
 
 class Scheduler:
     """Runs the jobs of a folder; finished jobs are left alone.
 
     Args:
-        table: the folder's jobs; this worker has joined it.
         budget: the opened budget of all jobs together.
         at_once: concurrent jobs in this process.
     """
 
-    def __init__(
-        self, table: JobTable, executor: Executor, budget: Budget, listener: Listener, *, at_once: int
-    ) -> None:
-        self._table, self._executor, self._budget = table, executor, budget
+    def __init__(self, executor: Executor, budget: Budget, listener: Listener, *, at_once: int) -> None:
+        self._executor, self._budget = executor, budget
         self._listener, self._at_once = listener, at_once
         self._running = dict[asyncio.Task[Failure | None], Job]()
-        self._elsewhere = dict[str, Job]()
+        self._begun = set[str]()
         self._failures = dict[str, Failure]()
         self._streaks = defaultdict[str, FailureStreak](FailureStreak)
         """By kind."""
@@ -186,129 +196,125 @@ class Scheduler:
         """Finish every job; returns the failures by key.
 
         Raises:
-            UserError: the listener stops, or the table cannot be used.
+            UserError: the listener stops, or the payments cannot be written.
         """
-        self._kept = {key for key in jobs if self._table.standing(key)[0] == "done"}
+        self._jobs, self._waiting = jobs, list[Job]()
+        self._kept = {key for key, finished in finished_jobs(jobs).items() if finished}
         self._order = TopologicalSorter({key: job.after for key, job in jobs.items()})
         self._order.prepare()
-        self._waiting = list[Job]()
         numbers = {key: number for number, key in enumerate(jobs)}
         try:
             while self._order.is_active():
                 self._waiting += [jobs[key] for key in self._order.get_ready()]
                 self._waiting.sort(key=lambda job: numbers[job.key])
-                self._hand_out()
-                if self._running or self._elsewhere:
-                    await self._change()
+                held = self._hand_out()
+                if self._running or held:
+                    await self._change(POLL if held else None)
         finally:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
-        return self._failures
+        ended = finished_jobs(jobs) if self._failures else {}  # another process may have had more luck
+        return {key: failure for key, failure in self._failures.items() if not ended[key]}
 
-    def _hand_out(self) -> None:
-        """Settle finished jobs, and start the ready ones."""
-        for job in list(self._elsewhere.values()):
-            if len(self._running) < self._at_once and self._take(job):
-                del self._elsewhere[job.key]
-        while len(self._running) < self._at_once and self._waiting:
+    def _hand_out(self) -> bool:
+        """Settle finished jobs, and start the ready ones; returns whether other processes have some."""
+        held = list[Job]()
+        while self._waiting and len(self._running) < self._at_once:
             if not self._take(job := self._waiting.pop(0)):
-                self._elsewhere[job.key] = job
+                held.append(job)
+        self._waiting += held
+        return bool(held)
 
-    async def _change(self) -> None:
-        """Wait until a job ends, in this process or another."""
+    async def _change(self, most: float | None) -> None:
+        """Wait until a job ends here, at most some seconds."""
         if self._running:
-            wait = POLL if self._elsewhere else None
-            await asyncio.wait(self._running, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(self._running, timeout=most, return_when=asyncio.FIRST_COMPLETED)
         else:
             await asyncio.sleep(POLL)
         # in the order in which they began, so that several that end together are settled alike each time
         for task in [task for task in self._running if task.done()]:
-            self._ended(self._running.pop(task), task)
-        if self._elsewhere:
-            self._table.bury_dead()
+            job = self._running.pop(task)
+            try:
+                failure = task.result()
+            except HeldError:
+                self._waiting.append(job)
+            else:
+                self._end(job, "failed" if failure else "finished", failure)
 
     def _take(self, job: Job) -> bool:
         """Settle or start a job; False if another process has it."""
+        held = is_held(job.folder)  # before the look at its result, which is written while it is held
         if failure := next((self._failures[key] for key in job.after if key in self._failures), None):
             self._end(job, "left out", failure)
-            return True
-        standing, failure = self._table.standing(job.key)
-        match standing:
-            case "done":
-                kept = job.key in self._kept
-                self._end(job, "kept" if kept else "finished", text="" if kept else ELSEWHERE)
-            case "failed" | "left out":
-                self._end(job, standing, failure)
-            case "pending" if failure := self._hindrance(job):
-                self._end(job, "left out", failure)
-            case "running" if self._budget.overdue:
-                self._end(job, "left out", self._spent())
-            case _ if not self._table.claim(job.key):
-                return False
-            case _:
-                self._listener(JobNews(job, "began"))
-                meter = partial(self._budget.asking, job=job.key)
-                run = self._executor.run(job, meter, partial(self._note, job))
-                self._running[asyncio.create_task(run)] = job
+        elif job.key in self._kept:
+            self._end(job, "kept")
+        elif self._is_finished(job):
+            self._end(job, "finished", text=ELSEWHERE)
+        elif held and not self._budget.overdue:
+            return False
+        elif failure := self._hindrance(job):
+            self._end(job, "left out", failure)
+        else:
+            meter = partial(self._budget.asking, job=job.key)
+            run = self._executor.run(job, meter, partial(self._note, job))
+            self._running[asyncio.create_task(run)] = job
         return True
 
-    def _hindrance(self, job: Job) -> Failure | None:
-        """Why a job is not tried. The answer is the same in every process, except for the budget."""
-        if failure := self._spent():
-            return failure
-        streak = self._streaks[job.kind]
-        if not streak.hopeless(job):
-            return None
-        failure = Failure(f"not tried: {ENOUGH} jobs in a row failed for the same reason: {streak.cause}")
-        return failure if self._table.settle(job.key, "left out", failure) else None
+    def _is_finished(self, job: Job) -> bool:
+        """Whether its result is newer than those that it depends on, which are finished."""
+        own = _ended(job)
+        return own is not None and all((_ended(self._jobs[key]) or own) <= own for key in job.after)
 
-    def _spent(self) -> Failure | None:
-        refusal = self._budget.refusal()
-        return Failure(str(refusal)) if refusal else None
+    def _hindrance(self, job: Job) -> Failure | None:
+        """Why a job is not tried."""
+        if refusal := self._budget.refusal():
+            return Failure(str(refusal))
+        streak = self._streaks[job.kind]
+        # a job of a group with a success is tried: the reason may lie in other groups
+        if len(streak.failing) < ENOUGH or (job.group in streak.working and job.group not in streak.failing):
+            return None
+        return Failure(f"not tried: {ENOUGH} jobs in a row failed for the same reason: {streak.cause}")
 
     def _note(self, job: Job, event: AnyEvent) -> None:
+        if job.key not in self._begun:
+            self._begun.add(job.key)
+            self._listener(JobNews(job, "began"))
         stage = f"{event.number}/{event.total} {event.title}" if isinstance(event, Stage) else ""
         self._listener(JobNews(job, "goes on", stage, event))
-
-    def _ended(self, job: Job, task: asyncio.Task[Failure | None]) -> None:
-        """Settle a job that ran here."""
-        failure = task.result()
-        standing: Standing = "failed" if failure else "done"
-        if failure and not failure.cause and self._budget.refusal():
-            standing = "pending"  # another process may have a larger budget
-        self._table.settle(job.key, standing, failure)
-        self._end(job, "failed" if failure else "finished", failure)
 
     def _end(self, job: Job, state: State, failure: Failure | None = None, *, text: str = "") -> None:
         streak = self._streaks[job.kind]
         if failure:
             self._failures[job.key] = failure
-        if state == "kept":
+        if state in ("kept", "finished"):
             streak.working.add(job.group)
-        elif state == "finished":
-            streak.succeeded(job)
+        if state == "finished":
+            streak.failing = []
         elif state == "failed" and failure and failure.cause:
-            streak.failed(job, failure.cause)
+            streak.failing = [*(streak.failing if failure.cause == streak.cause else ()), job.group]
+            streak.cause = failure.cause
         self._order.done(job.key)
         self._listener(JobNews(job, state, str(failure) if failure else text, failure=failure))
 
 
+def _ended(job: Job) -> int | None:
+    """When the result of a job was written; None if there is none, or the run is unfinished."""
+    try:
+        return (job.folder / RESULT).stat().st_mtime_ns if is_finished(job.folder) else None
+    except FileNotFoundError:
+        return None
+
+
 def finished_jobs(jobs: Mapping[str, Job]) -> dict[str, bool]:
-    """For each job, whether it and all its dependencies are finished. Dependencies come first.
+    """For each job, whether it and all its dependencies are finished.
 
     If a dependency has a new result, the job is resumed or restarted.
     """
 
     @cache
     def ended(key: str) -> int | None:
-        """When the result was written; None if there is none, or the run is unfinished."""
-        folder = jobs[key].folder
-        try:
-            own = (folder / RESULT).stat().st_mtime_ns if is_finished(folder) else None
-        except FileNotFoundError:
-            return None
-        before = [ended(each) for each in jobs[key].after]
+        own, before = _ended(jobs[key]), [ended(each) for each in jobs[key].after]
         return own if own is not None and all(each is not None and each <= own for each in before) else None
 
     return {key: ended(key) is not None for key in jobs}

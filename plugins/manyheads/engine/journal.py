@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import json
 import sqlite3
-from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -16,12 +15,11 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from platform import python_version
-from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from manyheads import __version__
 from manyheads.asking.json_text import printable
-from manyheads.base.errors import ChangedError, JournalError
+from manyheads.base.errors import ChangedError, HeldError, JournalError
 from manyheads.base.http import in_short
 from manyheads.base.sqlite import Database, reading
 from manyheads.config.hosts import hosts
@@ -58,14 +56,13 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._writes: set[Future[None]] = set()
-        self._queue: deque[tuple[_Turn, Future[None]]] = deque()
-        self._writing = Lock()
         self._lost: Usage | None = None
         self._given_up: dict[tuple[tuple[Any, ...], str], dict[str, Any]] | None = None
         try:
             self._db = Database(path, TABLE, GIVEN_UP, FACTS, safety="each write", alone=True, wait=1)
         except sqlite3.Error as error:
-            raise JournalError(f"{path}: {error}", hint=_hint(error)) from error
+            kind = HeldError if "locked" in str(error) else JournalError
+            raise kind(f"{path}: {error}", hint=_hint(error)) from error
         # A new journal contains only new turns: nothing to look up while another turn is being written.
         self._before = self.turns
         self._kept: set[Place] | None = None if self._before else set()
@@ -138,34 +135,11 @@ class Journal:
         return self._given_up.get((_key(place), digest_of(request)))
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Record a finished turn without blocking other runs; written even if the caller is cancelled meanwhile.
-
-        Turns that end at about the same time are written in one transaction.
-        """
-        write = Future[None]()
+        """Record a finished turn without blocking other runs; written even if the caller is cancelled meanwhile."""
+        write = _writers().submit(self.put, (place, digest, request, reply))
         self._writes.add(write)
         write.add_done_callback(self._writes.discard)
-        self._queue.append(((place, digest, request, reply), write))
-        _writers().submit(self._write_queue)
         await asyncio.shield(asyncio.wrap_future(write))
-
-    def _write_queue(self) -> None:
-        """Record all waiting turns; if that fails, each by itself, so that one failure does not affect the others."""
-        with self._writing:
-            turns = [self._queue.popleft() for _ in range(len(self._queue))]
-            try:
-                self.put(*(turn for turn, _ in turns))
-                outcomes: list[JournalError | None] = [None] * len(turns)
-            except JournalError:
-                outcomes = [self._failure(turn) for turn, _ in turns]
-            for (_, write), failure in zip(turns, outcomes, strict=True):
-                write.set_exception(failure) if failure else write.set_result(None)
-
-    def _failure(self, turn: _Turn) -> JournalError | None:
-        try:
-            return self.put(turn)
-        except JournalError as error:
-            return error
 
     def fact(self, name: Fact) -> dict[str, Any]:
         """Facts about the recorded turns: the config keys of the `course`, the `models`' settings, the `lost` usage, `notes` for
@@ -279,16 +253,9 @@ def read_turns(path: Path) -> list[tuple[Place, dict[str, Any], dict[str, Any]]]
     Raises:
         JournalError: there is no journal, or the run is still running.
     """
-    query = "SELECT stage, turn, speaker, task, ordinal, request, reply FROM turn ORDER BY rowid"
-    try:
-        with reading(path) as database:
-            rows = database.execute(query).fetchall()
-        return [(Place(*row[:5]), json.loads(row[5]), json.loads(row[6])) for row in rows]
-    except (sqlite3.Error, *DAMAGES) as error:
-        raise JournalError(
-            f"{path}: no readable journal ({in_short(error)})",
-            hint="name a run folder: --model replay/FOLDER",
-        ) from error
+    with _reading(path, "no readable journal", "name a run folder: --model replay/FOLDER") as database:
+        query = "SELECT stage, turn, speaker, task, ordinal, request, reply FROM turn ORDER BY rowid"
+        return [(Place(*row[:5]), json.loads(row[5]), json.loads(row[6])) for row in database.execute(query)]
 
 
 def replies_in(path: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -297,19 +264,11 @@ def replies_in(path: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     Raises:
         JournalError: there is no journal, or the run is still running.
     """
-    try:
-        with reading(path) as database:
-            tables = ["turn", *(row[0] for row in database.execute(
-                "SELECT name FROM sqlite_master WHERE name = 'given_up'"
-            ))]  # fmt: skip
-            rows = [
-                row for table in tables for row in database.execute(f"SELECT request, reply FROM {table}")
-            ]
+    with _reading(path, "no readable journal", "name the folder of a run") as database:
+        failed = database.execute("SELECT name FROM sqlite_master WHERE name = 'given_up'").fetchall()
+        tables = ["turn", *(name for (name,) in failed)]
+        rows = [row for name in tables for row in database.execute(f"SELECT request, reply FROM {name}")]
         return [(json.loads(request), json.loads(reply)) for request, reply in rows]
-    except (sqlite3.Error, *DAMAGES) as error:
-        raise JournalError(
-            f"{path}: no readable journal ({in_short(error)})", hint="name the folder of a run"
-        ) from error
 
 
 def spent_in(path: Path) -> Usage:
@@ -318,14 +277,18 @@ def spent_in(path: Path) -> Usage:
     Raises:
         JournalError: there is no journal, or the run is still running.
     """
+    with _reading(path, "its cost cannot be read") as database:
+        rows = database.execute(f"{USAGES} UNION ALL SELECT value FROM fact WHERE name = 'lost'")
+        return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
+
+
+@contextmanager
+def _reading(path: Path, what: str, hint: str | None = None) -> Generator[sqlite3.Connection]:
     try:
         with reading(path) as database:
-            rows = database.execute(
-                f"{USAGES} UNION ALL SELECT value FROM fact WHERE name = 'lost'"
-            ).fetchall()
-        return sum((Usage.model_validate_json(usage) for (usage,) in rows), NOTHING)
+            yield database
     except (sqlite3.Error, *DAMAGES) as error:
-        raise JournalError(f"{path}: its cost cannot be read: {in_short(error)}") from error
+        raise JournalError(f"{path}: {what}: {in_short(error)}", hint=hint) from error
 
 
 def usage_of(text: str) -> Usage:

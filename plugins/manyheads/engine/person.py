@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -70,6 +71,7 @@ class Brake:
             await asyncio.gather(answer, stop, return_exceptions=True)
 
 
+@dataclass
 class Attended:
     """A host whose turns of human models go to a person.
 
@@ -82,23 +84,18 @@ class Attended:
         rested: receives the seconds that were waited for a person.
     """
 
-    def __init__(
-        self,
-        host: Host,
-        models: Mapping[str, ModelConfig],
-        person: Person | None,
-        brake: Brake,
-        roles: Roles,
-        recall: Recall,
-        rested: Callable[[float], None] = lambda seconds: None,
-    ) -> None:
-        self._host, self._models, self._person, self._brake = host, models, person, brake
-        self._roles, self._recall, self._rested = roles, recall, rested
-        self.emit: Emit = lambda event: None
+    host: Host
+    models: Mapping[str, ModelConfig]
+    person: Person | None
+    brake: Brake
+    roles: Roles
+    recall: Recall
+    rested: Callable[[float], None] = lambda seconds: None
+    emit: Emit = lambda event: None
 
     async def gate(self) -> None:
-        await self._host.gate()
-        await self._brake.gate()
+        await self.host.gate()
+        await self.brake.gate()
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
         """See `Host.ask`.
@@ -107,23 +104,18 @@ class Attended:
             StoppedError: the run was stopped while it waited.
             ReplyError: no answer in `MOST_TRIES` tries was valid.
         """
-        model = self._models[turn.speaker.model]
+        model = self.models[turn.speaker.model]
         if model.provider != HUMAN:
-            return await self._host.ask(turn)
-        if self._person is None:
+            return await self.host.ask(turn)
+        if self.person is None:
             raise nobody_there(f"models.{turn.speaker.model} is a person")
         began, problems = time.monotonic(), list[str]()
         role, _, task = (turn.task or f"{turn.speaker.role}.{turn.place.task}").partition(".")
         request = Waiting(
-            request="",
-            stage=turn.place.stage,
-            turn=turn.place.turn,
-            speaker=turn.speaker.name,
-            task=turn.place.task,
-            title=self._roles.task(role, task).description,
-            text=await self._text(turn),
-            form=self._roles.forms.for_people(turn.reply_type),
-        )
+            request="", stage=turn.place.stage, turn=turn.place.turn, speaker=turn.speaker.name, task=turn.place.task,
+            title=self.roles.task(role, task).description, text=await self._text(turn),
+            form=self.roles.forms.for_people(turn.reply_type),
+        )  # fmt: skip
         mark = hashlib.sha256(str(turn.place).encode()).hexdigest()[:12]
         with CLOCK.get().stopped():  # of the turn whose tool asks
             while len(problems) < MOST_TRIES:
@@ -131,14 +123,14 @@ class Attended:
                 update = {"request": f"{mark}-{number}", "problem": problems[-1] if problems else ""}
                 waiting = request.model_copy(update=update)
                 self.emit(waiting)
-                data = await self._brake.unless_stopped(self._person.answer(waiting))
+                data = await self.brake.unless_stopped(self.person.answer(waiting))
                 try:
                     value = read_answer(data, turn, request.form)
                 except ValueError as error:
                     problems.append(str(error))
                     continue
                 seconds = time.monotonic() - began
-                self._rested(seconds)
+                self.rested(seconds)
                 text = value.text if isinstance(value, PlainText) else value.model_dump_json()
                 return Reply(text, value, f"{HUMAN}/{model.name}", attempts=number, seconds=seconds)
         raise ReplyError(
@@ -149,7 +141,7 @@ class Attended:
 
     async def _text(self, turn: Turn[Any]) -> str:
         """The prompt as a person reads it: who they are, then the question, without the form for models."""
-        passage = await self._recall(turn) if turn.recall else ""
+        passage = await self.recall(turn) if turn.recall else ""
         pictures = sum(len(message.images) for message in turn.thread)
         note = f"({pictures} pictures cannot be shown here.)" if pictures else ""
         system = "" if turn.speaker.role == PERSON else turn.speaker.system

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, TypeVar, cast
 
@@ -18,6 +19,7 @@ from manyheads.models.governor import ToolsRefusedError
 R = TypeVar("R", bound=ReplyModel)
 
 
+@dataclass
 class Recorded:
     """A host whose finished turns are recorded in a journal and answered from it.
 
@@ -31,28 +33,25 @@ class Recorded:
         on_ended: called after each turn, successful or not.
     """
 
-    def __init__(
-        self,
-        host: Host,
-        journal: Journal,
-        model_of: Callable[[str], dict[str, Any]],
-        *,
-        course: dict[str, Any] | None = None,
-        accept_changes: bool = False,
-        on_live: Callable[[], None] = lambda: None,
-        on_ended: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._host, self._journal, self._model_of = host, journal, model_of
-        self._course, self._accept_changes = course or {}, accept_changes
-        self._on_live, self._on_ended = on_live, on_ended
-        self._live = False
-        self.useful = journal.useful
+    host: Host
+    journal: Journal
+    model_of: Callable[[str], dict[str, Any]]
+    _: KW_ONLY
+    course: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    accept_changes: bool = False
+    on_live: Callable[[], None] = lambda: None
+    on_ended: Callable[[], None] = lambda: None
+    writing: Usage = NOTHING
+    """Usage of replies that are being written: not on disk yet."""
+    live: bool = False
+    """Whether there was a new turn."""
+
+    def __post_init__(self) -> None:
+        self.useful = self.journal.useful
         """Usage of all recorded replies, of earlier starts and new, whether they were replayed yet or not."""
-        self.writing = NOTHING
-        """Usage of those that are being written: not on disk yet."""
 
     async def gate(self) -> None:
-        await self._host.gate()
+        await self.host.gate()
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
         """See `Host.ask`.
@@ -62,19 +61,19 @@ class Recorded:
                 and changes are not accepted.
         """
         try:
-            request = request_of(turn, self._model_of(turn.speaker.model))
+            request = request_of(turn, self.model_of(turn.speaker.model))
             digest = digest_of(request)
-            recorded = self._journal.get(turn.place)
+            recorded = self.journal.get(turn.place)
             if recorded and recorded[0] == digest and (reply := self._read(turn, recorded[1])):
                 return reply
-            if turn.tools and not self._accept_changes and digest in self._journal.fact("refused"):
+            if turn.tools and not self.accept_changes and digest in self.journal.fact("refused"):
                 raise ToolsRefusedError(f"{turn.place}: the server refused tools")
-            if recorded and not (self._accept_changes or turn.nested):
-                raise self._journal.changed(turn.place, self._turned())
+            if recorded and not (self.accept_changes or turn.nested):
+                raise self.journal.changed(turn.place, self._turned())
             if (
                 turn.spare
-                and not self._accept_changes
-                and (given_up := self._journal.given_up(turn.place, request))
+                and not self.accept_changes
+                and (given_up := self.journal.given_up(turn.place, request))
             ):
                 raise ReplyError(
                     given_up.get("message") or f"{turn.place}: no valid reply; the run continued without it",
@@ -84,19 +83,19 @@ class Recorded:
             self._go_live(turn.place)
             asked = {**request, "task": turn.task or f"{turn.speaker.role}.{turn.place.task}"}
             try:
-                reply = await self._host.ask(turn)
+                reply = await self.host.ask(turn)
             except ToolsRefusedError:
-                self._journal.state("refused", {**self._journal.fact("refused"), digest: str(turn.place)})
+                self.journal.state("refused", {**self.journal.fact("refused"), digest: str(turn.place)})
                 raise
             except ReplyError as error:
                 said = {"text": error.raw, "unusable": error.unusable, "message": error.message}
-                self._journal.give_up(turn.place, asked, said)
+                self.journal.give_up(turn.place, asked, said)
                 raise
             # Counts as used while it is written: a turn that ends meanwhile must not count it as lost.
             self.useful += reply.usage
             self.writing += reply.usage
             try:
-                await self._journal.keep(turn.place, digest, asked, _save(reply))
+                await self.journal.keep(turn.place, digest, asked, _save(reply))
             except JournalError:
                 self.useful -= reply.usage
                 raise
@@ -107,30 +106,30 @@ class Recorded:
                     self.useful -= Usage.model_validate(json.loads(recorded[1])["usage"])
             return reply
         finally:
-            self._on_ended()
+            self.on_ended()
 
     def _read(self, turn: Turn[R], recorded: Any) -> Reply[R] | None:
         """A recorded reply; None if it is damaged and must be asked again."""
         try:
             return _load(json.loads(recorded), turn.reply_type)
         except DAMAGES as error:
-            if self._accept_changes:
+            if self.accept_changes:
                 return None
-            raise self._journal.damaged(turn.place) from error
+            raise self.journal.damaged(turn.place) from error
 
     def _go_live(self, place: Place) -> None:
-        if self._live:
+        if self.live:
             return
-        if (keys := self._turned()) and not self._accept_changes:
-            raise self._journal.changed(place, keys)
-        self._journal.state("course", self._course)
-        self._on_live()
-        self._live = True
+        if (keys := self._turned()) and not self.accept_changes:
+            raise self.journal.changed(place, keys)
+        self.journal.state("course", self.course)
+        self.on_live()
+        self.live = True
 
     def _turned(self) -> list[str]:
         """The config keys of the course that differ from the recorded ones."""
-        before = single_keys(_by_name(self._journal.fact("course")))
-        now = single_keys(_by_name(self._course))
+        before = single_keys(_by_name(self.journal.fact("course")))
+        now = single_keys(_by_name(self.course))
         return [key for key, value in now.items() if before and before.get(key) != value]
 
 

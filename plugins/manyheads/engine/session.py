@@ -109,6 +109,7 @@ class Session:
         person: answers for models of the provider `human`, and steers.
         brake: pauses and stops the run.
         clients: the aliases of models that the host asks through a client of the user's, which has its own key.
+        locked: called when no other process can have the run any more; it may raise a `UserError`.
     """
 
     config: RunConfig
@@ -120,6 +121,7 @@ class Session:
     person: Person | None = None
     brake: Brake = field(default_factory=Brake)
     clients: Collection[str] = ()
+    locked: Callable[[], None] = lambda: None
 
     @property
     def system(self) -> System:
@@ -198,7 +200,16 @@ class Session:
 
                 attended.emit = emit
                 emit(Began(made_by=starts.made_by, prices=_prices(config)))
-                note = partial(_note, searches, emit)
+
+                def note(entry: Searched) -> None:
+                    """Record a look-up, and warn about a source's first failure."""
+                    before = searches.degraded
+                    searches.note(entry)
+                    emit(entry)
+                    for source in searches.degraded:
+                        if source not in before:
+                            emit(Warned(message=_missing(source)))
+
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
                         library.open()  # known problems are reported before anything is paid
@@ -247,9 +258,8 @@ class Session:
             recorded = journal.fact("course").get("embedding") or await asyncio.to_thread(_embedding, config)
             self.config = config = config.model_copy(update={"embedding": recorded})
         discussion = system.team(config)
-        literature: Literature = NoLiterature()
         recall = AuthorRecall(
-            literature, roles.prompts, discussion.invitation.suggestions if discussion else 0
+            NoLiterature(), roles.prompts, discussion.invitation.suggestions if discussion else 0
         )
         host = make_host(_models(config), recall, config.attempts)
         stack.push_async_callback(host.close)
@@ -261,10 +271,9 @@ class Session:
             with suppress(UserError):  # errors are reported below
                 host.open(*models_asked(config, roles))
         material = await reading
+        literature = recall.literature = await open_literature(stack, config)
         if system.corpus(config):
-            literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
             need_team(config, literature)
-            recall.literature = literature
         if journal is None:  # make no folder if the first question cannot be asked
             need_keys(config, roles, self.clients)
             if system.searches(config, roles):
@@ -292,6 +301,7 @@ class Session:
             make_folder(self.folder)
         journal = Journal(self.folder / JOURNAL)
         stack.callback(journal.close)
+        self.locked()
         if self.accept_changes:
             return journal
         journal.need_same_models(self._identities)
@@ -351,6 +361,13 @@ def _embedding(config: RunConfig) -> str:
     return available(config.embedding) if needed else config.embedding
 
 
+async def open_literature(stack: AsyncExitStack, config: RunConfig) -> Literature:
+    """The corpus of a system that opens one."""
+    if not system_of(config).corpus(config):
+        return NoLiterature()
+    return await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
+
+
 def shown_with_ideas(
     config: RunConfig, literature: Literature, library: Library, tell: Callable[[str], None]
 ) -> Literature:
@@ -380,9 +397,7 @@ async def offhand(
     need_extras(config)
     system, roles = system_of(config), roles_of(config)
     async with AsyncExitStack() as stack:
-        literature: Literature = NoLiterature()
-        if system.corpus(config):
-            literature = await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
+        literature = await open_literature(stack, config)
         host = make_host(_models(config), recall_nothing, config.attempts)
         stack.push_async_callback(host.close)
         library = await stack.enter_async_context(_library(config, literature, emit, None))
@@ -457,16 +472,6 @@ def _result_of(
         people=run.people,
         result=run.result,
     )
-
-
-def _note(searches: SearchLedger, emit: Emit, entry: Searched) -> None:
-    """Record a look-up, emit it, and warn about a source's first failure."""
-    before = searches.degraded
-    searches.note(entry)
-    emit(entry)
-    for source in searches.degraded:
-        if source not in before:
-            emit(Warned(message=_missing(source)))
 
 
 def _missing(source: str) -> str:

@@ -1,30 +1,27 @@
-"""OpenTelemetry spans of a run, its stages and its turns, in the trace of the app that started it.
+"""Where a run stands, counted from its events; OpenTelemetry spans of a run, its stages and its turns.
 
-There are no spans if OpenTelemetry is not installed, or the app has set no tracer provider. Names follow its
+There are no spans if OpenTelemetry is not installed, or the app that started the run has set no tracer provider. Names follow its
 conventions for generative AI; others begin with `manyheads.`. Spans contain no prompts and no replies.
 """
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from functools import cache
-from importlib import metadata
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from manyheads import __version__
 from manyheads.asking.replies import ReplyModel
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import NOTHING, Host, Reply, Turn, Usage
-from manyheads.core.events import AnyEvent, Stage
+from manyheads.core.events import AnyEvent, Asked, Began, Judged, Result, Said, Stage
+from manyheads.core.results import currency_of
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer
 
+
 R = TypeVar("R", bound=ReplyModel)
-
-
-@cache
-def _version() -> str:
-    return metadata.version("manyheads")
 
 
 def _tracer() -> "Tracer | None":
@@ -32,7 +29,7 @@ def _tracer() -> "Tracer | None":
         from opentelemetry import trace
     except ImportError:
         return None
-    return trace.get_tracer("manyheads", _version())
+    return trace.get_tracer("manyheads", __version__)
 
 
 def _inside(span: "Span") -> "Context":
@@ -59,7 +56,7 @@ class Trace:
     def __init__(self, config: RunConfig, folder: str) -> None:
         self._config, self._folder = config, folder
         self._run: Span | None = None
-        self._stage: Span | None = None
+        self.stage: Span | None = None
         self._spent = NOTHING
         """Usage of the current stage."""
 
@@ -71,13 +68,10 @@ class Trace:
             return
         config = self._config
         attributes: dict[str, Any] = {
-            "gen_ai.operation.name": "invoke_workflow",
-            "gen_ai.workflow.name": config.system,
-            "manyheads.system": config.system,
-            "manyheads.host": config.host,
-            "manyheads.seed": config.seed,
+            "gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": config.system,
+            "manyheads.system": config.system, "manyheads.host": config.host, "manyheads.seed": config.seed,
             "manyheads.folder": self._folder,
-        }
+        }  # fmt: skip
         with tracer.start_as_current_span(f"invoke_workflow {config.system}", attributes=attributes) as span:
             self._run = span
             try:
@@ -93,30 +87,24 @@ class Trace:
             return
         self._end_stage()
         attributes: dict[str, Any] = {
-            "manyheads.system": self._config.system,
-            "manyheads.stage": event.stage,
-            "manyheads.stage.title": event.title,
-            "manyheads.stage.number": event.number,
-        }
-        self._stage = tracer.start_span(
-            f"stage {event.stage}", context=_inside(self._run), attributes=attributes
-        )
+            "manyheads.system": self._config.system, "manyheads.stage": event.stage,
+            "manyheads.stage.title": event.title, "manyheads.stage.number": event.number,
+        }  # fmt: skip
+        inside = _inside(self._run)
+        self.stage = tracer.start_span(f"stage {event.stage}", context=inside, attributes=attributes)
 
     def pay(self, usage: Usage) -> None:
         """Add a turn's usage to the stage."""
         self._spent += usage
 
-    def around(self, turn: Turn[Any]) -> "Context | None":
-        """The parent span of a turn; None for a turn inside a tool call, whose parent is the current span."""
-        return None if turn.nested or self._stage is None else _inside(self._stage)
-
     def _end_stage(self) -> None:
-        if self._stage:
-            _note_usage(self._stage, self._spent)
-            self._stage.end()
-        self._stage, self._spent = None, NOTHING
+        if self.stage:
+            _note_usage(self.stage, self._spent)
+            self.stage.end()
+        self.stage, self._spent = None, NOTHING
 
 
+@dataclass
 class Traced:
     """A host with a span around each turn.
 
@@ -126,40 +114,38 @@ class Traced:
         system: of the run.
     """
 
-    def __init__(
-        self,
-        host: Host,
-        models: Mapping[str, ModelConfig],
-        trace: Trace | None = None,
-        system: str | None = None,
-    ) -> None:
-        self._host, self._models, self._trace, self._system = host, models, trace, system
+    host: Host
+    models: Mapping[str, ModelConfig]
+    trace: Trace | None = None
+    system: str | None = None
 
     async def gate(self) -> None:
-        await self._host.gate()
+        await self.host.gate()
 
     async def ask(self, turn: Turn[R]) -> Reply[R]:
         """See `Host.ask`."""
         if (tracer := _tracer()) is None:
-            return await self._host.ask(turn)
-        name, place, model = turn.speaker.name, turn.place, self._models.get(turn.speaker.model)
+            return await self.host.ask(turn)
+        name, place, model = turn.speaker.name, turn.place, self.models.get(turn.speaker.model)
         told: dict[str, Any] = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": name,
             "gen_ai.provider.name": model and model.provider,
             "gen_ai.request.model": model and model.name,
-            "manyheads.system": self._system,
+            "manyheads.system": self.system,
             "manyheads.role": turn.speaker.role,
             "manyheads.task": turn.task or place.task,
             "manyheads.stage": place.stage or None,
             "manyheads.turn": place.turn if place.stage else None,
         }
         attributes = {key: value for key, value in told.items() if value is not None}
-        context = self._trace.around(turn) if self._trace else None
+        # a turn inside a tool call is a part of the current span
+        stage = None if turn.nested or self.trace is None else self.trace.stage
+        context = stage and _inside(stage)
         with tracer.start_as_current_span(
             f"invoke_agent {name}", context=context, attributes=attributes
         ) as span:
-            reply = await self._host.ask(turn)
+            reply = await self.host.ask(turn)
             span.set_attributes(
                 {
                     "gen_ai.response.model": reply.model,
@@ -168,6 +154,51 @@ class Traced:
                 }
             )
             _note_usage(span, reply.usage)
-        if self._trace:
-            self._trace.pay(reply.usage)
+        if self.trace:
+            self.trace.pay(reply.usage)
         return reply
+
+
+@dataclass
+class Standing:
+    """The state of a run, counted from its events."""
+
+    stage: str = "Setting up"
+    turns: int | None = None
+    """Maximum of the stage."""
+    number: int = 0
+    total: int = 0
+    turn: int = 0
+    usage: Usage = NOTHING
+    currency: str | None = None
+    thinking: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    """By speaker, the times at which unanswered questions were put, in seconds of the clock."""
+
+    def note(self, event: AnyEvent, now: float) -> None:
+        """Count an event that happened at `now`."""
+        self.turn = event.turn or self.turn
+        match event:
+            case Began():
+                self.currency = currency_of(event.prices)
+            case Stage():
+                self.stage, self.turns, self.turn = event.title, event.turns, 0
+                self.number, self.total = event.number, event.total
+                self.thinking.clear()
+            case Asked():
+                self.thinking.setdefault(event.speaker, []).append(now)
+            case Said():
+                self._answered(event.speaker)
+                self.usage += event.usage
+            case Judged():
+                self._answered(event.subject)  # a judge without a usable ranking says nothing
+            case Result():
+                self.thinking.clear()
+            case _:
+                pass
+
+    def _answered(self, speaker: str) -> None:
+        waits = self.thinking.get(speaker, [])
+        if len(waits) > 1:
+            waits.pop(0)
+        else:
+            self.thinking.pop(speaker, None)

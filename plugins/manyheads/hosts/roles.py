@@ -11,8 +11,7 @@ from manyheads.base.papers import Literature, Scientist
 from manyheads.base.resources import Resources
 from manyheads.core import Tool, safe_name
 from manyheads.corpus.corpora import resolve_corpus
-from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.knowledge import KnowledgeBank
+from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.hosts.clients import Ledger
 from manyheads.literature.library import Library
 from manyheads.team.run import InvitationConfig

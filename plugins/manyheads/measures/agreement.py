@@ -1,159 +1,307 @@
-"""Agreement of raters with each other, and of a measure with the raters (VirSci 2025, §4.2, App. C.4).
+"""Agreement of raters with each other, and of scores with people's ratings of the same texts (VirSci 2025, §4.2, App. C.4).
 
-Scores come from `manyheads measure`, tables and reviews; each is matched with its text.
+Scores are compared with the mean rating by Pearson's, Spearman's and Kendall's correlation and, if a decision or a threshold says
+which texts are good, balanced accuracy and the area under the ROC curve. The baseline is how well one person agrees with the
+others. Intervals are percentiles over resampled texts, but Fisher's z for Pearson's r of the scores.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from manyheads.base.errors import RatingError
-from manyheads.base.resources import parse_json
-from manyheads.core.results import RESULT, result_data
 from manyheads.core.texts import count
-from manyheads.measures.forms import read_table, read_text
-from manyheads.measures.ratings import FIELDS, Identity, Ratings, identity_of, review_of
-from manyheads.measures.statistics import FEW, Agreement, Correlation, agreement, krippendorff_alpha
+from manyheads.measures.ratings import Pairs, Ratings, Score, pair
+from manyheads.measures.statistics import FEW, LEVEL, constant, krippendorff_alpha
 
-# Scores of rated texts: read from `manyheads measure`, tables and reviews, and matched.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
+FIGURES: Mapping[str, str] = {
+    "pearson": "Pearson r",
+    "spearman": "Spearman ρ",
+    "kendall": "Kendall τ-b",
+    "balanced_accuracy": "Balanced accuracy",
+    "auroc": "AUROC",
+}
+SORTING = ("balanced_accuracy", "auroc")
+"""Figures that need to know which texts are good."""
+LEAST = 3
+"""Minimum texts for a correlation: two points always lie on a line."""
+RESAMPLES = 2_000
+PICKS = 500
+"""Random picks of one rating per text, to average one person's agreement with the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A statistic of n values, and the ends of its confidence interval."""
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+    level: float
 
 
 @dataclass(frozen=True)
-class Score:
-    """A score of a text. `place` is where it was read."""
+class Side:
+    """Agreement of a score, or of one person, with people's ratings.
 
-    place: str
-    identity: Identity
-    value: float
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Rated texts with their scores, in one order, by id; and the places of scores without a rated text."""
-
-    items: tuple[str, ...]
-    scores: tuple[float, ...]
-    ratings: tuple[float, ...]
-    unrated: tuple[str, ...]
-
-
-def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
-    """Scores named `by`: a field of JSON Lines, a column of CSV, or a mean or score of a review's run folder.
-
-    Raises:
-        RatingError: a file cannot be read, or a text has no such score; it never counts as zero.
+    Attributes:
+        papers: number of texts.
+        figures: by the names of `FIGURES`; None if undefined, for the reason in `why`.
+        unusable: the largest share of constant resamples, which are left out.
     """
-    scores: list[Score] = []
-    for path in paths:
-        if not path.is_dir():
-            scores += [
-                Score(place, identity_of(row), _number(place, row, by)) for place, row in _records(path)
-            ]
-            continue
-        identity, values = _scored(path)
-        if by not in values:
-            raise RatingError(
-                f"{path}: these reviews have no {by!r}",
-                hint=f"--by {' or '.join(values) or 'of a review with scores'}",
-            )
-        scores.append(Score(str(path), identity, values[by]))
-    return scores
+
+    papers: int
+    figures: Mapping[str, Interval | None]
+    why: Mapping[str, str]
+    unusable: float = 0.0
 
 
-def _scored(folder: Path) -> tuple[Identity, dict[str, float]]:
-    """A review's text and its scores: means of several reviewers, or the scores of one review of a paper."""
-    if (folder / RESULT).is_file():
-        result: dict[str, Any] = result_data(folder)["result"]
-        paper, review = result.get("paper"), result.get("review")
-        if isinstance(paper, dict) and isinstance(review, dict):
-            data = cast(dict[str, Any], paper)
-            row = {**data, "name": data.get("title"), "id": Path(str(data.get("source"))).stem}
-            return identity_of(row), cast(dict[str, Any], review).get("scores") or {}
-    result_of = review_of(folder)
-    return identity_of(result_of.subject), {name: each.mean for name, each in result_of.means.items()}
+@dataclass(frozen=True)
+class Calibration:
+    """Agreement of scores with people's ratings.
+
+    Attributes:
+        papers: number with a score and a rating; `unscored` have only a rating.
+        per_paper: minimum and maximum number of ratings of a paper.
+        good: the share of good papers, by decision or threshold; None if unknown.
+        by: the criterion of good papers.
+        mean_score, mean_rating: on their own scales.
+        scores: figures of the scores against the mean rating of all people.
+        people: figures of one person, drawn at random for each paper, against the mean of the others.
+    """
+
+    papers: int
+    unscored: tuple[str, ...]
+    ratings: int
+    per_paper: tuple[int, int]
+    good: float | None
+    by: str
+    mean_score: float
+    mean_rating: float
+    scores: Side
+    people: Side
 
 
-def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str, Identity]) -> Pairs:
-    """Match each rated text with its score.
+def calibrate(
+    scores: Mapping[str, float],
+    ratings: Ratings,
+    on: str | None = None,
+    *,
+    threshold: float | None = None,
+    score_threshold: float | None = None,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Calibration:
+    """Compare scores with people's ratings of the same papers; the same seed gives the same intervals.
 
     Args:
-        means: mean rating by the raters' id.
-        scores: in any order; those of unrated texts are listed separately.
-        texts: identities by id, from the key; other ids stand for themselves.
+        scores: by text; texts without a rating are ignored.
+        on: the criterion; default: the main one.
+        threshold: minimum mean rating of a good paper, without decisions.
+        score_threshold: minimum score of a good paper; default: `threshold`.
 
     Raises:
-        RatingError: a rated text has no score, or several.
+        RatingError: no paper has both.
     """
-    paired: list[Score] = []
-    for item in means:
-        matches = _matching(texts.get(item) or dict.fromkeys(("id", "source", "name"), item), scores)
-        if not matches:
-            raise RatingError(
-                f"{item}: a rating, but no score",
-                hint="measure it, too, or name the form's key: --key form.key.csv",
-            )
-        if len(matches) > 1:
-            places = ", ".join(score.place for score in matches)
-            raise RatingError(f"{item}: several scores: {places}", hint="leave one of them out")
-        paired += matches
-    places = {score.place for score in paired}
-    unrated = tuple(score.place for score in scores if score.place not in places)
-    return Pairs(tuple(means), tuple(score.value for score in paired), tuple(means.values()), unrated)
-
-
-def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The lines of JSON Lines or the rows of a table, with their places."""
-    if path.suffix not in (".jsonl", ".json"):
-        yield from ((row.place, row.cells) for row in read_table(path, (), "name a table of scores"))
-        return
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if line.strip():
-            try:
-                record = parse_json(line)
-            except ValueError as error:
-                raise RatingError(f"{path}:{number}: not valid JSON: {error}") from error
-            if not isinstance(record, dict):
-                raise RatingError(f"{path}:{number}: not a JSON object")
-            yield f"{path}:{number}", cast(dict[str, Any], record)
-
-
-def _number(place: str, row: Mapping[str, Any], by: str) -> float:
-    name = by if by in row else by.lower()
-    if name not in row:
+    given = ratings.of(on or ratings.main)
+    papers = [paper for paper in given if paper in scores]
+    if not papers:
         raise RatingError(
-            f"{place}: no {by!r}", tried=f"it has {', '.join(row)}", hint="--by names the score"
+            "no paper has a score and a rating",
+            tried=f"rated: {', '.join([*given][:5])}; scored: {', '.join([*scores][:5]) or 'none'}",
+            hint="the column paper must have the names of the scores: of cases, or of files",
         )
-    value, number = row[name], math.nan
-    with suppress(TypeError, ValueError):
-        number = math.nan if isinstance(value, bool) else float(value)
-    if math.isfinite(number):
-        return number
-    missing = row.get("missing")  # the reason that `manyheads measure` gives
-    why = f": {missing[name]}" if isinstance(missing, dict) and name in missing else ""
-    raise RatingError(
-        f"{place}: {by} is {value!r}, not a number{why}",
-        hint="leave the text out, measure it, or name another score with --by",
+    own = [scores[paper] for paper in papers]
+    values = [(*given[paper].values(),) for paper in papers]
+    decisions = [ratings.decisions[paper] for paper in papers] if ratings.decisions else None
+    means = [fmean(each) for each in values]
+    good = decisions or ([mean >= threshold for mean in means] if threshold is not None else None)
+    sizes = [*map(len, values)]
+    several = [place for place, each in enumerate(values) if len(each) > 1]
+    called = threshold if score_threshold is None else score_threshold
+    how = _How(level, resamples, seed)
+    return Calibration(
+        papers=len(papers),
+        unscored=tuple(paper for paper in given if paper not in scores),
+        ratings=sum(sizes),
+        per_paper=(min(sizes), max(sizes)),
+        good=None if good is None else fmean(good),
+        by="decision" if decisions else "" if threshold is None else f"mean rating of {threshold:g} or more",
+        mean_score=fmean(own),
+        mean_rating=fmean(means),
+        scores=_side(_of_scores(own, means, good), called, how),
+        people=_side(
+            _of_people(
+                [values[n] for n in several],
+                [decisions[n] for n in several] if decisions else None,
+                threshold,
+            ),
+            threshold,
+            how,
+        ),
     )
 
 
-def _matching(identity: Identity, scores: Sequence[Score]) -> list[Score]:
-    """The scores of a text: by the most reliable identifier, then by the next ones if several match."""
-    left, narrowed = scores, False
-    for name in FIELDS:
-        if name in identity:
-            value = identity_of({name: identity[name]})[name]
-            hits = [score for score in left if score.identity.get(name) == value]
-            if len(hits) == 1:
-                return hits
-            left, narrowed = (hits, True) if hits else (left, narrowed)
-    return list(left) if narrowed else []
+class _How(NamedTuple):
+    level: float
+    resamples: int
+    seed: int
 
 
-# Ratings of texts, the raters' agreement, and a measure's agreement with them.
+class _Draw(NamedTuple):
+    """Resamples, one per row: the values, the ratings that they are compared with, and which papers are good."""
+
+    values: Floats
+    against: Floats
+    good: "Floats | None"
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Texts to resample; `why` says why there are none, `picks` how often one person's rating is picked."""
+
+    papers: int
+    draw: Callable[[Any, Any], _Draw]
+    picks: int = 1
+    why: str = ""
+
+
+def _of_scores(own: Sequence[float], means: Sequence[float], good: Sequence[bool] | None) -> _Sample:
+    """Scores against mean ratings."""
+    import numpy as np
+
+    one, other = np.asarray(own, dtype=float), np.asarray(means, dtype=float)
+    known = None if good is None else np.asarray(good, dtype=float)
+
+    def draw(places: Any, rng: Any) -> _Draw:
+        return _Draw(one[places], other[places], None if known is None else known[places])
+
+    return _Sample(len(own), draw)
+
+
+def _of_people(
+    values: Sequence[tuple[float, ...]], decisions: Sequence[bool] | None, threshold: float | None
+) -> _Sample:
+    """One rating of each text, picked at random, against the mean of the others."""
+    import numpy as np
+
+    most, sizes = max(map(len, values), default=0), np.asarray([*map(len, values)])
+    table = np.asarray([[*each, *[0.0] * (most - len(each))] for each in values], dtype=float)
+    decided = None if decisions is None else np.asarray(decisions, dtype=float)
+
+    def draw(places: Any, rng: Any) -> _Draw:
+        one = table[places, (rng.random(places.shape) * sizes[places]).astype(int)]
+        others = (table.sum(axis=1)[places] - one) / (sizes[places] - 1)
+        if decided is not None:
+            return _Draw(one, others, decided[places])
+        return _Draw(one, others, None if threshold is None else (others >= threshold).astype(float))
+
+    return _Sample(len(values), draw, PICKS, "no paper was rated by several people")
+
+
+def _side(sample: _Sample, called: float | None, how: _How) -> Side:
+    """All figures of a sample, with intervals over resampled texts."""
+    import numpy as np
+    from scipy.stats import pearsonr
+
+    n, figures, why, unusable = sample.papers, dict[str, Interval | None](), dict[str, str](), 0.0
+    if n < LEAST:
+        few = sample.why if not n else f"{count(n, 'text')}: too few"
+        return Side(n, dict.fromkeys(FIGURES), dict.fromkeys(FIGURES, few))
+    statistics: dict[str, Callable[[_Draw], Floats]] = {
+        "pearson": lambda draw: _pearson(draw.values, draw.against),
+        "spearman": lambda draw: _spearman(draw.values, draw.against),
+        "kendall": lambda draw: _kendall(draw.values, draw.against),
+        "balanced_accuracy": lambda draw: _balanced(draw.values, draw.good, called),
+        "auroc": lambda draw: _auroc(draw.values, draw.good),
+    }
+    rng = np.random.default_rng(how.seed)
+    once = np.tile(np.arange(n), (sample.picks, 1))
+    whole, many = sample.draw(once, rng), sample.draw(rng.integers(n, size=(how.resamples, n)), rng)
+    for name, of in statistics.items():
+        figures[name] = None
+        if name in SORTING and (whole.good is None or (name == "balanced_accuracy" and called is None)):
+            why[name] = "neither a threshold nor decisions say which texts are good"
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # constant resamples, which are left out
+            values, drawn = of(whole), of(many)
+            fisher: Any = pearsonr(whole.values[0], whole.against[0]).confidence_interval(how.level)
+        values, usable = values[np.isfinite(values)], drawn[np.isfinite(drawn)]
+        if not len(values) or not len(usable):
+            why[name] = (
+                "all texts are good, or none" if name in SORTING else "all scores are equal, or all ratings"
+            )
+            continue
+        low, high = np.quantile(usable, [(1 - how.level) / 2, (1 + how.level) / 2])
+        if name == "pearson" and sample.picks == 1:  # z has no bound for three texts
+            low, high = fisher if n > LEAST else (-1, 1)
+        figures[name] = Interval(float(values.mean()), float(low), float(high), n, how.level)
+        unusable = max(unusable, 1 - len(usable) / len(drawn))
+    return Side(n, figures, why, unusable)
+
+
+# The statistics, one value per row; NaN without variation.
+
+
+def _pearson(one: Floats, other: Floats) -> Floats:
+    import numpy as np
+    from scipy.stats import pearsonr
+
+    found: Any = pearsonr(one, other, axis=1)
+    return np.where(constant(one) | constant(other), np.nan, found.statistic)
+
+
+def _spearman(one: Floats, other: Floats) -> Floats:
+    """Pearson's r of ranks; ties have their mean rank."""
+    from scipy.stats import rankdata
+
+    return _pearson(rankdata(one, axis=1), rankdata(other, axis=1))
+
+
+def _kendall(one: Floats, other: Floats) -> Floats:
+    import numpy as np
+    from scipy.stats import kendalltau
+
+    found: list[Any] = [kendalltau(*pair) for pair in zip(one, other, strict=True)]
+    return np.array([each.statistic for each in found])
+
+
+def _balanced(values: Floats, good: "Floats | None", called: float | None) -> Floats:
+    """The mean of sensitivity and specificity."""
+    import numpy as np
+
+    assert good is not None
+    assert called is not None
+    said = values >= called
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sensitivity = (said * good).sum(axis=1) / good.sum(axis=1)
+        specificity = (~said * (1 - good)).sum(axis=1) / (1 - good).sum(axis=1)
+    return (sensitivity + specificity) / 2
+
+
+def _auroc(values: Floats, good: "Floats | None") -> Floats:
+    """The share of pairs of a good and another paper in which the good one has the higher score; ties count half."""
+    import numpy as np
+    from scipy.stats import rankdata
+
+    assert good is not None
+    yes, no = good.sum(axis=1), (1 - good).sum(axis=1)
+    above = (rankdata(values, axis=1) * good).sum(axis=1) - yes * (yes + 1) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(yes * no > 0, above / (yes * no), np.nan)
+
+
+# Ratings by criterion, and a score beside them.
 
 
 @dataclass(frozen=True)
@@ -178,77 +326,56 @@ class Rated:
 
 
 @dataclass(frozen=True)
-class ScoreAgreement:
-    """The agreement of the score `by` with the mean rating on a criterion."""
-
-    by: str
-    on: str
-    pairs: Pairs
-    agreement: Agreement
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Ratings by criterion, and a score compared with them if there is one.
 
     Attributes:
         per_text: fewest and most ratings of a text.
-        excluded: rows that were left out on demand.
         scale: the lowest and the highest rating that can be given, where it is known.
         unread: columns of the tables that were not read.
+        by, on: the score, and the criterion that it is compared with.
     """
 
     texts: int
     raters: int
     ratings: int
     per_text: tuple[int, int]
-    excluded: tuple[str, ...]
     criteria: dict[str, Rated]
-    held: ScoreAgreement | None = None
     scale: tuple[float, float] | None = None
     unread: tuple[str, ...] = ()
+    by: str = ""
+    on: str = ""
+    pairs: Pairs | None = None
+    calibration: Calibration | None = None
 
 
 def compare(
-    ratings: Ratings,
-    scores: Sequence[Score] | None = None,
-    by: str = "",
-    on: str | None = None,
-    texts: Mapping[str, Identity] | None = None,
-    *,
-    seed: int = 0,
+    ratings: Ratings, scores: Sequence[Score] | None = None, by: str = "", on: str | None = None, **how: Any
 ) -> Comparison:
-    """Summarise ratings, and the agreement of the score `by`, if there are scores, with the mean rating on a criterion.
+    """Summarise ratings and, if there are scores, compare the score `by` with the mean rating on a criterion.
 
     Args:
-        on: the criterion; default: novelty, or the first one if that was not rated.
-        texts: identities by id, from the key.
-        seed: of the bootstrap.
+        on: the criterion; default: the main one.
+        how: `threshold`, `seed` and so on of `calibrate`.
 
     Raises:
-        RatingError: no such ratings, a text has no score, or there are too few texts or too little variation.
+        RatingError: no such ratings, or a rated text has no score or several.
     """
-    counts, held = [len(by_rater) for by_rater in ratings.scores.values()], None
-    if scores is not None:
-        criterion = on or ("novelty" if "novelty" in ratings.criteria else ratings.criteria[0])
-        pairs = pair(ratings.means(criterion), scores, texts or {})
-        try:
-            correlations = agreement(pairs.scores, pairs.ratings, seed=seed)
-        except RatingError as error:
-            raise RatingError(
-                f"{by} and {criterion}: {error.message}", tried=error.tried, hint=error.hint
-            ) from error
-        held = ScoreAgreement(by, criterion, pairs, correlations)
+    counts, on = [len(by_rater) for by_rater in ratings.scores.values()], on or ratings.main
+    pairs = None if scores is None else pair(ratings.means(on), scores, ratings.texts)
     return Comparison(
         texts=len(counts),
         raters=len(ratings.raters),
         ratings=sum(counts),
         per_text=(min(counts), max(counts)),
-        excluded=ratings.excluded,
         criteria={name: _rated(ratings, name) for name in ratings.criteria},
-        held=held,
         scale=ratings.scale,
         unread=ratings.unread,
+        by=by,
+        on=on,
+        pairs=pairs,
+        calibration=pairs
+        and calibrate(dict(zip(pairs.items, pairs.scores, strict=True)), ratings, on, **how),
     )
 
 
@@ -265,13 +392,14 @@ def _rated(ratings: Ratings, criterion: str) -> Rated:
     )
 
 
+# As text.
+
+
 def as_lines(comparison: Comparison) -> Iterator[str]:
     """The comparison as text."""
     low, high = comparison.per_text
     each = f"{low}" if low == high else f"{low} to {high}"
     yield f"{count(comparison.texts, 'text')}, {count(comparison.raters, 'rater')}, ratings per text: {each}"
-    if comparison.excluded:
-        yield f"Left out    {', '.join(comparison.excluded)}"
     if comparison.unread:
         yield f"Not read    {', '.join(comparison.unread)} (name a criterion with --columns)"
     scale = comparison.scale
@@ -289,20 +417,32 @@ def as_lines(comparison: Comparison) -> Iterator[str]:
             f"(Krippendorff's alpha) {alpha}; {count(rated.ratings, 'rating')}{found}{missing}"
         )
     yield "A mean is over texts, each with the mean of its raters."
-    if held := comparison.held:
-        yield from ("", f"{held.by} against {held.on}, n = {held.agreement.n}")
-        yield _correlation("Pearson r", held.agreement.pearson)
-        yield _correlation("Spearman ρ", held.agreement.spearman)
-        if held.agreement.n < FEW:  # Fisher's intervals are fine
-            yield "The bootstrap intervals are too narrow, as there are few texts"
-        if held.pairs.unrated:
-            yield f"{len(held.pairs.unrated)} scores belong to texts without a rating"
+    if comparison.pairs and (calibration := comparison.calibration):
+        yield ""
+        yield f"{comparison.by} against {comparison.on}, n = {calibration.papers}; mean score {calibration.mean_score:.2f}"
+        yield from _figures(calibration)
+        if comparison.pairs.unrated:
+            yield f"{len(comparison.pairs.unrated)} scores belong to texts without a rating"
 
 
-def _correlation(name: str, correlation: Correlation) -> str:
-    fisher, boot = correlation.fisher, correlation.bootstrap
-    line = f"{name:11} {correlation.value:.2f}  {boot.level:.0%} interval "
-    line += f"{fisher.low:.2f} to {fisher.high:.2f} (Fisher z), " if fisher else ""
-    line += f"{boot.low:.2f} to {boot.high:.2f} (bootstrap)"
-    constant = f", {correlation.unusable:.1%} of the resamples were constant and left out"
-    return line + (constant if correlation.unusable else "")
+def _figures(calibration: Calibration) -> Iterator[str]:
+    if calibration.good is not None:
+        yield f"{calibration.good:.0%} are good, by {calibration.by}"
+    yield f"{'':18}  {'scores and people':28}  one person and the others"
+    for name, title in FIGURES.items():
+        if name in SORTING and calibration.good is None:
+            continue
+        yield f"{title:18}  {figure(calibration.scores, name):28}  {figure(calibration.people, name)}"
+    few = " (too narrow, as there are few texts)" * (calibration.papers < FEW)
+    yield f"In brackets: {LEVEL:.0%} intervals over texts{few}."
+    for side in (calibration.scores, calibration.people):
+        if side.unusable >= 0.001:
+            yield f"Up to {side.unusable:.1%} of the resamples were constant and left out"
+    if calibration.people.papers < calibration.papers:
+        yield f"{calibration.people.papers} texts have several ratings."
+
+
+def figure(side: Side, name: str) -> str:
+    """A figure with its interval, or why there is none."""
+    value = side.figures[name]
+    return f"{value.estimate:.2f} ({value.low:.2f} to {value.high:.2f})" if value else f"– ({side.why[name]})"

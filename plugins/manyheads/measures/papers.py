@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from manyheads.base.errors import CorpusError, MeasureError
 from manyheads.base.files import damaged_files, folder_beside, record_checksums, set_aside
 from manyheads.base.papers import Period
+from manyheads.corpus.matrix import AT_ONCE, ROUNDING, best, products
 from manyheads.corpus.meta import Meta
 from manyheads.corpus.vectors import Embedder
 
@@ -21,19 +23,12 @@ if TYPE_CHECKING:
     from manyheads.corpus.building import Progress
 
 
-# Exact nearest neighbours by Euclidean distance: blocked matrix products in bounded memory.
+# Exact nearest neighbours by Euclidean distance.
 
 
 Floats: TypeAlias = NDArray[np.float32]
 Rows: TypeAlias = NDArray[np.intp]
 Means: TypeAlias = NDArray[np.float64]
-
-NUMBERS = 2**22
-"""Distances in memory: 16 MB, and a few copies for ranking."""
-PAIRS = 2048
-"""Pairs of vectors in memory."""
-ROUNDING = 2**-23
-"""Bound on the error of a squared distance by matrix product in float32: times dim, times the squared lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +52,14 @@ def nearest(
     *,
     without: Rows | None = None,
     rows: Rows | None = None,
-    numbers: int = NUMBERS,
 ) -> Neighbours:
     """The k rows of `among` (n, dim) nearest to each of `points` (q, dim), and the mean distance to each group of rows.
 
-    Candidates by matrix product are measured again by difference, in float64: rounding could hide that a text is its own
-    copy.
+    Candidates by products are measured again by difference, in float64: rounding could hide that a text is its own copy.
 
     Args:
         without: (q,) a row of `among` that each point ignores: itself.
         rows: (q, k) the result of another search, to measure and sort.
-        numbers: distances in memory, at least n.
 
     Raises:
         MeasureError: `among` has fewer than k rows, or the vectors have another size.
@@ -84,59 +76,42 @@ def nearest(
         np.empty((len(points), k), dtype=np.float32),
         np.empty((len(points), len(groups)), dtype=np.float64),
     )
-    whole = rows is None or len(groups) > 0  # else only distances to `rows` are needed
-    lengths = np.einsum("ij,ij->i", among, among) if whole else np.empty(0, dtype=np.float32)
-    for block in _blocks(len(points), max(1, numbers // max(1, len(among)))):
-        some = points[block]
-        own = np.einsum("ij,ij->i", some, some)
-        squared = _squared(some, own, among, lengths) if whole else np.empty((0, 0), dtype=np.float32)
+    squared = _squared(points, among) if rows is None or groups else repeat(np.empty(0, dtype=np.float32))
+    longest = float(np.einsum("ij,ij->i", among, among).max())
+    for at, (point, far) in enumerate(zip(points, squared, strict=False)):
         for number, group in enumerate(groups):
-            found.means[block, number] = np.sqrt(squared[:, group]).mean(axis=1, dtype=np.float64)
-        if rows is None:  # all that rounding could hide
+            found.means[at, number] = np.sqrt(far[group]).mean(dtype=np.float64)
+        if rows is None:
             if without is not None:
-                squared[np.arange(len(some)), without[block]] = np.inf
-            doubt = ROUNDING * points.shape[1] * (own + np.max(lengths))
-            limit = np.partition(squared, k - 1, axis=1)[:, k - 1] + 2 * doubt
-            which, candidates = np.nonzero(squared <= limit[:, None])
+                far[without[at]] = np.inf
+            near = best(-far, k, ROUNDING * len(point) * (float(point @ point) + longest))
         else:
-            which, candidates = np.repeat(np.arange(len(some)), k), rows[block].ravel()
-        far = _distances(some, which, among, candidates)
-        order = np.lexsort((candidates, far, which))
-        first = np.searchsorted(which, np.arange(len(some)))  # `which` is sorted
-        chosen = order[first[:, None] + np.arange(k)]
-        found.rows[block], found.distances[block] = candidates[chosen], far[chosen]
+            near = rows[at]
+        difference = point.astype(np.float64) - among[near]
+        exact = np.sqrt(np.einsum("ij,ij->i", difference, difference)).astype(np.float32)
+        order = np.lexsort((near, exact))[:k]
+        found.rows[at], found.distances[at] = near[order], exact[order]
     return found
 
 
-def _squared(points: Floats, own: Floats, among: Floats, lengths: Floats) -> Floats:
-    """(q, n) squared distances; `own` and `lengths` are the squared lengths of both."""
-    squared: Floats = points @ among.T  # |p - a|² = |p|² + |a|² - 2 p·a
-    squared *= -2
-    squared += lengths
-    squared += own[:, None]
-    return np.maximum(squared, 0, out=squared)
-
-
-def _blocks(count: int, size: int) -> Iterator[slice]:
-    for start in range(0, count, size):
-        yield slice(start, min(start + size, count))
-
-
-def _distances(points: Floats, which: NDArray[Any], among: Floats, rows: NDArray[Any]) -> Floats:
-    """Distances of pairs by difference, as float32, so that equal vectors have equal distances."""
-    found = np.empty(len(rows), dtype=np.float32)
-    for block in _blocks(len(rows), PAIRS):
-        difference = points[which[block]].astype(np.float64) - among[rows[block]]
-        found[block] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-    return found
+def _squared(points: Floats, among: Floats) -> Iterator[Floats]:
+    """(n,) for each point: squared distances, |p - a|² = |p|² + |a|² - 2 p·a."""
+    lengths = np.einsum("ij,ij->i", among, among)
+    for start in range(0, len(points), AT_ONCE):
+        some = np.ascontiguousarray(points[start : start + AT_ONCE], dtype=np.float32)
+        for point, far in zip(some, products(some, among), strict=True):
+            far *= -2
+            far += lengths
+            far += point @ point
+            yield np.maximum(far, 0, out=far)
 
 
 FOLDER = "measures"
 """In the corpus's folder."""
 TITLED = "measures-titled"
 """The same for past papers, by title and abstract."""
-AT_ONCE = 256
-"""Texts per batch."""
+BATCH = 256
+"""Texts that are embedded at once."""
 TABLE, VECTORS = "papers.json", "vectors.npy"
 PERIODS: tuple[Period, Period] = ("past", "contemporary")
 TOLD_EVERY = 1000
@@ -257,10 +232,10 @@ def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") ->
             texts.append(titled(paper["title"], paper.get("abstract") or ""))
     if not rows:
         raise CorpusError(f"{folder}: the corpus has no past papers to measure against")
-    for start in range(0, len(texts), AT_ONCE):
-        vectors.append(model.embed(texts[start : start + AT_ONCE]))
+    for start in range(0, len(texts), BATCH):
+        vectors.append(model.embed(texts[start : start + BATCH]))
         if progress is not None:
-            progress("embedding titles and abstracts", min(start + AT_ONCE, len(texts)), len(texts))
+            progress("embedding titles and abstracts", min(start + BATCH, len(texts)), len(texts))
     columns: Any = zip(*rows, strict=True)
     return Papers.of(*columns, vectors=np.concatenate(vectors))
 

@@ -1,23 +1,23 @@
-"""Relative quality ranking, and its dependence on the order of the ideas (§3.2, App. A.3.1)."""
+"""Rankings of ideas: their quality relative to a target, their dependence on the order of the ideas, and the agreement of a
+judge's rankings with people's (Review and Rebuttal, §3.2, App. A.3.1, Eq. 3, 4 and Table 4).
 
-import hashlib
+Each order of the judge counts as a ranking of its own, as in the paper: a mean of many lies near the middle, and so
+nearer to any ranking. D(S) between two people is not 0 either, and a judge who guesses does not reach 1: both are
+reported as baselines.
+"""
+
 import random
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations, product
 from pathlib import Path
 from statistics import fmean
-from string import ascii_uppercase
+from typing import Any
 
-from pydantic import Field, model_validator
-
-from manyheads.asking.forms import as_ranked
-from manyheads.asking.prompts import Prompts
 from manyheads.base.errors import MeasureError, RatingError
-from manyheads.base.resources import Resources
-from manyheads.core.results import Part, RankedItem, RankedOrder
-from manyheads.measures.forms import LISTED, Filled, Form, Key, Layout, Row, anonymous, judged_run, read_table
-from manyheads.measures.statistics import kendall_w
+from manyheads.core.texts import count
+from manyheads.measures.statistics import Mean, group_means, kendall_tau, kendall_w, mean_of
+from manyheads.measures.tables import LISTED, Row, read_table, refuse
 
 RESAMPLES = 1_999
 """Random designs of the test for position bias."""
@@ -118,202 +118,45 @@ def ranks_of(order: Sequence[int]) -> list[int]:
     return sorted(range(len(order)), key=order.__getitem__)
 
 
-GUIDE = "partials/ranking_guide.md.j2"
-JUDGED = "manyheads ranking judge IDEA… --target …"
-"""The command that makes the runs read here."""
 TARGET = 0
 """The target's number in every set."""
 
 
-def digest(text: str) -> str:
-    """The SHA-256 of a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def fingerprint(text: str) -> str:
-    """The digest of a cell's text, ignoring white space and byte order marks, which spreadsheets change."""
-    return digest(" ".join(text.split()).lstrip("'"))
+# Rankings by people, and by a judge of the same ideas.
 
 
 COLUMNS = ("rater", "set", "idea", "rank")
-"""What a table of rankings has to tell."""
-LAYOUT = Layout(
-    command="manyheads ranking form",
-    table=("rater", "set", "quality", "idea", "text", "rank", "comment"),
-    key=("set", "idea", "number", "quality", "target", "judge_ranks", "source", "run", "sha256"),
-    names=("set", "idea"),
-    answers=("rank",),
-    proof=("text", "sha256", lambda cell, proof: fingerprint(cell) == proof),
-    answer="rankings",
-    exclusion="leave out that rater's whole set of a row",
-)
+"""Columns of a table of rankings."""
 
 
 @dataclass(frozen=True)
-class RankedSet:
-    """A target and ideas, ranked by a judge in a run. Each tuple has the target first.
+class IdeaSet:
+    """A set of ideas that people ranked.
 
     Attributes:
-        target: SHA-256 of the target as it was given; equal in all its sets.
-        traits: of the quality `indicator`, as a list in Markdown.
-        texts: as the judge saw them.
-        sources: their files or folders.
-        judge_ranks: for each of them, the judge's rank in each order that has a ranking, from 1.
-    """
-
-    run: str
-    target: str
-    area: str
-    indicator: str
-    traits: str
-    texts: tuple[str, ...]
-    sources: tuple[str, ...]
-    judge_ranks: tuple[tuple[int, ...], ...]
-
-    @property
-    def sha256(self) -> str:
-        """Digest of the question: target, ideas and quality indicator."""
-        return digest("\0".join((self.indicator, self.texts[0], *sorted(self.texts[1:]))))
-
-
-class _Result(Part):
-    """The part of a ranking's result that is read."""
-
-    target: RankedItem
-    ideas: tuple[RankedItem, ...] = Field(min_length=1, max_length=len(ascii_uppercase) - 1)
-    area: str
-    indicator: str
-    traits: str
-    shown_fields: tuple[str, ...]
-    orders: tuple[RankedOrder, ...]
-
-    @property
-    def items(self) -> tuple[RankedItem, ...]:
-        return (self.target, *self.ideas)
-
-    @model_validator(mode="after")
-    def _ranks_each_once(self) -> "_Result":
-        every = list(range(len(self.items)))
-        if any(order.ranked is not None and sorted(order.ranked) != every for order in self.orders):
-            raise ValueError("orders: a ranking must have each idea once")
-        return self
-
-
-def read_ranked_set(folder: Path) -> RankedSet:
-    """A finished run that ranked ideas against a target; raises `RatingError` for others."""
-    result = judged_run(folder, _Result, {"target", "orders"}, "a ranking", JUDGED)
-    size = len(result.items)
-    ranks = [ranks_of(order.ranked) for order in result.orders if order.ranked is not None]
-    if not ranks:
-        raise RatingError(f"{folder}: no order has a ranking", hint=f"run it again: {JUDGED}")
-    texts = tuple(
-        as_ranked(each.title, each.text or "", each.fields, result.shown_fields) for each in result.items
-    )
-    return RankedSet(
-        run=str(folder.resolve()),
-        target=result.target.sha256 or digest(texts[0]),
-        area=result.area,
-        indicator=result.indicator,
-        traits=result.traits,
-        texts=texts,
-        sources=tuple(item.source for item in result.items),
-        judge_ranks=tuple(tuple(rank[number] + 1 for rank in ranks) for number in range(size)),
-    )
-
-
-def ranking_form(sets: Sequence[RankedSet], raters: int, seed: int) -> Form:
-    """Shuffle the sets, and the texts of each, once for their ids and once per rater; a seed gives one form.
-
-    Raises:
-        RatingError: no sets, no raters, a duplicate question, or different traits of one quality indicator.
-    """
-    if not sets or raters < 1:
-        raise RatingError("a form needs at least one ranking and one rater")
-    questions: dict[str, RankedSet] = {}
-    qualities: dict[str, RankedSet] = {}
-    for each in sets:
-        if other := questions.get(each.sha256):
-            raise RatingError(
-                f"{each.run}: the same ideas and quality as {other.run}", hint="name only one of them"
-            )
-        questions[each.sha256] = each
-        other = qualities.setdefault(each.indicator, each)
-        if other.traits != each.traits:
-            raise RatingError(
-                f"{each.run}: its traits of {each.indicator} differ from those of {other.run}",
-                hint="make a form for each",
-            )
-    rng = random.Random(seed)
-    named = anonymous(questions, "S", rng)
-    sizes = {name: len(each.texts) for name, each in named.items()}
-    letters = {name: rng.sample(range(size), size) for name, size in sizes.items()}
-    places = {
-        place: at for at, place in enumerate((name, number) for name in named for number in letters[name])
-    }
-    orders = tuple(
-        tuple(
-            places[name, number]
-            for name in rng.sample(list(named), len(named))
-            for number in rng.sample(range(sizes[name]), sizes[name])
-        )
-        for _ in range(raters)
-    )
-    items = tuple(
-        {"set": name, "quality": each.indicator, "idea": ascii_uppercase[place], "text": each.texts[number],
-         "number": str(number), "target": each.target, "judge_ranks": " ".join(map(str, each.judge_ranks[number])),
-         "source": each.sources[number], "run": each.run, "sha256": fingerprint(each.texts[number])}
-        for name, each in named.items() for place, number in enumerate(letters[name])
-    )  # fmt: skip
-    areas = {
-        name: sorted({each.area for each in sets if each.indicator == name}) for name in sorted(qualities)
-    }
-    values = {"qualities": [qualities[name] for name in areas], "areas": areas}
-    return Form(LAYOUT, items, orders, Prompts(Resources.of()).render(GUIDE, values))
-
-
-def doubts(form: Form) -> Iterator[str]:
-    """Targets with several sets of ideas, one line each."""
-    beside: dict[str, dict[str, set[str]]] = {}
-    for item in form.items:
-        ideas = beside.setdefault(item["target"], {}).setdefault(item["set"], set())
-        if item["number"] != str(TARGET):
-            ideas.add(item["text"])
-    for sets in beside.values():
-        if len(set(map(frozenset, sets.values()))) > 1:
-            yield (
-                f"{', '.join(sets)}: the same target with different ideas: whoever sees several of these sets "
-                "can recognise it; make one form per set, for different people"
-            )
-
-
-@dataclass(frozen=True)
-class JudgedSet:
-    """A set as in the key: quality indicator, the target's SHA-256, and the run of the judge's ranking.
-
-    Attributes:
-        numbers: text number by letter; 0 is the target.
+        target: a name of the target; equal in all its sets.
+        run: the judge's.
+        size: ideas in it, with the target.
         judge_ranks: for each of the judge's orders the rank of each text, from 1, the target first; none without a judge.
-        has_target: whether number 0 is a target, not an idea.
+        has_target: whether the first text is a target, not an idea.
     """
 
     indicator: str
     target: str
     run: str
-    numbers: Mapping[str, int]
-    judge_ranks: tuple[tuple[int, ...], ...]
+    size: int
+    judge_ranks: tuple[tuple[int, ...], ...] = ()
     has_target: bool = True
 
 
 @dataclass(frozen=True)
 class Rankings:
-    """What people ranked: by set, then rater, the rank of each text, from 1, the target first; what the key has of these
-    sets; the rows, as `file:row`, that were named to leave their sets out; and rankings of other people's tables that
-    are not used, with the reason.
+    """What people ranked: by set, then rater, the rank of each text, from 1, the target first; the sets; and rankings of tables
+    that are not used, with the reason.
     """
 
     ranks: Mapping[str, Mapping[str, tuple[int, ...]]]
-    sets: Mapping[str, JudgedSet]
-    excluded: tuple[str, ...] = ()
+    sets: Mapping[str, IdeaSet]
     unused: tuple[str, ...] = ()
 
     @property
@@ -321,150 +164,264 @@ class Rankings:
         return sorted({rater for by_rater in self.ranks.values() for rater in by_rater})
 
 
-def judged_sets(key: Key) -> dict[str, JudgedSet]:
-    """The sets of a form's key; raises `RatingError` if a text is missing, or the judge's ranks are invalid."""
-    groups: dict[str, list[Row]] = {}
-    for row in key.rows.values():
-        groups.setdefault(row["set"], []).append(row)
-    sets: dict[str, JudgedSet] = {}
-    for name, rows in groups.items():
-        every, whole = ([str(number + first) for number in range(len(rows))] for first in (0, 1))
-        ranks = {row["number"]: row["judge_ranks"].split() for row in rows}
-        heads = {(row["quality"], row["target"], row["run"]) for row in rows}
-        orders = list(zip(*(ranks.get(number, ()) for number in every), strict=False))
-        if (
-            len(rows) < 2
-            or sorted(ranks) != sorted(every)
-            or len(heads) > 1
-            or {len(each) for each in ranks.values()} != {len(orders)}
-            or not orders
-            or any(sorted(order) != sorted(whole) for order in orders)
-        ):
-            raise RatingError(
-                f"{rows[0].place}: the key of set {name} is damaged", hint="make the form again"
-            )
-        judge = tuple(tuple(map(int, order)) for order in orders)
-        sets[name] = JudgedSet(*heads.pop(), {row["idea"]: int(row["number"]) for row in rows}, judge)
-    return sets
-
-
-def read_rankings(paths: Sequence[Path], key: Key, exclude: Collection[str] = ()) -> Rankings:
-    """The rankings of filled-in forms; sets that a rater did not get, or that are left out, are missing.
-
-    Args:
-        paths: tables with the columns `rater`, `set`, `idea` and `rank`.
-        exclude: rows, as `row` or `file:row`; that rater's whole set is left out.
-
-    Raises:
-        RatingError: a file cannot be read, or a rank, an idea, a text or a row to leave out does not fit the key; lists all
-        problems by file and row.
-    """
-    sets, filled = judged_sets(key), Filled.read(paths, LAYOUT, exclude)
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in filled.rows:
-        groups.setdefault((row["set"], row["rater"]), []).append(row)
-    ranks: dict[str, dict[str, tuple[int, ...]]] = {}
-    problems: list[str] = []
-    for (name, rater), rows in groups.items():
-        if any(row.place in filled.excluded for row in rows):
-            continue
-        wrong = list(_problems(rows, key, sets.get(name)))
-        problems += wrong
-        if not wrong:
-            by_number = {sets[name].numbers[row["idea"]]: int(row.number("rank")) for row in rows}
-            ranks.setdefault(name, {})[rater] = tuple(by_number[number] for number in sorted(by_number))
-    filled.refuse(problems)
-    if not ranks:
-        raise RatingError(f"{', '.join(map(str, paths))}: no rankings")
-    known = {name: each for name, each in sets.items() if name in ranks}
-    return Rankings({name: ranks[name] for name in known}, known, filled.excluded)
-
-
-def _problems(rows: Sequence[Row], key: Key, judged: JudgedSet | None) -> Iterator[str]:
-    """The problems of one rater's ranking of one set."""
-    first, rater, name = rows[0], rows[0]["rater"], rows[0]["set"]
-    if not rater:
-        yield f"{first.place}: column rater: empty"
-    places: dict[tuple[str, str], str] = {}
-    for row in rows:
-        yield from key.problems_of(row)
-        if judged:
-            yield from row.problems_of("rank", 1, len(judged.numbers))
-        for column in ("idea", "rank"):
-            place = places.setdefault((column, row[column]), row.place)
-            if row[column] and place != row.place:
-                yield f"{row.place}: {rater} gives {name} the {column} {row[column]} again, after {place}"
-    if missing := sorted(set(judged.numbers if judged else ()) - {row["idea"] for row in rows}):
-        yield f"{first.place}: {rater} leaves {', '.join(missing)} out of {name}"
-
-
-def own_rankings(
+def read_rankings(
     paths: Sequence[Path],
-    columns: Mapping[str, str],
+    columns: Mapping[str, str] | None = None,
     judges: Collection[str] = (),
     target: str | None = None,
-    exclude: Collection[str] = (),
 ) -> Rankings:
-    """The rankings in tables of another origin, which have no key: a row for each rater, set and idea, with its rank.
+    """Rankings in tables: a row for each rater, set and idea, with its rank; without a set, there is a single one.
 
     A ranking that lacks an idea of its set, or has two of one rank, is not used. Ranks are numbers, the best the lowest.
 
     Args:
         paths: CSV files in UTF-8.
-        columns: what they call `rater`, `set`, `idea` and `rank`; without a set, there is a single one.
+        columns: what they call `rater`, `set`, `idea` and `rank`.
         judges: raters whose rankings are those of the judge.
         target: the idea that is the target of every set.
-        exclude: rows, as `row` or `file:row`; the whole set of that rater is left out.
 
     Raises:
-        RatingError: a file cannot be read, a cell is no rank, an idea is ranked twice, a judge or the target is in no set,
-            or nothing is left.
+        RatingError: a file cannot be read, a cell is no rank, a judge or the target is in no set, or nothing is left.
     """
-    single = "set" not in columns and not any(
-        "set" in row.cells for path in paths for row in read_table(path, (), "")
-    )
-    layout = replace(LAYOUT, names=("idea",) if single else LAYOUT.names)
-    filled, problems = Filled.read(paths, layout, exclude, columns), list[str]()
-    groups: dict[str, dict[str, list[Row]]] = {}
-    for row in filled.rows:
+    needed = [(name,) for name in COLUMNS if name != "set" or "set" in (columns or {})]
+    hint = f"name the columns of your table: --columns {','.join(f'{name}=COLUMN' for name in COLUMNS)}"
+    groups, problems = dict[str, dict[str, list[Row]]](), list[str]()
+    for row in (row for path in paths for row in read_table(path, needed, hint, columns)):
         problems += [f"{row.place}: column {name}: empty" for name in ("rater", "idea") if not row[name]]
-        if not row.missing("rank"):
-            problems += row.problems_of("rank", -inf, inf, whole=False)
+        problems += () if row.missing("rank") else row.problems_of("rank")
         groups.setdefault(row["set"] or "all", {}).setdefault(row["rater"], []).append(row)
-    filled.refuse(problems)
+    refuse(problems)
     if strange := sorted(set(judges) - {rater for by_rater in groups.values() for rater in by_rater}):
         raise RatingError(f"--judge {strange[0]}: no such rater", hint="name a rater of the tables")
-    ranks, sets, unused = dict[str, dict[str, tuple[int, ...]]](), dict[str, JudgedSet](), list[str]()
+    ranks, sets, unused = dict[str, dict[str, tuple[int, ...]]](), dict[str, IdeaSet](), list[str]()
     for name, by_rater in groups.items():
-        ideas = [*dict.fromkeys(row["idea"] for rows in by_rater.values() for row in rows)]
-        ideas.sort(key=lambda idea: idea != target)
+        ideas = sorted(
+            dict.fromkeys(row["idea"] for rows in by_rater.values() for row in rows),
+            key=lambda idea: idea != target,
+        )
         whole = dict[str, tuple[int, ...]]()
         for rater, rows in by_rater.items():
-            if any(row.place in filled.excluded for row in rows):
-                continue
-            places = {row["idea"]: row.number("rank") for row in rows if not row.missing("rank")}
-            if len({row["idea"] for row in rows}) < len(rows):
-                unused.append(f"{rows[0].place}: {rater} ranks an idea of {name} twice")
-            elif absent := len(ideas) - len(places):
-                unused.append(
-                    f"{rows[0].place}: {rater} ranks {absent} of {len(ideas)} ideas of {name} not at all"
-                )
-            elif len({*places.values()}) < len(ideas):
-                unused.append(f"{rows[0].place}: {rater} gives two ideas of {name} the same rank")
+            if fault := _fault(rows, ideas):
+                unused.append(f"{rows[0].place}: {rater}, set {name}: {fault}")
             else:
-                order = sorted(places.values())
-                whole[rater] = tuple(order.index(places[idea]) + 1 for idea in ideas)
+                places = {row["idea"]: row.number("rank") for row in rows}
+                whole[rater] = tuple(sorted(places.values()).index(places[idea]) + 1 for idea in ideas)
         people = {rater: each for rater, each in whole.items() if rater not in judges}
-        if len(ideas) < 2 or not people:
-            continue
-        first = ideas[0] == target
-        judged = tuple(each for rater, each in whole.items() if rater in judges)
-        numbers = {idea: number for number, idea in enumerate(ideas)}
-        ranks[name] = people
-        sets[name] = JudgedSet("rank", target if first and target else name, "", numbers, judged, first)
+        if len(ideas) > 1 and people:
+            first = ideas[0] == target
+            judged = tuple(each for rater, each in whole.items() if rater in judges)
+            ranks[name] = people
+            sets[name] = IdeaSet("rank", target if first and target else name, "", len(ideas), judged, first)
     if not ranks:
         why = f": {'; '.join(unused[:LISTED])}" if unused else ""
         raise RatingError(f"{', '.join(map(str, paths))}: no whole ranking of a person in it{why}")
     if target and not any(each.has_target for each in sets.values()):
         raise RatingError(f"--target {target}: in no set", hint="name one of the ideas that are ranked")
-    return Rankings(ranks, sets, filled.excluded, tuple(unused))
+    return Rankings(ranks, sets, tuple(unused))
+
+
+def _fault(rows: Sequence[Row], ideas: Sequence[str]) -> str:
+    """Why one rater's rows are no ranking of a set; empty if they are."""
+    places = {row["idea"]: row.number("rank") for row in rows if not row.missing("rank")}
+    if len({row["idea"] for row in rows}) < len(rows):
+        return "an idea is there twice"
+    if absent := len(ideas) - len(places):
+        return f"{absent} of {len(ideas)} ideas have no rank"
+    return "two ideas have the same rank" * (len({*places.values()}) < len(ideas))
+
+
+FIGURES: Mapping[str, str] = {
+    "s_judge": "S of the judge, the mean of its orders",
+    "s_human": "S of people",
+    "difference": "D(S) of judge and people",
+    "between_people": "D(S) between two people",
+    "by_chance": "D(S) of a judge who guesses",
+    "of_means": "D(S) of the means of both",
+    "tau": "Kendall's tau of judge and people",
+    "tau_between_people": "Kendall's tau between two people",
+    "concordance": "Kendall's W of all people",
+    "first": "Same first place, judge and people",
+    "first_between_people": "Same first place, two people",
+    "first_by_chance": "Same first place, by guessing",
+}
+"""Figures of agreement. Each is a mean over raters and orders, or over pairs of raters, of
+
+S, the share of ideas above the target (Eq. 3); D(S) = |S_human - S_judge| (Eq. 4), 0 to 1; Kendall's tau, -1 to 1, and W,
+0 to 1, of whole rankings; and the share that ranks the same idea first. A judge who guesses puts the target into each place
+with equal probability. A single rater has no figures between people.
+"""
+CHANCE = ("by_chance", "first_by_chance")
+"""Computed exactly, so without intervals."""
+
+
+@dataclass(frozen=True)
+class SetAgreement:
+    """A set of n ideas with a target, ranked by a judge in some orders and by people.
+
+    Attributes:
+        raters: S of each.
+        figures: those of `FIGURES`; None if a single rater is too few.
+    """
+
+    name: str
+    run: str
+    indicator: str
+    target: str
+    ideas: int
+    orders: int
+    raters: Mapping[str, float]
+    figures: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """All sets of one quality indicator.
+
+    Attributes:
+        means: of each of `FIGURES` over targets; sets with the same target are averaged first, as they are alike.
+    """
+
+    indicator: str
+    sets: tuple[SetAgreement, ...]
+    targets: int
+    raters: int
+    rankings: int
+    means: Mapping[str, Mean | None]
+
+    @property
+    def alignment(self) -> float | None:
+        """1 - D(S), the agreement of judge and people on the target (Table 4); None without a judge or a target."""
+        difference = self.means["difference"]
+        return 1 - difference.mean if difference else None
+
+
+def alignments(rankings: Rankings) -> list[Alignment]:
+    """Compare the judge with people, by quality indicator."""
+    sets = [_agreement(name, each, rankings.ranks[name]) for name, each in rankings.sets.items()]
+    targets = {each.name: each.target for each in sets}
+
+    def mean(some: Sequence[SetAgreement], figure: str) -> Mean | None:
+        values = {each.name: value for each in some if (value := each.figures[figure]) is not None}
+        return mean_of(
+            group_means(values, targets.__getitem__), within=(-1, 1) if figure.startswith("tau") else (0, 1)
+        )
+
+    qualities = {
+        name: tuple(each for each in sets if each.indicator == name)
+        for name in sorted({each.indicator for each in sets})
+    }
+    return [
+        Alignment(
+            indicator=name,
+            sets=some,
+            targets=len({each.target for each in some}),
+            raters=len({rater for each in some for rater in rankings.ranks[each.name]}),
+            rankings=sum(len(rankings.ranks[each.name]) for each in some),
+            means={figure: mean(some, figure) for figure in FIGURES},
+        )
+        for name, some in qualities.items()
+    ]
+
+
+def as_data(rankings: Rankings, qualities: Sequence[Alignment]) -> dict[str, Any]:
+    """The comparison as JSON data."""
+
+    def data(quality: Alignment) -> dict[str, Any]:
+        own = asdict(quality)
+        means = {
+            name: mean["mean"] if mean and name in CHANCE else mean for name, mean in own.pop("means").items()
+        }
+        sets = [{**each.pop("figures"), "s_human": each.pop("raters"), **each} for each in own.pop("sets")]
+        return {**own, **means, "sets": sets, "alignment": quality.alignment}
+
+    return {
+        "raters": rankings.raters,
+        "sets": len(rankings.sets),
+        "rankings": sum(map(len, rankings.ranks.values())),
+        "unused": list(rankings.unused),
+        "qualities": {each.indicator: data(each) for each in qualities},
+    }
+
+
+def as_lines(rankings: Rankings, qualities: Sequence[Alignment]) -> Iterator[str]:
+    """The comparison as text."""
+    counts = sorted({len(by_rater) for by_rater in rankings.ranks.values()})
+    each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    sets, raters = count(len(rankings.sets), "set"), count(len(rankings.raters), "rater")
+    yield f"{sets}, {raters}, rankings per set: {each}"
+    if rankings.unused:
+        more = f"; and {len(rankings.unused) - LISTED} more" if rankings.unused[LISTED:] else ""
+        yield f"Not used: {count(len(rankings.unused), 'ranking')} ({'; '.join(rankings.unused[:LISTED])}{more})"
+    if not any(each.judge_ranks for each in rankings.sets.values()):
+        yield "No judge among the raters (--judge RATER): people are compared with each other only"
+    if not any(each.has_target for each in rankings.sets.values()):
+        yield "No target among the ideas (--target IDEA): S and D(S) are undefined"
+    for quality in qualities:
+        yield ""
+        sets, targets = count(len(quality.sets), "set"), count(quality.targets, "target")
+        people = f"{count(quality.raters, 'rater')}, {count(quality.rankings, 'ranking')}"
+        yield f"{quality.indicator}: {sets} with {targets}, {people}"
+        for name, label in FIGURES.items():
+            mean = quality.means[name]
+            aligned = (
+                f"; alignment {1 - mean.mean:.0%}" if mean and name in ("difference", "by_chance") else ""
+            )
+            yield f"  {label:38}  {_figure(mean, name in CHANCE)}{aligned}"
+        for one in quality.sets:
+            people = ", ".join(f"{rater} {s:.2f}" for rater, s in sorted(one.raters.items()))
+            judge, difference = one.figures["s_judge"], one.figures["difference"]
+            if judge is not None and difference is not None:
+                yield f"  {one.name}: S of the judge {judge:.2f}, of {people}; D(S) {difference:.2f}"
+    yield ""
+    yield (
+        "D(S) = |S of a person - S of the judge in one order|, alignment = 1 - D(S). Means are over targets, "
+        "± standard error; sets of one target are averaged first."
+    )
+
+
+def _figure(mean: Mean | None, alone: bool) -> str:
+    if mean is None:
+        return "–"
+    error = "" if alone or mean.se is None else f" ± {mean.se:.2f}"
+    if alone or mean.low is None or mean.high is None:
+        return f"{mean.mean:z.2f}{error}"
+    interval = f"{mean.level:.0%} interval {mean.low:z.2f} to {mean.high:z.2f} ({mean.method})"
+    return f"{mean.mean:z.2f}{error}, {interval}"
+
+
+def _agreement(name: str, judged: IdeaSet, ranks: Mapping[str, tuple[int, ...]]) -> SetAgreement:
+    ideas, people = judged.size - 1, list(ranks.values())
+    pairs, both = list(combinations(people, 2)), list(product(people, judged.judge_ranks))
+    placed = judged.has_target
+    raters = {rater: relative_quality(each[TARGET], ideas) for rater, each in ranks.items() if placed}
+    s_human = [*raters.values()]
+    s_judge = [relative_quality(each[TARGET], ideas) for each in judged.judge_ranks if placed]
+    anywhere = [relative_quality(rank, ideas) for rank in range(1, ideas + 2)]
+    figures = {
+        "s_judge": _mean(s_judge),
+        "s_human": _mean(s_human),
+        "difference": _difference(product(s_human, s_judge)),
+        "between_people": _difference(combinations(s_human, 2)),
+        "by_chance": _difference(product(s_human, anywhere)),
+        "of_means": abs(fmean(s_human) - fmean(s_judge)) if s_human and s_judge else None,
+        "tau": _mean(kendall_tau(*two) for two in both),
+        "tau_between_people": _mean(kendall_tau(*two) for two in pairs),
+        "concordance": kendall_w(people),
+        "first": _mean(one.index(1) == other.index(1) for one, other in both),
+        "first_between_people": _mean(one.index(1) == other.index(1) for one, other in pairs),
+        "first_by_chance": 1 / (ideas + 1),
+    }
+    orders = len(judged.judge_ranks)
+    return SetAgreement(
+        name, judged.run, judged.indicator, judged.target, ideas + (not placed), orders, raters, figures
+    )
+
+
+def _difference(pairs: Iterable[tuple[float, float]]) -> float | None:
+    """Mean D(S) = |S_human - S_judge| (Eq. 4)."""
+    return _mean(abs(one - other) for one, other in pairs)
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    there = list(values)
+    return fmean(there) if there else None

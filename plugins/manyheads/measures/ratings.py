@@ -1,46 +1,54 @@
-"""Ratings of texts by people or models (VirSci 2025, §4.2, App. C.4).
+"""Ratings of texts by people or models, and scores of the same texts (VirSci 2025, §4.2, App. C.4).
 
-People rate on blind forms, from 1 to 10, or in their own tables, with any criteria and scale; reviews by `manyheads review`
-count as ratings, too.
+People rate in an arena or in tables of their own; reviews by `manyheads review` count as ratings, too. Scores come from
+`manyheads measure`, tables and reviews; each is matched with its text.
 """
 
 import math
-import random
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from pydantic import Field
 
-from manyheads.asking.prompts import Prompts
-from manyheads.base.errors import RatingError
+from manyheads.base.errors import RatingError, SubjectError
 from manyheads.base.files import expanded
-from manyheads.base.papers import fold
-from manyheads.base.resources import Resources
-from manyheads.core.results import Part
-from manyheads.core.texts import Subject
-from manyheads.measures.forms import Filled, Form, Key, Layout, anonymous, judged_run
+from manyheads.base.resources import parse_json
+from manyheads.core.results import RESULT, Part, read_result, result_data
+from manyheads.measures.tables import Row, read_table, read_text, refuse
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
 """Rating criteria (App. C.4)."""
-LOWEST, HIGHEST = 1, 10
+SCORE, ACCEPTED = "score", "accepted"
+"""Columns of people's ratings of papers: the only criterion, and the decision on the paper."""
 COLUMNS = ("rater", "id", *CRITERIA)
 """Columns of a table of ratings."""
-GUIDE = "partials/rating_guide.md.j2"
-LAYOUT = Layout(
-    command="manyheads rating form",
-    table=("rater", "id", "title", "abstract", *CRITERIA, "comment"),
-    key=("id", "source", "title", "sha256"),
-    names=("id",),
-    answers=CRITERIA,
-    optional=True,
-    proof=("title", "title", lambda cell, title: fold(cell) == fold(title)),
-    answer="ratings",
-)
+BESIDES = (
+    "rater", "id", "paper", ACCEPTED, "set", "title", "abstract", "text", "comment", "maker", "source", "sha256",
+)  # fmt: skip
+"""Columns that are no criteria."""
+YES, NO = ("yes", "true", "1", "accept", "accepted"), ("no", "false", "0", "reject", "rejected")
+HINT = "one row for each text and rater: rater,id,novelty; or --columns rater=COLUMN,id=COLUMN,novelty=COLUMN"
+P = TypeVar("P", bound=Part)
+
+
+Identity = Mapping[str, str]
+"""Known identifiers of a text: some of `sha256`, `source`, `id`, `name`."""
+FIELDS = ("sha256", "source", "id", "name")
+"""Most reliable first."""
+
+
+def identity_of(row: Mapping[str, Any]) -> Identity:
+    """The identifiers of a row's text; sources as absolute paths."""
+    identity = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
+    if "source" in identity:
+        with suppress(OSError, ValueError):  # not a valid file name
+            identity["source"] = str(expanded(identity["source"]).resolve())
+    return identity
 
 
 @dataclass(frozen=True)
@@ -50,22 +58,29 @@ class Ratings:
     Attributes:
         criteria: what the texts were rated on.
         scores: by text, in the order in which they first come, then rater, then criterion, as far as there is a rating.
-        excluded: rows, as `file:row`, that were left out on demand.
         scale: the lowest and the highest rating that can be given; None where nobody said so.
         missing: by criterion, the number of cells without a rating.
         unread: columns of the tables that are none of these criteria.
+        texts: what is known of the texts; others are known by their names here.
+        decisions: by text, whether it was accepted; empty if unknown.
     """
 
     criteria: tuple[str, ...]
     scores: Mapping[str, Mapping[str, Mapping[str, float]]]
-    excluded: tuple[str, ...] = ()
     scale: tuple[float, float] | None = None
     missing: Mapping[str, int] = field(default_factory=dict[str, int])
     unread: tuple[str, ...] = ()
+    texts: Mapping[str, Identity] = field(default_factory=dict[str, Identity])
+    decisions: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
     @property
     def raters(self) -> list[str]:
         return list(dict.fromkeys(rater for by_rater in self.scores.values() for rater in by_rater))
+
+    @property
+    def main(self) -> str:
+        """The criterion to compare with scores: novelty, else the first."""
+        return "novelty" if "novelty" in self.criteria else self.criteria[0]
 
     def of(self, criterion: str) -> dict[str, dict[str, float]]:
         """The ratings on one criterion, by text and rater; raises `RatingError` if there are none."""
@@ -82,111 +97,79 @@ class Ratings:
         return {item: fmean(by_rater.values()) for item, by_rater in self.of(criterion).items()}
 
 
-def rating_form(subjects: Sequence[Subject], raters: int, seed: int) -> Form:
-    """Shuffle the texts, once for their ids and once per rater; the same seed gives the same form.
-
-    Raises:
-        RatingError: no texts, no raters, or a duplicate text.
-    """
-    if not subjects or raters < 1:
-        raise RatingError("a form needs at least one text and one rater")
-    texts: dict[str, Subject] = {}
-    for subject in subjects:
-        if other := texts.get(subject.sha256):
-            raise RatingError(
-                f"{subject.source}: the same text as {other.source}", hint="name only one of them"
-            )
-        texts[subject.sha256] = subject
-    rng = random.Random(seed)
-    items = tuple(
-        {"id": item, "title": text.title, "abstract": text.text, "sha256": text.sha256,
-         "source": str(Path(text.source).resolve())}
-        for item, text in anonymous(texts, "T", rng).items()
-    )  # fmt: skip
-    orders = tuple(tuple(rng.sample(range(len(items)), len(items))) for _ in range(raters))
-    return Form(LAYOUT, items, orders, Prompts(Resources.of()).render(GUIDE, {}))
-
-
 def read_ratings(
-    paths: Sequence[Path],
-    exclude: Collection[str] = (),
-    key: Key | None = None,
-    columns: Mapping[str, str] | None = None,
-    scale: tuple[float, float] | None = None,
+    paths: Sequence[Path], columns: Mapping[str, str] | None = None, scale: tuple[float, float] | None = None
 ) -> Ratings:
-    """Ratings from filled-in forms: columns `rater`, `id` and at least one criterion, a whole number from 1 to 10.
+    """Ratings from tables: a row for each text (`id` or `paper`) and rater, a column for each criterion, any numbers.
 
-    Tables of another origin, those with `columns` or a `scale`, may have other criteria, any numbers, and cells
-    without a rating, which are counted.
+    Cells without a rating are counted; a rating whose rater is not named is of somebody else. A column `accepted` says yes or
+    no.
 
     Args:
         paths: CSV files in UTF-8, separated by comma, semicolon or tab.
-        exclude: rows to leave out, as `row` or `file:row`; row 1 is the header, as in a spreadsheet.
-        key: of the same form.
-        columns: what tables of another origin call `rater`, `id` and the criteria.
-        scale: the lowest and the highest rating of such tables.
+        columns: what they call `rater`, `id` and the criteria.
+        scale: the lowest and the highest rating.
 
     Raises:
-        RatingError: a file cannot be read, a column or cell is missing, a rating is invalid, a rater rated a text twice, a
-        text is not in the key or has another title there, or a row to leave out is missing. Lists all problems by file,
-        row and column.
+        RatingError: a file cannot be read, a column is missing, a cell is no number or decision, a rater rated a text twice, or
+        rows of one text have different decisions. Lists all problems by file, row and column.
     """
-    foreign, columns = bool(columns or scale), columns or {}
-    criteria = tuple(name for name in columns if name not in LAYOUT.table or name in CRITERIA)
-    layout = replace(LAYOUT, answers=criteria, optional=False) if criteria else LAYOUT
-    filled = Filled.read(paths, layout, exclude, columns)
-    ends = scale or ((-math.inf, math.inf) if foreign else (LOWEST, HIGHEST))
+    columns = columns or {}
+    named = tuple(name for name in columns if name not in BESIDES)
+    needed = [("id", "paper"), *([(name,) for name in named] or [(*CRITERIA, SCORE)])]
+    rows = [row for path in paths for row in read_table(path, needed, HINT, columns)]
+    criteria = named or tuple(name for name in (*CRITERIA, SCORE) if all(name in row.cells for row in rows))
+    if not criteria:
+        raise RatingError(f"the tables have no common column of {', '.join((*CRITERIA, SCORE))}", hint=HINT)
     problems, missing = list[str](), Counter[str]()
-    scores = dict[str, dict[str, dict[str, float]]]()
-    for row in filled.rows:
-        if row.place in filled.excluded:
-            continue
-        problems += [f"{row.place}: column {name}: empty" for name in ("rater", "id") if not row[name]]
-        rated = [name for name in filled.answers if not (foreign and row.missing(name))]
-        missing.update(set(filled.answers) - set(rated))
-        wrong = [each for name in rated for each in row.problems_of(name, *ends, whole=not foreign)]
-        problems += [*wrong, *(key.problems_of(row) if key else ())]
-        by_rater, rater = scores.setdefault(row["id"], {}), row["rater"]
-        if rater in by_rater:
-            problems.append(f"{row.place}: {rater} has already rated {row['id']}")
-        by_rater[rater] = {} if wrong else {name: row.number(name) for name in rated}
-    filled.refuse(problems)
+    scores, decisions = dict[str, dict[str, dict[str, float]]](), dict[str, bool]()
+    texts = dict[str, Identity]()
+    for row in rows:
+        item, rater = row["id"] or row["paper"], row["rater"] or row.place
+        rated = [name for name in criteria if not row.missing(name)]
+        missing.update(set(criteria) - set(rated))
+        problems += [f"{row.place}: no text is named"] * (not item)
+        problems += [problem for name in rated for problem in row.problems_of(name, scale)]
+        problems += _decision_problems(row, item, decisions)
+        if row["sha256"] or row["source"]:
+            texts[item] = identity_of(row.cells)
+        if rater in scores.setdefault(item, {}):
+            problems.append(f"{row.place}: {rater} has already rated {item}")
+        scores[item][rater] = {name: row.number(name) for name in rated}
+    refuse(problems)
     if not any(each for by_rater in scores.values() for each in by_rater.values()):
-        raise RatingError(f"{', '.join(map(str, paths))}: no ratings")
-    known = {*LAYOUT.table, *filled.answers}
-    unread = dict.fromkeys(name for row in filled.rows for name in row.cells if name not in known)
-    return Ratings(
-        filled.answers,
-        scores,
-        filled.excluded,
-        scale=None if foreign and not scale else (ends[0], ends[1]),
-        missing=missing,
-        unread=tuple(unread) if foreign else (),
-    )
+        raise RatingError(f"{', '.join(map(str, paths))}: no ratings", hint=HINT)
+    if decisions and (unknown := [item for item in scores if item not in decisions]):
+        raise RatingError(f"no decision ({ACCEPTED}) for {', '.join(unknown[:8])}", hint=HINT)
+    unread = dict.fromkeys(name for row in rows for name in row.cells if name not in (*BESIDES, *criteria))
+    return Ratings(criteria, scores, scale, missing, tuple(unread), texts, decisions)
 
 
-Identity = Mapping[str, str]
-"""Known identifiers of a text: some of `sha256`, `source`, `id`, `name`."""
-FIELDS = ("sha256", "source", "id", "name")
-"""Most reliable first."""
+def _decision_problems(row: Row, item: str, decisions: dict[str, bool]) -> Iterator[str]:
+    """Note the decision of a row, if it has one; what is wrong with it."""
+    told = row[ACCEPTED].lower()
+    if told and told not in (*YES, *NO):
+        yield f"{row.place}: {ACCEPTED} is {told!r}: write yes or no"
+    elif told and decisions.setdefault(item, told in YES) is not (told in YES):
+        yield f"{row.place}: {item} is accepted in one row and not in another"
 
 
-def identities(key: Key) -> dict[str, Identity]:
-    """The texts of a form's anonymous ids."""
-    return {row["id"]: identity_of({**row.cells, "id": ""}) for row in key.rows.values()}
+def judged_run(folder: Path, kind: type[P], parts: Set[str], what: str, command: str) -> P:
+    """The part `kind` of the result of a finished run of `command`; raises `RatingError` for other runs."""
+    try:
+        run = result_data(folder)
+        if not parts <= run["result"].keys():
+            raise RatingError(f"{folder}: a run of {run.get('system')}, not of {what}", hint=command)
+        return read_result(folder, kind).result
+    except SubjectError as error:
+        begun = (folder / "config.yaml").is_file()
+        raise RatingError(
+            error.message, hint=error.hint if begun else f"name a run folder of {command}"
+        ) from error
 
 
-def identity_of(row: Mapping[str, Any]) -> Identity:
-    """The identifiers of a row's text; sources as absolute paths."""
-    identity = {name: str(row[name]).strip() for name in FIELDS if row.get(name)}
-    if "source" in identity:
-        with suppress(OSError, ValueError):  # not a valid file name
-            identity["source"] = str(expanded(identity["source"]).resolve())
-    return identity
-
-
-def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]:
-    """Finished reviews as ratings, each reviewer as a rater; and the reviewed texts.
+def read_reviews(folders: Sequence[Path]) -> Ratings:
+    """Finished reviews as ratings, each reviewer as a rater.
 
     Raises:
         RatingError: a folder has no such run, two reviewed the same text, or on different forms.
@@ -207,7 +190,7 @@ def read_reviews(folders: Sequence[Path]) -> tuple[Ratings, dict[str, Identity]]
     if len(forms) != 1:
         other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
         raise RatingError(f"reviews on different forms: {other}", hint="name reviews on one form")
-    return Ratings(next(iter(forms)), scores), texts
+    return Ratings(next(iter(forms)), scores, texts=texts)
 
 
 class _Mean(Part):
@@ -224,3 +207,137 @@ class _Reviews(Part):
 
 def review_of(folder: Path) -> _Reviews:
     return judged_run(folder, _Reviews, {"reviews", "means"}, "reviews", "manyheads review")
+
+
+# Scores of rated texts: read from `manyheads measure`, tables and reviews, and matched.
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score of a text. `place` is where it was read."""
+
+    place: str
+    identity: Identity
+    value: float
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Rated texts with their scores, in one order, by id; and the places of scores without a rated text."""
+
+    items: tuple[str, ...]
+    scores: tuple[float, ...]
+    ratings: tuple[float, ...]
+    unrated: tuple[str, ...]
+
+
+def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
+    """Scores named `by`: a field of JSON Lines, a column of CSV, or a mean or score of a review's run folder.
+
+    Raises:
+        RatingError: a file cannot be read, or a text has no such score; it never counts as zero.
+    """
+    scores: list[Score] = []
+    for path in paths:
+        if not path.is_dir():
+            scores += [
+                Score(place, identity_of(row), _number(place, row, by)) for place, row in _records(path)
+            ]
+            continue
+        identity, values = _scored(path)
+        if by not in values:
+            raise RatingError(
+                f"{path}: these reviews have no {by!r}",
+                hint=f"--by {' or '.join(values) or 'of a review with scores'}",
+            )
+        scores.append(Score(str(path), identity, values[by]))
+    return scores
+
+
+def _scored(folder: Path) -> tuple[Identity, dict[str, float]]:
+    """A review's text and its scores: means of several reviewers, or the scores of one review of a paper."""
+    if (folder / RESULT).is_file():
+        result: dict[str, Any] = result_data(folder)["result"]
+        paper, review = result.get("paper"), result.get("review")
+        if isinstance(paper, dict) and isinstance(review, dict):
+            data = cast(dict[str, Any], paper)
+            row = {**data, "name": data.get("title"), "id": Path(str(data.get("source"))).stem}
+            return identity_of(row), cast(dict[str, Any], review).get("scores") or {}
+    result_of = review_of(folder)
+    return identity_of(result_of.subject), {name: each.mean for name, each in result_of.means.items()}
+
+
+def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str, Identity]) -> Pairs:
+    """Match each rated text with its score.
+
+    Args:
+        means: mean rating by the raters' id.
+        scores: in any order; those of unrated texts are listed separately.
+        texts: identities by id, from the key; other ids stand for themselves.
+
+    Raises:
+        RatingError: a rated text has no score, or several.
+    """
+    paired: list[Score] = []
+    for item in means:
+        matches = _matching(texts.get(item) or dict.fromkeys(("id", "source", "name"), item), scores)
+        if not matches:
+            raise RatingError(
+                f"{item}: a rating, but no score",
+                hint="measure it, too; a table needs the ids, files or titles of the scores",
+            )
+        if len(matches) > 1:
+            places = ", ".join(score.place for score in matches)
+            raise RatingError(f"{item}: several scores: {places}", hint="leave one of them out")
+        paired += matches
+    places = {score.place for score in paired}
+    unrated = tuple(score.place for score in scores if score.place not in places)
+    return Pairs(tuple(means), tuple(score.value for score in paired), tuple(means.values()), unrated)
+
+
+def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The lines of JSON Lines or the rows of a table, with their places."""
+    if path.suffix not in (".jsonl", ".json"):
+        yield from ((row.place, row.cells) for row in read_table(path, (), "name a table of scores"))
+        return
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            try:
+                record = parse_json(line)
+            except ValueError as error:
+                raise RatingError(f"{path}:{number}: not valid JSON: {error}") from error
+            if not isinstance(record, dict):
+                raise RatingError(f"{path}:{number}: not a JSON object")
+            yield f"{path}:{number}", cast(dict[str, Any], record)
+
+
+def _number(place: str, row: Mapping[str, Any], by: str) -> float:
+    name = by if by in row else by.lower()
+    if name not in row:
+        raise RatingError(
+            f"{place}: no {by!r}", tried=f"it has {', '.join(row)}", hint="--by names the score"
+        )
+    value, number = row[name], math.nan
+    with suppress(TypeError, ValueError):
+        number = math.nan if isinstance(value, bool) else float(value)
+    if math.isfinite(number):
+        return number
+    missing = row.get("missing")  # the reason that `manyheads measure` gives
+    why = f": {missing[name]}" if isinstance(missing, dict) and name in missing else ""
+    raise RatingError(
+        f"{place}: {by} is {value!r}, not a number{why}",
+        hint="leave the text out, measure it, or name another score with --by",
+    )
+
+
+def _matching(identity: Identity, scores: Sequence[Score]) -> list[Score]:
+    """The scores of a text: by the most reliable identifier, then by the next ones if several match."""
+    left, narrowed = scores, False
+    for name in FIELDS:
+        if name in identity:
+            value = identity_of({name: identity[name]})[name]
+            hits = [score for score in left if score.identity.get(name) == value]
+            if len(hits) == 1:
+                return hits
+            left, narrowed = (hits, True) if hits else (left, narrowed)
+    return list(left) if narrowed else []

@@ -18,7 +18,6 @@ from manyheads.corpus.vectors import Embedder, unread
 from manyheads.literature.library import Library, window
 from manyheads.literature.local import PARTS, comparable
 from manyheads.literature.matching import first_sentence, widen
-from manyheads.measures.bearings import with_bearings
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.novelty import (
     NEIGHBOURS,
@@ -32,6 +31,7 @@ from manyheads.measures.novelty import (
     novelty_of,
     relative_neighbour_density,
     surroundings,
+    with_bearings,
 )
 from manyheads.measures.papers import Papers, titled
 from manyheads.measures.statistics import Mean, mean_of

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 K = TypeVar("K", bound=Hashable)
 Ends: TypeAlias = tuple[float, float]
+Floats: TypeAlias = "NDArray[np.float64]"
 Method: TypeAlias = Literal["t", "BCa", "Wilson"]
 LEVEL = 0.95
 RESAMPLES = 9_999
@@ -22,6 +23,8 @@ BATCH = 2**20
 """Numbers resampled at once."""
 FEW = 10
 """Below this number of values, bootstrap intervals are much too narrow."""
+SAME = 1e-12
+"""Relative tolerance for equal values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,144 +165,22 @@ def bootstrap_interval(
     seed give the same interval; nearly equal or non-finite values have none.
     """
     import numpy as np
+    from scipy.stats import bootstrap
 
     data = np.asarray(values, dtype=np.float64)
-    interval = _bootstrap((data,), np.mean, "BCa", level, resamples, seed).confidence_interval
-    low, high = map(float, interval)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # for nearly equal values, which have no interval
+        found: Any = bootstrap(
+            (data,), np.mean, method="BCa", confidence_level=level, n_resamples=resamples,
+            batch=max(1, BATCH // len(data)), rng=np.random.default_rng(seed),
+        )  # fmt: skip
+    low, high = map(float, found.confidence_interval)
     return (low, high) if np.isfinite([low, high]).all() else None
 
 
-def _bootstrap(
-    data: tuple["Floats", ...],
-    statistic: Any,
-    method: str,
-    level: float,
-    resamples: int,
-    seed: int,
-    **how: Any,
-) -> Any:
-    import numpy as np
-    from scipy.stats import bootstrap
-
-    with warnings.catch_warnings():
-        # warnings for nearly equal values and constant resamples, which are handled
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return bootstrap(
-            data, statistic, method=method, confidence_level=level, n_resamples=resamples,
-            batch=max(1, BATCH // len(data[0])), rng=np.random.default_rng(seed), **how,
-        )  # fmt: skip
-
-
-Floats: TypeAlias = "NDArray[np.float64]"
-LEAST = 3
-"""Minimum pairs for a correlation: two points always lie on a line."""
-SAME = 1e-12
-"""Relative tolerance for equal values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A statistic of n values, and the ends of its confidence interval."""
-
-    estimate: float
-    low: float
-    high: float
-    n: int
-    level: float
-
-
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    """A correlation of n pairs, -1 to 1: Pearson's r, with Fisher's z interval, or Spearman's rho.
-
-    Attributes:
-        bootstrap: percentile interval over resampled pairs.
-        unusable: share of resamples, 0 to 1, that are left out as one column is constant.
-    """
-
-    value: float
-    bootstrap: Interval
-    unusable: float
-    fisher: Interval | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Agreement of two scores of n texts, with the regression line y = intercept + slope x."""
-
-    n: int
-    pearson: Correlation
-    spearman: Correlation
-    slope: float
-    intercept: float
-
-
-def agreement(
-    x: Sequence[float], y: Sequence[float], *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
-) -> Agreement:
-    """Pearson's and Spearman's correlation of n pairs, with confidence intervals; the same seed gives the same.
-
-    Raises:
-        RatingError: x and y differ in length, have fewer than three pairs, a non-finite value, or no variation.
-    """
-    from scipy.stats import linregress, pearsonr
-
-    one, other = _checked(x, "the scores"), _checked(y, "the ratings")
-    if (n := len(one)) != len(other):
-        raise RatingError(f"{n} scores cannot be paired with {len(other)} ratings")
-    r: Any = pearsonr(one, other)
-    low, high = r.confidence_interval(level) if n > LEAST else (-1, 1)  # z has no bound for three pairs
-    fisher = Interval(float(r.statistic), float(low), float(high), n, level)
-    pearson = _correlation(one, other, False, level, resamples, seed, fisher)
-    spearman = _correlation(one, other, True, level, resamples, seed)
-    line: Any = linregress(one, other)
-    return Agreement(n, pearson, spearman, float(line.slope), float(line.intercept))
-
-
-def _checked(values: Sequence[float], name: str) -> Floats:
-    import numpy as np
-
-    data = np.asarray(values, dtype=np.float64)
-    if len(data) < LEAST:
-        too_few = f"{len(data)} texts with score and rating, too few for a correlation"
-        raise RatingError(too_few, hint=f"rate {LEAST} or more")
-    if not np.isfinite(data).all():
-        raise RatingError(f"{name}: a value is missing or infinite")
-    if _constant(data):
-        constant = f"{name} are all {data[0]:g}: a constant has no correlation"
-        raise RatingError(constant, hint="add texts or raters that differ")
-    return data
-
-
-def _constant(data: Floats) -> bool:
-    """Whether the values are equal up to rounding."""
-    return bool(data.max() - data.min() <= SAME * abs(data).max())
-
-
-def _correlation(
-    x: Floats, y: Floats, ranks: bool, level: float, resamples: int, seed: int, fisher: Interval | None = None
-) -> Correlation:
-    """Pearson's r, or Spearman's rho, which is r of the ranks, with the percentile interval over resampled pairs.
-
-    scipy's own interval is undefined if one resample is constant, which is common for few texts.
-    """
-    import numpy as np
-    from scipy.stats import pearsonr, rankdata
-
-    def correlate(x: Floats, y: Floats, axis: int = -1) -> Floats:
-        one, other = (rankdata(x, axis=axis), rankdata(y, axis=axis)) if ranks else (x, y)
-        found: Any = pearsonr(one, other, axis=axis)
-        return found.statistic
-
-    found = _bootstrap((x, y), correlate, "percentile", level, resamples, seed, paired=True, vectorized=True)
-    drawn = found.bootstrap_distribution
-    usable = drawn[np.isfinite(drawn)]
-    if not len(usable):
-        raise RatingError(f"no resample of {len(x)} texts has a correlation: too many are equal")
-    low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2])
-    value = float(correlate(x, y))
-    interval = Interval(value, float(low), float(high), len(x), level)
-    return Correlation(value, interval, 1 - len(usable) / len(drawn), fisher)
+def constant(rows: Floats) -> Any:
+    """Whether the values of each row are equal up to rounding."""
+    return rows.max(-1) - rows.min(-1) <= SAME * abs(rows).max(-1)
 
 
 def krippendorff_alpha(ratings: Mapping[str, Mapping[str, float]]) -> float | None:
@@ -315,7 +196,7 @@ def krippendorff_alpha(ratings: Mapping[str, Mapping[str, float]]) -> float | No
     if not units:
         return None
     everything = np.concatenate(units)
-    if _constant(everything):
+    if constant(everything):
         return None
     observed = sum(2 * len(unit) * unit.var(ddof=1) for unit in units) / len(everything)
     return float(1 - observed / (2 * everything.var(ddof=1)))

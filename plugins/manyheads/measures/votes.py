@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, get_args
 from manyheads.base.errors import RatingError
 from manyheads.base.escaping import csv_text, shortened
 from manyheads.core.texts import count
-from manyheads.measures.forms import Row, read_table
+from manyheads.measures.tables import Row, read_table
 
 Answer: TypeAlias = Literal["left", "right", "tie", "poor"]
 """Which of two texts is better: the left one, the right one, neither, or both are poor."""

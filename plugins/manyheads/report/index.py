@@ -2,7 +2,6 @@
 
 import json
 import re
-import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from manyheads.base.escaping import plain, shortened
 from manyheads.base.files import FileLock, opened, read_text, replace_text
+from manyheads.base.folders import CONFIG, JOURNAL, REPORT, is_held
 from manyheads.base.resources import parse_yaml
-from manyheads.base.sqlite import reading
 from manyheads.core.results import MEASURE, RESULT, Part
 from manyheads.measures import BY_FIELD
 from manyheads.models.offline import OFFLINE
@@ -28,7 +27,6 @@ INDEX, ROWS, LOCK = "index.html", ".index.json", ".index.lock"
 """The page, its cached data, and a lock; hidden names, so that `runs/*` matches only runs and the page."""
 GENERATOR = '<meta name="generator" content="manyheads index">'
 """Marks a page as ours; a user's own page is left alone."""
-CONFIG, JOURNAL, REPORT = "config.yaml", "journal.sqlite", "report.html"
 MEASURES = ("on", "hd", "cd", "ci", "rnd")
 TIME = re.compile(r"(\d{8}-\d{6})(?:-|$)")
 INPUTS = re.compile(r"^inputs:.*?(?=^[^\s-]|\Z)", re.MULTILINE | re.DOTALL)
@@ -152,10 +150,10 @@ def _read(folder: Path, stamp: tuple[int, ...]) -> Entry:
     try:
         told = _Told.model_validate_json(read_text(folder / RESULT))
     except FileNotFoundError:
-        return Entry(**about, state="running" if _is_running(folder) else "stopped")
+        return Entry(**about, state="running" if is_held(folder) else "stopped")
     except (OSError, ValueError, RecursionError):
         return Entry(**about)
-    unfinished: State = "running" if not told.finished and _is_running(folder) else "stopped"
+    unfinished: State = "running" if not told.finished and is_held(folder) else "stopped"
     usage, about["system"] = told.usage, plain(shortened(told.system, LONGEST))
     return Entry(
         **about,
@@ -230,18 +228,6 @@ def _began(folder: Path) -> str:
         with suppress(OSError, ValueError, OverflowError):
             return datetime.fromtimestamp(int(path.stat().st_mtime)).isoformat()
     return ""
-
-
-def _is_running(folder: Path) -> bool:
-    """Whether a process holds its journal."""
-    try:
-        with reading(folder / JOURNAL, wait=0) as database:
-            database.execute("SELECT count(*) FROM sqlite_master")
-    except sqlite3.OperationalError as error:
-        return "locked" in str(error)
-    except (sqlite3.Error, OSError, ValueError):
-        pass
-    return False
 
 
 # The page.

@@ -21,12 +21,11 @@ from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
 from manyheads.literature.cache import LEDGER, SearchLedger
-from manyheads.report.record import Record, count
-from manyheads.report.references import bibtex, links_of
-from manyheads.report.surroundings import Map
+from manyheads.report.record import Record, bibtex, count, links_of
 from manyheads.report.talk import Round, rounds
 from manyheads.report.top import (
     REPORT,
+    Map,
     Measured,
     Related,
     first_sentences,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from math import isfinite, nan
 from pathlib import Path
+from statistics import linear_regression
 from textwrap import fill
 from typing import Any, Literal
 
@@ -112,28 +113,31 @@ def scatter_plot(comparison: Comparison, path: Path) -> None:
         RatingError: there are no scores, matplotlib is not installed, or the file cannot be written.
     """
     needs_plots(path)
-    held = comparison.held
-    if held is None:
+    pairs, found = comparison.pairs, comparison.calibration
+    if pairs is None or found is None:
         raise RatingError(f"{path}: nothing to draw, there are no scores", hint="--scores measures.jsonl")
+    pearson, spearman = (found.scores.figures[name] for name in ("pearson", "spearman"))
+    if pearson is None or spearman is None:
+        raise RatingError(f"{path}: nothing to draw: {found.scores.why['pearson']}", hint="rate more texts")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    x, y, found = held.pairs.scores, held.pairs.ratings, held.agreement
-    interval = found.pearson.fisher or found.pearson.bootstrap
+    x, y = pairs.scores, pairs.ratings
+    slope, intercept = linear_regression(x, y)
     with rc_context({**STYLE, "axes.grid.axis": "both"}):
         figure = Figure(figsize=(6.4, 5.2))
         axes = figure.subplots()
         axes.scatter(x, y, s=34, color=COLOURS[0], alpha=0.6, linewidths=0, zorder=3)
         ends = (min(x), max(x))
-        line = [found.intercept + found.slope * end for end in ends]
+        line = [intercept + slope * end for end in ends]
         axes.plot(ends, line, color=COLOURS[1], linewidth=1.8, zorder=2)
-        axes.set_xlabel(LABELS.get(held.by, held.by))
+        axes.set_xlabel(LABELS.get(comparison.by, comparison.by))
         ends = f" ({comparison.scale[0]:g} to {comparison.scale[1]:g})" if comparison.scale else ""
-        axes.set_ylabel(f"{held.on}, mean of raters{ends}")
+        axes.set_ylabel(f"{comparison.on}, mean of raters{ends}")
         caption = (
-            f"n = {found.n} texts, {count(comparison.raters, 'rater')}; Pearson r = {found.pearson.value:.2f} "
-            f"({interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}); "
-            f"Spearman ρ = {found.spearman.value:.2f}"
+            f"n = {found.papers} texts, {count(comparison.raters, 'rater')}; Pearson r = {pearson.estimate:.2f} "
+            f"({pearson.level:.0%} interval {pearson.low:.2f} to {pearson.high:.2f}); "
+            f"Spearman ρ = {spearman.estimate:.2f}"
         )
         figure.supxlabel(caption, fontsize=9, color=DARK)
         _save(figure, path, RatingError, "--plot")

@@ -13,8 +13,7 @@ from manyheads.base.errors import ConfigError, UserError
 from manyheads.config import RunConfig
 from manyheads.engine.jobs import Job
 from manyheads.engine.readiness import need_person, prepare, roles_of
-from manyheads.suites.files import Suite
-from manyheads.suites.spec import MOST_RUNS, VARIANT, Condition, judges, label_of, leaves, mapped, root
+from manyheads.suites.spec import MOST_RUNS, VARIANT, Condition, Suite, judges, label_of, leaves, mapped, root
 from manyheads.systems import systems
 from manyheads.team.system import Judge, System, system_of
 

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from manyheads.measures.calibration import FIGURES as ALIKE
-from manyheads.measures.calibration import Calibration
-from manyheads.measures.calibration import figure as alike
+from manyheads.measures.agreement import FIGURES as ALIKE
+from manyheads.measures.agreement import Calibration
+from manyheads.measures.agreement import figure as alike
 from manyheads.measures.statistics import FEW
 from manyheads.report.page import render, write_html
 from manyheads.report.plots import WITHOUT
 from manyheads.report.top import REPORT
 from manyheads.suites.cells import Cell
-from manyheads.suites.files import Suite
 from manyheads.suites.report import (
     ABSENT,
     OFFLINE_NOTE,
@@ -28,7 +27,7 @@ from manyheads.suites.report import (
     troubles,
     with_error,
 )
-from manyheads.suites.spec import Condition, label_of
+from manyheads.suites.spec import Condition, Suite, label_of
 
 
 def write_suite_page(

@@ -26,7 +26,7 @@ from manyheads.measures.statistics import (
 from manyheads.report.plots import LABELS, Panel, Point, can_draw, draw
 from manyheads.report.record import count
 from manyheads.suites.measuring import Row
-from manyheads.suites.replies import FIGURES, ReplyCount, table_row
+from manyheads.suites.replies import FIGURES, ReplyCount
 from manyheads.suites.spec import REPLIES, Condition, PlotConfig, SuiteSpec
 from manyheads.systems import systems
 from manyheads.team.system import Number
@@ -257,18 +257,6 @@ def summary_table(results: Results) -> str:
         against = "" if entry.against is None else cell(entry.against)
         table.append([*values, *(data[name] for name in columns), against])
     return csv_text(table)
-
-
-def replies_table(results: Results) -> str:
-    """The replies as CSV: one line per condition, role and task."""
-    axes = results.spec.axes
-    lines = [
-        ([condition[axis] for axis in axes], task, table_row(each))
-        for condition, counts in results.replies
-        for task, each in counts.items()
-    ]
-    head: list[object] = [*axes, "task", *table_row(ReplyCount())]
-    return csv_text([head, *([*values, task, *line.values()] for values, task, line in lines)])
 
 
 def _repeats_of(values: Values, seeds: Collection[int], level: float, within: Ends | None) -> dict[str, Any]:

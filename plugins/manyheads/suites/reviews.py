@@ -4,7 +4,7 @@ Started again, they resume.
 
 <out>/
     <time>-review-<text>/   one run folder each
-    .reviews-<mark>/        until all are finished: jobs.sqlite, and folders.json with the run folder of each
+    .reviews-<mark>/        until all are finished: jobs.sqlite with what they paid, and folders.json with the run folder of each
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from typing import Literal
 
 from manyheads.base.errors import ConfigError, DocumentError, SubjectError, did_you_mean
 from manyheads.base.files import read_text, replace_text, sha256_of
-from manyheads.base.folders import JOURNAL, writing
+from manyheads.base.folders import JOURNAL, locked, writing
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
 from manyheads.core.texts import KINDS, is_there, read_subjects
@@ -26,10 +26,8 @@ from manyheads.documents import read_document
 from manyheads.engine.budget import Budget
 from manyheads.engine.folder import new_folder
 from manyheads.engine.jobs import Failure, Job, Listener, Local, Scheduler, finished_jobs
-from manyheads.engine.jobtable import JobTable
 from manyheads.engine.readiness import need_person, roles_of
 from manyheads.hosts import host_factory
-from manyheads.suites.folder import locked
 from manyheads.systems import systems
 from manyheads.team.system import System, system_of
 
@@ -121,23 +119,21 @@ async def review_all(
     with ExitStack() as stack:
         with locked(folder):
             jobs = _jobs(config, texts, out, folder / FOLDERS)
-            table = JobTable(folder)
-            stack.callback(_leave, table, jobs, folder)
-            first = table.join(finished_jobs(jobs))
+            stack.callback(_leave, budget, jobs, folder)
             journals = {key: path for key, job in jobs.items() if (path := job.folder / JOURNAL).exists()}
-            budget.open(table, journals, first=first)
-        scheduler = Scheduler(table, Local(host_factory, table), budget, listener, at_once=at_once)
+            local = Local(host_factory, budget.open(folder, journals))
+        scheduler = Scheduler(local, budget, listener, at_once=at_once)
         failures = await scheduler.run(jobs)
     return [(job, failures.get(key)) for key, job in jobs.items()]
 
 
-def _leave(table: JobTable, jobs: Mapping[str, Job], folder: Path) -> None:
+def _leave(budget: Budget, jobs: Mapping[str, Job], folder: Path) -> None:
     """Remove folders of runs that never began, and the jobs once all are finished."""
     with locked(folder):
         for job in jobs.values():
             with suppress(OSError):
                 job.folder.rmdir()  # it is empty
-        if table.close() and all(finished_jobs(jobs).values()):
+        if budget.close() and all(finished_jobs(jobs).values()):
             rmtree(folder, ignore_errors=True)
 
 

@@ -30,8 +30,7 @@ from manyheads.core.results import (
 )
 from manyheads.models.offline import LABEL
 from manyheads.report.index import list_run
-from manyheads.report.record import count, section
-from manyheads.report.references import bibtex, links_of
+from manyheads.report.record import bibtex, count, links_of, section
 from manyheads.report.top import Related, report_link
 from manyheads.systems import system_of
 from manyheads.team.system import System

@@ -1,5 +1,6 @@
-"""The web application: its routes, its errors, its state."""
+"""The web application: its routes, its errors, its state; its connections, bounded in number and in time."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,13 +12,63 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from manyheads import report
 from manyheads.base.errors import UserError
-from manyheads.web import arenas, runs, start, steering, vote
+from manyheads.base.files import allowed_files
+from manyheads.web import arenas, runs, start, vote
 from manyheads.web.children import Children
 from manyheads.web.pages import render
 from manyheads.web.security import HEADERS, Access, Guard, get, keep, post
+
+SECONDS = 10.0
+"""Maximum time from a connection, or from the first byte of a further request, to the end of the request's headers."""
+
+
+def most_connections() -> int:
+    """A quarter of the files that the system allows, at most 256: runs and arenas need the others."""
+    return min(allowed_files() // 4, 256)
+
+
+class Connection(H11Protocol):
+    """A connection that is closed if its request does not come; of too many, the oldest without a whole request goes."""
+
+    _born = 0.0
+    _late: asyncio.TimerHandle | None = None
+
+    @property
+    def _waits(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self._born = self.loop.time()
+        super().connection_made(transport)
+        every = (each for each in self.connections if isinstance(each, Connection))
+        still: list[Connection] = [each for each in every if not each.transport.is_closing()]
+        if len(still) > most_connections():
+            waiting = [each for each in still if each._waits]
+            # those of a visitor that was answered before go last
+            min(waiting, key=lambda each: (bool(each.cycle), each._born)).transport.abort()
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._late:
+            self._late.cancel()
+
+    def _watch(self) -> None:
+        if not self._waits and self._late:
+            self._late.cancel()
+            self._late = None
+        elif self._waits and not self._late:
+            self._late = self.loop.call_later(SECONDS, self.transport.abort)
+
 
 HERE = Path(__file__).parent
 PROBLEMS = {
@@ -66,7 +117,6 @@ def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | N
             post("/address", address),
             *runs.routes(),
             *start.routes(),
-            *steering.routes(),
             *arenas.routes(),
             *vote.routes(),
             Route("/static/report.css", FileResponse(Path(report.__file__).with_name("style.css"))),

@@ -1,12 +1,10 @@
 """The arenas of a folder, the raters that their invitations let in, and the owner's pages: texts, raters, votes, ratings."""
 
-import io
 import json
 import logging
 import os
 import tempfile
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -24,18 +22,17 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from manyheads.arena.export import Format, export
 from manyheads.arena.items import Rater, Row
-from manyheads.arena.rating import DATA, TABLE, questions_of, rate, write_result
-from manyheads.arena.status import status_of
+from manyheads.arena.report import DATA, TABLE, questions_of, rate, status_of, write_result
+from manyheads.arena.sheets import Format, export, take
 from manyheads.arena.store import DAYS, FILE, Arena
 from manyheads.base.errors import ArenaError, RatingError, need_extra
 from manyheads.base.escaping import plain
 from manyheads.base.files import inside, read_text
 from manyheads.base.folders import REPORT
-from manyheads.measures.forms import columns_named
 from manyheads.measures.standings import Rules
-from manyheads.measures.votes import LEADS, WINNER, read_votes
+from manyheads.measures.tables import columns_named
+from manyheads.measures.votes import LEADS, WINNER
 from manyheads.web.pages import render
 from manyheads.web.security import REPORT_HEADERS, get, post
 
@@ -243,20 +240,14 @@ def ratings_file(request: Request) -> Response:
 
 
 def export_file(request: Request) -> Response:
-    """The votes as a download: a table, or a table and its key in a ZIP file."""
+    """The votes as a download."""
     arena, form = _arena(request), request.path_params["form"]
     if form not in get_args(Format):
         raise HTTPException(404)
     stem = "votes" if arena.kind == "pairs" else arena.kind
     with tempfile.TemporaryDirectory() as folder:
-        files = export(arena, form, Path(folder) / f"{stem}.{form}")
-        if len(files) == 1:
-            return _download(files[0].read_bytes(), f"{arena.folder.name}-{files[0].name}")
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in files:
-                archive.write(file, file.name)
-    return _download(packed.getvalue(), f"{arena.folder.name}-{stem}.zip")
+        file = export(arena, form, Path(folder) / f"{stem}.{form}")
+        return _download(file.read_bytes(), f"{arena.folder.name}-{file.name}")
 
 
 def import_table(request: Request, form: FormData) -> Response:
@@ -264,19 +255,18 @@ def import_table(request: Request, form: FormData) -> Response:
     arena, file, columns = _arena(request), form.get("table"), str(form.get("columns") or "").strip()
     if not isinstance(file, UploadFile) or not file.size:
         return _page(request, problem="Choose a CSV file.")
-    named = columns_named(columns, (*LEADS, WINNER), others=True) if columns else None
+    named = columns_named(columns, (*LEADS[3:], WINNER)) if columns else None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "votes.csv"
         path.write_bytes(file.file.read())
         try:
-            table = read_votes(path, named)
+            taken = take(arena, [path], named)
         except RatingError as error:
             what = error.message.replace(str(path), "The table")
             tried = f" ({error.tried})" if error.tried else ""
             return _page(request, problem=f"{what}{tried}. {error.hint or ''}")
-        added = arena.keep(table.votes)
-    notes = [note.replace(str(path), "row ").replace("row :", "row ") for note in table.notes]
-    return _page(request, done=f"{added:,} of {len(table.votes):,} votes added.", notes=notes)
+    notes = [note.replace(str(path), "row ").replace("row :", "row ") for note in taken.notes]
+    return _page(request, done=f"{taken.new:,} of {taken.number:,} votes added.", notes=notes)
 
 
 def _arena(request: Request) -> Arena:

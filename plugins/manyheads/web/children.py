@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -149,7 +149,9 @@ class Children:
                 stdin=pipe, stdout=pipe, stderr=pipe, limit=LONGEST_LINE, env={**os.environ, "PYTHONUTF8": "1"},
                 start_new_session=True,  # Ctrl-C in the server's terminal is for the server
             )  # fmt: skip
-            await asyncio.gather(self._listen(child), self._errors(child, last))
+            assert child.process.stdout
+            assert child.process.stderr
+            await asyncio.gather(self._listen(child, child.process.stdout), _keep(child.process.stderr, last))
             code = await child.process.wait()
         except OSError as error:
             child.error = f"the run could not be started: {error.strerror}"
@@ -160,15 +162,8 @@ class Children:
                 child.error = "\n".join(last) or f"The process of the run ended without a message: {how}."
             self._fill()
 
-    async def _listen(self, child: Child) -> None:
-        assert child.process
-        assert child.process.stdout
-        while True:
-            try:
-                if not (line := await child.process.stdout.readline()):
-                    return
-            except ValueError:  # longer than any event
-                continue
+    async def _listen(self, child: Child, stdout: asyncio.StreamReader) -> None:
+        async for line in _lines(stdout):
             if not line.startswith(NEWS) and WAITING not in line:
                 continue
             news: dict[str, Any] = json.loads(line)
@@ -187,17 +182,6 @@ class Children:
                 case _:
                     pass
 
-    async def _errors(self, child: Child, last: deque[str]) -> None:
-        assert child.process
-        assert child.process.stderr
-        while True:
-            try:
-                if not (line := await child.process.stderr.readline()):
-                    return
-            except ValueError:
-                continue
-            last.append(printable(scrubbed(line.decode(errors="replace").rstrip()))[:500])
-
     async def close(self) -> None:
         """End all runs after their running turns; they can be resumed. Those that take long end by themselves."""
         for child in self._children.values():
@@ -208,3 +192,19 @@ class Children:
         if self._tasks:
             log.warning("waiting for the running turns of the runs; they can be resumed")
             await asyncio.wait(self._tasks, timeout=PATIENCE)
+
+
+async def _lines(stream: asyncio.StreamReader) -> AsyncGenerator[bytes]:
+    while True:
+        try:
+            if not (line := await stream.readline()):
+                return
+        except ValueError:  # longer than any event
+            continue
+        yield line
+
+
+async def _keep(stream: asyncio.StreamReader, last: deque[str]) -> None:
+    """Keep the last lines of a stream."""
+    async for line in _lines(stream):
+        last.append(printable(scrubbed(line.decode(errors="replace").rstrip()))[:500])

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from manyheads.base.files import opened
 from manyheads.base.folders import EVENTS
 from manyheads.core.events import AnyEvent, Began, Result, Said, Searched, Waiting, Warned, words
-from manyheads.engine.standing import Standing
+from manyheads.engine.tracing import Standing
 from manyheads.report.record import EVENT
 
 WINDOW = 200

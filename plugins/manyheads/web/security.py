@@ -10,7 +10,7 @@ import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from inspect import isawaitable, iscoroutinefunction
+from inspect import iscoroutinefunction
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -126,9 +126,9 @@ class Access:
         try:
             name = urlsplit(f"//{host}").hostname or ""
             urlsplit(f"//{host}").port  # noqa: B018
+            return name in self._names or bool(ipaddress.ip_address(name))
         except ValueError:
             return False
-        return name in self._names or _is_address(name)
 
 
 def keep(response: Response, request: Request, visitor: Visitor) -> Response:
@@ -185,10 +185,10 @@ def post(
 
 
 async def _call(endpoint: Callable[..., Any], *values: Any) -> Response:
+    """The answer of an endpoint: of a plain function from a thread."""
     if iscoroutinefunction(endpoint):
         return await endpoint(*values)
-    response = await run_in_threadpool(endpoint, *values)
-    return await response if isawaitable(response) else response
+    return await run_in_threadpool(endpoint, *values)
 
 
 async def _admit(request: Request, right: Right | None) -> Visitor:
@@ -256,14 +256,6 @@ class Guard:
 def _cookie(right: Right, request: Request) -> str:
     # Browsers do not separate cookies by port: two servers on one machine need two names.
     return f"manyheads-{right}-{request.url.port or 80}"
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _hash(secret: str) -> str:

@@ -140,18 +140,12 @@ def groups(name: str) -> tuple[Group, ...]:
         return tuple(every.pop(each) for each in names if each in every)
 
     def below(prefix: str, depth: int | None = None) -> tuple[Field, ...]:
-        return those(
-            *(
-                each.name
-                for each in every.values()
-                if each.name.startswith(f"{prefix}.") and depth in (None, len(each.path))
-            )
-        )
+        inside = [each for each in every.values() if each.name.startswith(f"{prefix}.")]
+        return those(*(each.name for each in inside if depth in (None, len(each.path))))
 
+    texts = {f"inputs.{name}" for name, slot in system.slots.items() if "TEXT" in slot.metavar}
     inputs = tuple(
-        replace(each, kind="long")
-        if each.kind == "text" and "TEXT" in system.slots[each.path[1]].metavar
-        else each
+        replace(each, kind="long") if each.kind == "text" and each.name in texts else each
         for each in those(*(f"inputs.{each}" for each in system.slots))
     )
     every |= {"steer": replace(every["steer"], bounds=f"one per line, of {', '.join(system.steers)}, or all")}
@@ -159,11 +153,10 @@ def groups(name: str) -> tuple[Group, ...]:
         del every["steer"]
     installed = tuple(host.name for host in hosts().values() if host.installed)
     every |= {"host": replace(every["host"], kind="choice", values=installed)}
+    keys = "API keys are read from the environment of the server."
     made = [
         Group("Input", inputs, folded=False),
-        Group(
-            "Model", those(*MAIN), folded=False, help="API keys are read from the environment of the server."
-        ),
+        Group("Model", those(*MAIN), folded=False, help=keys),
         Group("Run", those(*RUN), folded=False),
         Group(f"Settings of {system.title}", below(name, 2)),
     ]
@@ -173,12 +166,8 @@ def groups(name: str) -> tuple[Group, ...]:
     for section in sections:
         node = own[section]
         ref = next((each["$ref"] for each in (node, *node.get("anyOf", ())) if "$ref" in each), "")
-        made.append(
-            Group(
-                section.replace("_", " ").capitalize(), below(f"{name}.{section}"),
-                help=about.get(ref.rpartition("/")[2], ""),
-            )
-        )  # fmt: skip
+        title = section.replace("_", " ").capitalize()
+        made.append(Group(title, below(f"{name}.{section}"), help=about.get(ref.rpartition("/")[2], "")))
     made += [
         Group("More of the model", below("models.default")),
         Group("Literature", below("literature")),
@@ -196,7 +185,8 @@ async def start(request: Request, form: FormData) -> Response:
     config = await run_in_threadpool(_validated, base, changes, filled)
     if config is not None:
         try:
-            await run_in_threadpool(_need_ready, config)
+            prepared = await run_in_threadpool(prepare, config)
+            need_keys(prepared, await run_in_threadpool(roles_of, prepared))
             if form.get("do") == "estimate":
                 filled.estimate = await run_in_threadpool(_estimate, config, 20.0)
             elif not form.get("confirmed"):
@@ -204,9 +194,8 @@ async def start(request: Request, form: FormData) -> Response:
         except UserError as error:
             filled.error = error
     if config is None or filled.error or filled.estimate or filled.confirm:
-        return await run_in_threadpool(
-            _page, request, base, filled, 200 if config and not filled.error else 422
-        )
+        status = 200 if config and not filled.error else 422
+        return await run_in_threadpool(_page, request, base, filled, status)
     if once not in runs.started:  # the same form may be sent twice
         folder = new_folder(config, runs.folder)
         file = runs.folder / HIDDEN / f"{folder.name}.yaml"
@@ -295,9 +284,10 @@ def safe_name(name: str) -> str:
 
 
 def _chosen_runs(form: FormData, name: str, runs: Runs) -> list[str]:
-    chosen = [each for each in form.getlist(f"run:{name}") if isinstance(each, str) and each]
     try:
-        return [str(runs.path(each)) for each in chosen]
+        return [
+            str(runs.path(each)) for each in form.getlist(f"run:{name}") if isinstance(each, str) and each
+        ]
     except HTTPException:
         raise ValueError("no such run in this folder") from None
 
@@ -328,12 +318,6 @@ def _validated(base: RunConfig, changes: Mapping[str, Any], filled: Filled) -> R
     except UserError as error:
         filled.error = error
         return None
-
-
-def _need_ready(config: RunConfig) -> None:
-    """Raises `UserError` if the run cannot begin: an input, an extra or a key is missing."""
-    prepared = prepare(config)
-    need_keys(prepared, roles_of(prepared))
 
 
 def _estimate(config: RunConfig, within: float) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from manyheads.arena.form import ArenaForm
-from manyheads.arena.items import Item
+from manyheads.arena.items import ArenaForm, Item
 from manyheads.base.errors import ArenaError
 from manyheads.base.escaping import plain
 from manyheads.web.arenas import Voter, unharmed

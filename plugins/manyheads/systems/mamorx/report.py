@@ -14,8 +14,8 @@ from manyheads.base.files import inside, sha256_of
 from manyheads.core.results import Figure
 from manyheads.documents import places
 from manyheads.documents.pictures import drawn, page_size
-from manyheads.report.exchanges import Exchanges, Message, Speaker
 from manyheads.report.page import Page, View, monogram
+from manyheads.report.pictures import Exchanges, Message, Speaker
 from manyheads.report.record import Record, count
 from manyheads.systems.mamorx.result import Claim, Entry, MamorxResult, Novelty, PaperReview, Related, Source
 

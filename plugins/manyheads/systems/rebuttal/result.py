@@ -14,10 +14,10 @@ from manyheads.base.errors import ConfigError
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
 from manyheads.core.texts import FileOrText, Subject, Trait, file_or_text
-from manyheads.report.diff import Piece, changed_words, shortened, word_diff
-from manyheads.report.lineage import Lineage, Row
 from manyheads.report.page import Page, View
+from manyheads.report.pictures import Lineage, Row
 from manyheads.report.record import Record, count
+from manyheads.report.talk import Piece, changed_words, shortened, word_diff
 from manyheads.systems import results
 from manyheads.systems.ideas import Background as Material
 from manyheads.systems.rebuttal import replies

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from manyheads.core.results import Evidence
-from manyheads.report.lineage import Lineage, Row
 from manyheads.report.page import Page, View
+from manyheads.report.pictures import Lineage, Row
 from manyheads.report.record import Record, count
 from manyheads.systems import results
 from manyheads.systems.scipip.result import Candidate, Cluster, FinalIdea, ScipipResult, Twin

@@ -7,13 +7,11 @@ from functools import cached_property
 
 from manyheads.core.events import Invited, Judged
 from manyheads.core.results import Draft, Evidence, ScoredIdea, Vote
-from manyheads.report.diff import Piece, changed_words, word_diff
-from manyheads.report.lineage import Lineage, Row
 from manyheads.report.page import SECTIONS, Page, View, monogram
+from manyheads.report.pictures import Lineage, Pair, Row, Standing, TeamPicture
+from manyheads.report.pictures import Person as TeamPerson
 from manyheads.report.record import Record, count, section
-from manyheads.report.talk import Line, Round, guests, rounds
-from manyheads.report.team import Pair, Standing, TeamPicture
-from manyheads.report.team import Person as TeamPerson
+from manyheads.report.talk import Line, Piece, Round, changed_words, guests, rounds, word_diff
 from manyheads.systems import results
 from manyheads.systems.virsci.result import SelfReviews, TeamResult, VirSciResult
 

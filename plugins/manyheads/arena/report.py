@@ -1,0 +1,315 @@
+"""What the owner of an arena sees: its status; ratings of its makers by people and by models, for each question; their page."""
+
+import base64
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from manyheads.arena.blinding import giveaways
+from manyheads.arena.items import StoredText
+from manyheads.arena.store import Arena
+from manyheads.base.errors import RatingError
+from manyheads.base.escaping import csv_text, plain
+from manyheads.base.files import make_folder, replace_text
+from manyheads.base.folders import writing
+from manyheads.core.texts import count
+from manyheads.measures.conclusions import conclusions
+from manyheads.measures.standings import (
+    Rated,
+    RaterAgreement,
+    Rules,
+    Standing,
+    Standings,
+    agreement_with_people,
+    standings,
+    steadiness,
+)
+from manyheads.measures.votes import RaterKind, Vote
+from manyheads.report.page import render, write_html
+from manyheads.report.plots import Panel, Point, can_draw, draw, interval_plot
+
+
+def status_of(arena: Arena) -> dict[str, Any]:
+    """Makers, cases, raters and their progress; what keeps raters from voting."""
+    texts, raters = arena.texts(), arena.raters()
+    seconds = [row.seconds for row in arena.rows() if row.seconds is not None]
+    imported = len(arena.votes()) - len(arena.rows()) if arena.kind == "pairs" else 0
+    progress = {rater.name: (rater.kind, arena.progress(rater)) for rater in raters} if texts else {}
+    return {
+        "folder": str(arena.folder),
+        "title": arena.form.title,
+        "kind": arena.kind,
+        "questions": list(arena.form.names),
+        "makers": dict(Counter(each.maker for each in texts).most_common()),
+        "cases": len({each.case for each in texts}),
+        "texts": len(texts),
+        "answers": len(arena.rows()),
+        "imported": imported,
+        "seconds": sorted(seconds)[len(seconds) // 2] if seconds else None,
+        "raters": {
+            name: {"kind": kind, "answered": each.answered, "skipped": each.skipped, "left": each.left}
+            for name, (kind, each) in progress.items()
+        },
+        "problems": [*_problems(arena)],
+    }
+
+
+def _problems(arena: Arena) -> Iterator[str]:
+    texts = arena.texts()
+    if not texts:
+        yield f"There are no texts. Add some: manyheads arena add {arena.folder} RUN…"
+        return
+    makers = {each.maker for each in texts}
+    if arena.kind == "pairs" and len(makers) == 1:
+        yield f"All texts are by {makers.pop()}: a pair needs two makers."
+        return
+    by_case = dict[str, set[str]]()
+    for each in texts:
+        by_case.setdefault(each.case, set()).add(each.maker)
+    alone = [case for case, own in by_case.items() if len(own) == 1]
+    if arena.kind != "ratings" and alone:
+        more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
+        yield f"{count(len(alone), 'case')} with the texts of one maker only, shown to nobody: {', '.join(alone[:3])}{more}."
+    met = {maker for own in by_case.values() if len(own) > 1 for maker in own}
+    if arena.kind == "pairs" and (never := sorted(makers - met)):
+        more = f" and {len(never) - 3} more" if len(never) > 3 else ""
+        yield f"{count(len(never), 'maker')} share no case with another: {', '.join(never[:3])}{more}."
+    twins = Counter((each.case, each.digest) for each in texts)
+    if equal := sum(number > 1 for number in twins.values()):
+        yield f"{count(equal, 'text')} are there under several makers; equal texts are not shown as a pair."
+    yield from (f"{each[0].upper()}{each[1:]}." for each in giveaways(texts))
+    if arena.kind == "ranking" and (odd := _recognisable(texts)):
+        yield f"The same text among different others: who ranks several of these cases can recognise it: {', '.join(odd)}."
+    if not arena.raters():
+        yield f"Nobody is invited. Invite raters: manyheads arena invite {arena.folder} NAME"
+
+
+def _recognisable(texts: Sequence[StoredText]) -> list[str]:
+    """Cases that share a text with another case, but not all."""
+    sets = defaultdict[str, set[str]](set)
+    for each in texts:
+        sets[each.case].add(each.digest)
+    return [one for one, own in sets.items() if any(own & each and own != each for each in sets.values())]
+
+
+def as_lines(known: dict[str, Any]) -> Iterator[str]:
+    """The status in words."""
+    yield f"Arena      {known['folder']}: {known['title']} ({known['kind']})"
+    yield f"Texts      {count(known['texts'], 'text')} of {count(len(known['makers']), 'maker')} on {count(known['cases'], 'case')}"
+    for maker, number in known["makers"].items():
+        yield f"  {maker}: {count(number, 'text')}"
+    imported = f", and {count(known['imported'], 'imported vote')}" if known["imported"] else ""
+    pace = f", {known['seconds']:.0f} s each (median)" if known["seconds"] is not None else ""
+    yield f"Answers    {count(known['answers'], 'answer')}{pace}{imported}"
+    for name, each in known["raters"].items():
+        kind = " (model)" if each["kind"] == "model" else ""
+        skipped = f", {each['skipped']:,} skipped" if each["skipped"] else ""
+        yield f"  {name}{kind}: {each['answered']:,} answered{skipped}, {each['left']:,} left"
+    for problem in known["problems"]:
+        yield f"Note       {problem}"
+
+
+DATA, TABLE = "ratings.json", "ratings.csv"
+PICTURES = ("intervals", "win-rates")
+ABSENT = "–"
+
+
+@dataclass(frozen=True)
+class ArenaResult:
+    """Ratings by question, the main one first.
+
+    Attributes:
+        people, models: by kind of rater; empty without votes of this kind.
+        models_and_people: how often each model gives the answer of a person.
+        steady: pairs that models saw in both orders, and the share with the same answer.
+        notes: rows of tables that were left out.
+    """
+
+    people: tuple[Standings, ...]
+    models: tuple[Standings, ...]
+    models_and_people: Mapping[str, RaterAgreement]
+    steady: tuple[int, float] | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def main(self) -> Standings:
+        """People's ratings on the main question, else those by models."""
+        return (self.people or self.models)[0]
+
+    @property
+    def parts(self) -> list[tuple[str, tuple[Standings, ...]]]:
+        """Kinds of raters with votes."""
+        return [(name, each) for name, each in (("People", self.people), ("Models", self.models)) if each]
+
+    def sentences(self) -> Iterator[str]:
+        """What the votes say, and what they do not say."""
+        for name, part in self.parts:
+            for sentence in conclusions(part[0]):
+                yield sentence if len(self.parts) == 1 and name == "People" else f"{name}: {sentence}"
+        for name, same in self.models_and_people.items():
+            if same.equal is None:
+                yield f"{name}: no person has answered one of its pairs."
+            else:
+                yield f"{name} gives the answer of a person in {same.equal:.0%} of answers on the same pair ({count(same.pairs, 'pair')})."
+        if self.steady:
+            pairs, share = self.steady
+            yield f"Models saw {count(pairs, 'pair')} in both orders, and preferred the same text in {share:.0%}."
+        yield from (f"{note}." for note in self.notes)
+
+    def data(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            **asdict(self),
+            "people": [_data(each) for each in self.people],
+            "models": [_data(each) for each in self.models],
+            "sentences": [*self.sentences()],
+        }
+
+
+def _data(found: Standings) -> dict[str, Any]:
+    return {**asdict(found), "unordered": found.unordered}
+
+
+def rate(
+    votes: Sequence[Vote], questions: Sequence[str], rules: Rules, notes: Sequence[str] = ()
+) -> ArenaResult:
+    """The ratings on these questions, the main one first; only that one is adjusted for style.
+
+    Raises:
+        RatingError: the main question has no vote that counts.
+    """
+    by_kind = dict[RaterKind, tuple[Standings, ...]]()
+    for kind in ("person", "model"):
+        found = list[Standings]()
+        if any(vote.kind == kind for vote in votes):
+            for question in questions:
+                own = rules if question == questions[0] else replace(rules, signs=(), orders=1)
+                if question == questions[0]:
+                    found.append(standings(votes, question, own, kind))
+                else:
+                    with suppress(RatingError):  # nobody has answered it
+                        found.append(standings(votes, question, own, kind))
+        by_kind[kind] = tuple(found)
+    if not any(by_kind.values()):
+        standings(votes, questions[0], rules)  # says why
+    models = [vote for vote in votes if vote.kind == "model"]
+    return ArenaResult(
+        by_kind["person"], by_kind["model"], agreement_with_people(votes, questions[0], rules.poor),
+        steadiness(models, questions[0]), tuple(notes),
+    )  # fmt: skip
+
+
+def questions_of(votes: Sequence[Vote], first: str | None = None) -> list[str]:
+    """The questions that votes answer; `first`, else `overall`, leads. Raises `RatingError` for an unknown one."""
+    names = list(dict.fromkeys(name for vote in votes for name in vote.answers))
+    if first is not None and names and first not in names:
+        raise RatingError(f"--question {first}: no votes on it", hint=f"choose one of: {', '.join(names)}")
+    lead = first or ("overall" if "overall" in names or not names else names[0])
+    return list(dict.fromkeys((lead, *names)))
+
+
+# Cells of tables, on the terminal and on the page.
+
+
+def rank(standing: Standing) -> str:
+    """`1`, or `2–4` where the votes leave it open."""
+    if standing.best is None or standing.worst is None:
+        return ABSENT
+    return f"{standing.best}" if standing.best == standing.worst else f"{standing.best}–{standing.worst}"
+
+
+def rating(rated: Rated) -> str:
+    return ABSENT if rated.rating is None else f"{rated.rating:.0f}"
+
+
+def interval(rated: Rated) -> str:
+    return (
+        ABSENT
+        if rated.low is None or rated.high is None
+        else f"{rated.low:.0f}–{rated.high:.0f}".replace("-", "−")
+    )
+
+
+def elo_range(standing: Standing) -> str:
+    return f"{standing.elo.low:.0f}–{standing.elo.high:.0f}"
+
+
+def win_rates(found: Standings) -> dict[tuple[str, str], str]:
+    """By two makers: the expected and the observed win rate of the first, with n, as `67% / 88% (25)`."""
+    cells = dict[tuple[str, str], str]()
+    for each in found.win_rates:
+        expected = ABSENT if each.expected is None else f"{each.expected:.0%}"
+        observed = ABSENT if each.observed is None else f"{each.observed:.0%}"
+        cells[each.maker, each.other] = f"{expected} / {observed} ({each.n})"
+    return cells
+
+
+# The folder of a report.
+
+
+def write_result(result: ArenaResult, folder: Path, title: str) -> Path:
+    """Write `report.html`, `ratings.json`, `ratings.csv` and, with matplotlib, pictures; returns the page.
+
+    Raises:
+        JournalError: the folder cannot be written.
+    """
+    with writing(folder):
+        make_folder(folder)
+        data = json.dumps(result.data(), indent=2, ensure_ascii=False)
+        replace_text(folder / DATA, f"{data}\n")
+        replace_text(folder / TABLE, _table(result))
+    pictures = _pictures(result.main, folder, title) if can_draw() else []
+    functions = (rank, rating, interval, elo_range, win_rates, conclusions)
+    encoded = [(alt, base64.b64encode(path.read_bytes()).decode()) for alt, path in pictures]
+    shown = {"title": title, "result": result, "pictures": encoded, "ABSENT": ABSENT}
+    return write_html(
+        folder,
+        render("manyheads.arena", "report.html.j2", {**shown, **{each.__name__: each for each in functions}}),
+    )
+
+
+def _table(result: ArenaResult) -> str:
+    header = (
+        "raters", "question", "maker", "group", "best_rank", "worst_rank", "rating", "low", "high", "votes", "won", "tied",
+        "win_rate", "elo", "elo_low", "elo_high", "adjusted", "adjusted_low", "adjusted_high", "endless",
+    )  # fmt: skip
+    rows = [
+        (name.lower(), found.question, each.maker, each.group, each.best, each.worst, *_numbers(each.rated), each.votes, each.won,
+         each.tied, round(each.score, 4), *(round(number, 1) for number in (each.elo.rating, each.elo.low, each.elo.high)),
+         *_numbers(each.adjusted), each.endless or "")
+        for name, part in result.parts for found in part for each in found.makers
+    ]  # fmt: skip
+    return csv_text([header, *rows])
+
+
+def _numbers(rated: Rated) -> list[float | str]:
+    return ["" if each is None else round(each, 1) for each in (rated.rating, rated.low, rated.high)]
+
+
+def _pictures(found: Standings, folder: Path, title: str) -> list[tuple[str, Path]]:
+    """The intervals and the expected win rates, as SVG and PNG."""
+    rated = [each for each in found.makers if each.rated.rating is not None]
+    drawn = list[tuple[str, Path]]()
+    if not rated:
+        return drawn
+    files = {name: [folder / f"{name}{suffix}" for suffix in (".svg", ".png")] for name in PICTURES}
+    rows = [
+        (plain(each.maker), each.rated.rating or 0.0, each.rated.low, each.rated.high, each.adjusted.rating)
+        for each in rated
+    ]
+    caption = f"{count(found.votes, 'vote')} on {found.question}; {found.rules.level:.0%} intervals"
+    interval_plot(rows, "rating", title, caption, files["intervals"])
+    drawn.append(("Ratings with their intervals. The table has the same numbers.", files["intervals"][0]))
+    points = tuple(
+        Point(plain(each.other), plain(each.maker), None if each.expected is None else 100 * each.expected)
+        for maker in rated for each in found.win_rates if each.maker == maker.maker and each.other in {r.maker for r in rated}
+    )  # fmt: skip
+    if points:
+        panel = Panel("expected", "Expected win rate of the row, %", "against", "maker", points)
+        draw("heatmap", [panel], title, caption, files["win-rates"])
+        drawn.append(("Expected win rates. The table has the same numbers.", files["win-rates"][0]))
+    return drawn

@@ -1,0 +1,484 @@
+"""Records in files of each notation: JSON, tables as CSV and parquet, XML, lines with tags, BibTeX.
+
+Each function yields the number of a record in its file, from 1, with its fields, or with the fault and the reason. All read as
+streams: memory does not grow with the file.
+"""
+
+import csv
+import io
+import json
+import logging
+import re
+import shlex
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, TypeAlias, cast
+from xml.etree.ElementTree import Element, ParseError
+
+from manyheads.base.errors import CorpusError, install_command
+from manyheads.corpus.records import crowded, lines, open_file
+
+Fault: TypeAlias = tuple[str, str]
+Records: TypeAlias = Iterator[tuple[int, dict[str, Any] | Fault]]
+Columns: TypeAlias = Callable[[Sequence[str]], Collection[str]]
+"""Given a table's header, the columns that are needed; raises `CorpusError` if one is missing."""
+SURROGATE = re.compile("[\udc80-\udcff]")
+"""Replaces a byte that is not UTF-8."""
+LONGEST_CELL, LONGEST_ROW = 2**22, 2**23
+"""Maximum letters of a row: a longer one has lost its closing quote, or the file is not a table."""
+MOST_BYTES, MOST_FOLD = 2**26, 50
+"""Maximum unpacked bytes of a column's part in a parquet file, ratio to its packed size, and bytes of a batch of rows."""
+JOINTS, CHUNK = ",] \t\r\n", 2**20
+"""Characters between the objects of a list; letters read at a time."""
+BATCH, LONGEST_LIST = 500, 1000
+"""Rows read at a time, and maximum mean values per row of a paper."""
+DELIMITERS = ",\t;|"
+
+
+def unlike(file: Path, what: str, kind: str = "a table of papers") -> CorpusError:
+    """The error of a file that goes beyond what any of its kind has."""
+    return CorpusError(f"{file}: {what}", hint=f"check that it is {kind}")
+
+
+# JSON: a list of objects, an object a line, or one after the other.
+
+
+def json_lines(file: Path, member: str | None = None) -> Records:
+    """The object of each line of a file (of a `member` of a zip), or why it has none, such as broken Unicode in an escape."""
+    from pydantic_core import from_json
+
+    with closing(lines(file, member)) as stream:
+        for number, line in stream:
+            if fault := crowded(line):
+                yield number, fault
+                continue
+            try:
+                row = from_json(line.decode("utf-8"))
+            except UnicodeDecodeError as wrong:
+                yield number, ("encoding", f"byte {wrong.start} is not UTF-8")
+            except ValueError as wrong:
+                yield number, ("json", str(wrong))
+            else:
+                yield number, cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "no object")
+
+
+def json_records(file: Path, member: str | None = None, inside: str = "") -> Records:
+    """The objects of a list or of lines; of the list `inside` of each, if it has one."""
+    records = _json_values(file, member)
+    if not inside:
+        return records
+    each = (record.get(inside, record) if isinstance(record, dict) else record for _, record in records)
+    inner = chain.from_iterable(one if isinstance(one, list) else [one] for one in each)
+    sound = (one if isinstance(one, dict | tuple) else ("json", "no object") for one in inner)
+    return enumerate(sound, 1)
+
+
+def _json_values(file: Path, member: str | None) -> Records:
+    with open_file(file, member) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
+        start = text.read(CHUNK).lstrip()
+        first = start.partition("\n")[0]
+        # an object that goes on after its first line is no line of JSON Lines
+        if start.startswith("[") or (_object(start, 0)[1] > len(first)):
+            yield from enumerate(_listed(file, text, start.removeprefix("[")), 1)
+            return
+    yield from json_lines(file, member)
+
+
+def _listed(file: Path, text: IO[str], rest: str) -> Iterator[dict[str, Any] | Fault]:
+    """The objects of a list whose beginning, `rest`, has been read."""
+    at, more = 0, True
+    while True:
+        while at < len(rest) and rest[at] in JOINTS:
+            at += 1
+        row, end = _object(rest, at)
+        if end:
+            yield row
+            at = end
+        elif more and len(rest) - at > LONGEST_ROW:
+            raise unlike(file, f"a record of more than {LONGEST_ROW >> 20} MB", "a list of papers")
+        elif more:  # the object may continue
+            part = text.read(CHUNK)
+            rest, more, at = rest[at:] + part, bool(part), 0
+        else:
+            if at < len(rest):
+                yield row
+            return
+
+
+def _object(text: str, at: int) -> tuple[dict[str, Any] | Fault, int]:
+    """The object at the start of a text, or its fault, and its end; 0 if it does not end."""
+    try:
+        row, end = json.JSONDecoder().raw_decode(text, at)
+    except (ValueError, RecursionError) as wrong:
+        return ("json", f"not valid JSON: {getattr(wrong, 'msg', wrong)}"), 0
+    if SURROGATE.search(text, at, end):
+        return ("encoding", "not UTF-8"), end
+    return (cast("dict[str, Any]", row) if isinstance(row, dict) else ("json", "not an object")), end
+
+
+def json_table(file: Path, records: Records, columns: Columns) -> Records:
+    """Records whose keys are columns: the header is that of the first ones, as one may lack a key of the others."""
+    first = [*islice(records, BATCH)]
+    header = [*dict.fromkeys(key for _, row in first if isinstance(row, dict) for key in row)]
+    match first:
+        case [(_, dict() as only)]:
+            lists = [
+                key for key, one in only.items() if isinstance(one, list) and one and isinstance(one[0], dict)
+            ]
+            if lists and not {"title", "abstract", "authors", "year"} & {*map(str.casefold, header)}:
+                raise CorpusError(
+                    f"{file}: one object with its records as the list {lists[0]!r}",
+                    hint=f"take the list out: jq '.[{json.dumps(lists[0])}]' {shlex.quote(file.name)} > papers.json",
+                )
+        case _:
+            pass
+    if header:
+        columns(header)
+    for number, row in chain(first, records):
+        yield number, row if header or isinstance(row, tuple) else ("json", "not preceded by an object")
+
+
+# CSV and TSV: UTF-8, quoted as in RFC 4180, the delimiter detected from the header.
+
+
+def csv_header(line: str, known: Columns) -> tuple[str, list[str]]:
+    """The delimiter that gives the most known columns, and the names of all columns."""
+
+    def cells(delimiter: str) -> list[str]:
+        try:
+            return next(csv.reader(line.splitlines()[:1], delimiter=delimiter), [])
+        except csv.Error:
+            return []
+
+    headers = ((delimiter, cells(delimiter)) for delimiter in DELIMITERS)
+    return max(headers, key=lambda one: (len(known(one[1])), len(one[1])))
+
+
+def csv_records(file: Path, known: Columns, columns: Columns) -> Records:
+    """The rows of a CSV or TSV by column, or the fault of one."""
+    csv.field_size_limit(LONGEST_CELL)
+    number = 0
+    with open_file(file, where=lambda: f" after row {number}" if number else "") as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        first = text.readline(LONGEST_CELL)
+        if not first.strip():
+            return
+        delimiter, header = csv_header(first, known)
+        columns(header)
+        for number, row in enumerate(_rows(file, text, delimiter), 1):
+            if isinstance(row, tuple):
+                yield number, row
+            elif len(row) != len(header):
+                yield number, ("row", f"has {len(row)} cells, the header {len(header)}")
+            elif not (letters := "".join(row)).isprintable() and SURROGATE.search(letters):
+                yield number, ("encoding", "not UTF-8")
+            else:
+                yield number, dict(zip(header, row, strict=True))
+
+
+def _rows(file: Path, text: IO[str], delimiter: str) -> Iterator[list[str] | Fault]:
+    letters = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal letters
+        while line := text.readline(LONGEST_ROW + 1):
+            letters += len(line)
+            if letters > LONGEST_ROW:
+                raise unlike(file, f"a row of more than {LONGEST_ROW >> 20} MB", "a table")
+            yield line
+
+    rows = csv.reader(lines(), delimiter=delimiter)
+    while True:
+        letters = 0
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as wrong:
+            row = "row", str(wrong)
+        if row:
+            yield row
+
+
+# Parquet, in batches; needs `manyheads[parquet]`.
+
+
+def parquet_records(file: Path, columns: Columns) -> Records:
+    """The rows of a parquet file by column, of the needed ones alone."""
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError as missing:
+        raise CorpusError(
+            f"{file}: parquet needs pyarrow, which is not installed", hint=install_command("parquet")
+        ) from missing
+    number = 0
+    try:
+        with ParquetFile(file) as table:
+            needed = columns(table.schema_arrow.names)
+            texts = _need_bounded(file, table.metadata, needed)
+        with ParquetFile(file, read_dictionary=texts) as table:  # a repeated text is stored once
+            for batch in table.iter_batches(batch_size=BATCH, columns=[*dict.fromkeys(needed)]):
+                if sum(map(_size, batch.columns)) > MOST_BYTES:
+                    raise unlike(file, f"more than {MOST_BYTES >> 20} MB in {BATCH} rows")
+                for row in _rows_of(batch):
+                    yield (number := number + 1), row or ("encoding", "not UTF-8")
+    except (ArrowException, OSError) as wrong:
+        raise CorpusError(
+            f"{file}: not parquet: {wrong}", hint="download the file again, or set another --format"
+        ) from wrong
+
+
+def _need_bounded(file: Path, metadata: Any, columns: Collection[str]) -> list[str]:
+    """The columns of text; raises `CorpusError` for a file that declares an excessive unpacked size."""
+    texts = list[str]()
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for part in map(group.column, range(group.num_columns)):
+            name, size = part.path_in_schema, part.total_uncompressed_size
+            if name.partition(".")[0] not in columns:
+                continue
+            if name in columns and part.physical_type == "BYTE_ARRAY":
+                texts.append(name)
+            folded = size > max(MOST_BYTES, MOST_FOLD * part.total_compressed_size)
+            if folded or part.num_values > max(BATCH, group.num_rows) * LONGEST_LIST:
+                raise unlike(file, f"{name} has {size:,} bytes and {part.num_values:,} values unpacked")
+    return [*dict.fromkeys(texts)]
+
+
+def _size(column: Any) -> int:
+    """Bytes of a column's values, with repeated texts."""
+    from pyarrow import compute, types
+
+    if not types.is_dictionary(column.type) or not types.is_string(column.type.value_type):
+        return column.nbytes
+    lengths = compute.call_function("binary_length", [column.dictionary])
+    return compute.call_function("sum", [lengths.take(column.indices)]).as_py() or 0
+
+
+def _rows_of(batch: Any) -> Iterator[dict[str, Any] | None]:
+    """The rows of a batch, None if it contains a text that is not UTF-8."""
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:
+        for place in range(batch.num_rows):
+            try:
+                row = batch.slice(place, 1).to_pylist()[0]
+            except UnicodeDecodeError:
+                row = None
+            yield row
+
+
+# XML: an element a record.
+
+MOST_XML = 2**22
+"""Maximum bytes between the ends of two records."""
+BROKEN = (ParseError, LookupError, ValueError)
+"""A parser's errors on invalid XML, an unknown encoding, or custom entities."""
+
+
+def xml_records(file: Path, element: str, kind: str) -> Records:
+    """The elements at a path of tags, such as `collection/volume/paper`, as objects: attributes as `@id`, inner elements by their
+    tags, the whole text as "", the elements around as `^volume`. Raises `CorpusError` for XML that is broken, begins otherwise, or
+    declares entities."""
+    number = 0
+    with open_file(
+        file, where=lambda: f" after {element.rpartition('/')[2]} {number}" if number else ""
+    ) as stream:
+        try:
+            for number, record in enumerate(_elements(_Bounded(file, stream, kind), element.split("/")), 1):
+                yield number, record
+        except BROKEN as wrong:
+            after = f", after {element.rpartition('/')[2]} {number}" if number else ""
+            raise CorpusError(
+                f"{file}: not well-formed XML without entities{after}: {wrong}",
+                hint="download the file again, or set another --format",
+            ) from wrong
+
+
+class _Bounded:
+    """A stream for a parser that buffers until an element ends: `size` bytes since the last record."""
+
+    def __init__(self, file: Path, stream: IO[bytes], kind: str) -> None:
+        self.file, self.kind, self._stream, self.size = file, kind, stream, 0
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._stream.read(size)
+        self.size += len(piece)
+        if self.size > MOST_XML:
+            raise unlike(self.file, f"no record ends within {MOST_XML >> 20} MB", self.kind)
+        return piece
+
+
+def _elements(stream: _Bounded, path: Sequence[str]) -> Iterator[dict[str, Any]]:
+    from defusedxml.ElementTree import iterparse
+
+    above, around, last = list[Element](), dict[str, Any](), len(path) - 1
+    for event, element in iterparse(stream, events=("start", "end")):
+        if event == "start":
+            above.append(element)
+            if len(above) == 1 and element.tag != path[0]:
+                raise CorpusError(
+                    f"{stream.file}: begins with <{element.tag[:40]}>, not with <{path[0]}> as {stream.kind} does",
+                    hint="use another file, or set another --format",
+                )
+            continue
+        above.pop()
+        if len(above) == last and path[-1] in ("*", element.tag):
+            for outer in above:  # what stands before the first record in it
+                if f"^{outer.tag}" not in around:
+                    around[f"^{outer.tag}"] = _plain(outer, {*above, element})
+            inner = _plain(element, ())
+            yield {**around, **inner} if isinstance(inner, dict) else {**around, "": inner}
+            stream.size = 0
+            above[-1].remove(element)
+        elif 0 < len(above) < last:
+            around.pop(f"^{element.tag}", None)
+            above[-1].remove(element)
+
+
+def _plain(element: Element, without: Collection[Element]) -> dict[str, Any] | str:
+    """An element as an object; one with text alone as its text."""
+    if not len(element) and not element.attrib:
+        return element.text or ""
+    fields: dict[str, Any] = {f"@{name}": value for name, value in element.attrib.items()}
+    for child in element:
+        if child not in without:
+            inner = _plain(child, ())
+            if (known := fields.get(child.tag)) is None:
+                fields[child.tag] = inner
+            elif isinstance(known, list):
+                cast("list[Any]", known).append(inner)
+            else:
+                fields[child.tag] = [known, inner]
+    fields[""] = element
+    return fields
+
+
+# Blocks of lines that begin with a tag, as of AMiner or RIS.
+
+MOST_LINES, MOST_BLOCK = 100_000, 2**22
+"""Maximum lines and bytes of a block; a longer one means another format."""
+
+
+def tag_records(file: Path, tag: str, begins: str, kind: str, hint: str) -> Records:
+    """The blocks of a file: the value of each tag, or a list of its values. A line without a tag continues the value before.
+    Raises `CorpusError` if the file does not begin with the tag `begins`."""
+    pattern, start = re.compile(tag.encode()), begins.encode()
+    block, at, size, count, fault, blocks = dict[str, list[str]](), "", 0, 0, "", 0
+    with closing(lines(file)) as stream:
+        for number, raw in stream:
+            match = pattern.match(raw)
+            new = match is not None and match[0] == start
+            if not at and not new:
+                raise CorpusError(f"{file}: line {number} is not {begins}: not {kind}", hint=hint)
+            if new and block:
+                yield (blocks := blocks + 1), ("encoding", fault) if fault else _block(block)
+                block, size, count, fault = dict[str, list[str]](), 0, 0, ""
+            if count == MOST_LINES or size + len(raw) > MOST_BLOCK:
+                raise CorpusError(
+                    f"{file}: no {begins} in the {count:,} lines before line {number:,}, or they are too long: not {kind}",
+                    hint=hint,
+                )
+            size, count = size + len(raw), count + 1
+            rest = raw[match.end() :] if match else raw
+            try:
+                text = rest.decode("utf-8").strip()
+            except UnicodeDecodeError as wrong:
+                fault = fault or f"line {number}: byte {wrong.start} of its text is not UTF-8"
+                text = rest.decode("utf-8", errors="replace").strip()
+            at = match[match.lastindex or 0].decode() if match else at
+            values = block.setdefault(at, [])
+            if match or not values:
+                values.append(text)
+            else:
+                values[-1] += f" {text}"
+    if block:
+        yield blocks + 1, ("encoding", fault) if fault else _block(block)
+
+
+def _block(values: Mapping[str, list[str]]) -> dict[str, Any]:
+    return {tag: each[0] if len(each) == 1 else each for tag, each in values.items()}
+
+
+# BibTeX and BibLaTeX, entry by entry; the id of a record is its key.
+
+BEGIN = re.compile(rb"\s*@\s*(\w+)\s*[{(]")
+KEY = re.compile(rb"\s*@\s*\w+\s*[{(]\s*([^\s,={}()\"']{1,100})\s*,")
+NO_ENTRY = frozenset((b"comment", b"preamble"))
+ENTRY_LINES, ENTRY_BYTES = 5000, 2**20
+"""Maximum size of an entry: a longer one has lost its closing brace."""
+
+
+def bibtex_records(file: Path) -> Records:
+    """The fields of each entry in LaTeX, its `key`, and `@place`: where it stands."""
+    # the library logs entries that are rejects here
+    logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
+    macros, number, size = dict[str, str](), 0, 0
+    with closing(_entries(file)) as entries:
+        for kind, line, source in entries:
+            if kind == b"string":
+                text = source.decode("utf-8", "replace")
+                if (size := size + len(text)) > ENTRY_BYTES:
+                    raise unlike(file, f"more than {ENTRY_BYTES >> 20} MB of @string", "BibTeX")
+                macros[re.split(r"[{(]|=", text)[1].strip().lower()] = text
+            elif kind not in NO_ENTRY:
+                place = (
+                    f"{key[1].decode('utf-8', 'replace')}, line {line}"
+                    if (key := KEY.match(source))
+                    else f"line {line}"
+                )
+                entry = _entry(source, macros)
+                yield (
+                    (number := number + 1),
+                    entry | {"@place": place} if isinstance(entry, dict) else at_place(entry, place),
+                )
+
+
+def _entries(file: Path) -> Generator[tuple[bytes, int, bytes]]:
+    """The text from one `@` at the beginning of a line to the next: its kind, its first line's number, its text."""
+    kind, first, source, size = b"", 0, list[bytes](), 0
+    with closing(lines(file)) as stream:
+        for number, line in stream:
+            if begin := BEGIN.match(line):
+                if source:
+                    yield kind, first, b"".join(source)
+                kind, first, source, size = begin[1].lower(), number, [line[: ENTRY_BYTES + 1]], len(line)
+            elif 0 < len(source) <= ENTRY_LINES and size <= ENTRY_BYTES:
+                source.append(line[: ENTRY_BYTES + 1])
+                size += len(line)
+    if source:
+        yield kind, first, b"".join(source)
+
+
+def _entry(source: bytes, macros: Mapping[str, str]) -> dict[str, Any] | Fault:
+    """The fields of an entry, parsed with the `@string`s that it uses; or the fault."""
+    from bibtexparser.entrypoint import parse_string
+
+    if len(source) > ENTRY_BYTES:
+        return "entry", f"longer than {ENTRY_BYTES >> 20} MB"
+    try:
+        text = source.decode("utf-8")
+    except UnicodeDecodeError as wrong:
+        return "encoding", f"byte {wrong.start} is not UTF-8"
+    low = text.lower()
+    library = parse_string("".join(one for name, one in macros.items() if name and name in low) + text)
+    if library.failed_blocks:
+        return "entry", str(library.failed_blocks[0].error).partition(". Note:")[
+            0
+        ] or "its braces do not close"
+    if len(library.entries) != 1:
+        several = "another entry begins inside it: begin each entry on a new line"
+        return "entry", several if library.entries else "no entry"
+    [entry] = library.entries
+    fields = {name.lower(): one.value for name, one in entry.fields_dict.items()}
+    return {"key": entry.key} | {name: value for name, value in fields.items() if isinstance(value, str)}
+
+
+def at_place(fault: Fault, place: str) -> Fault:
+    """A fault and where it is, on one line that is safe to print."""
+    field, reason = fault
+    reason, place = (" ".join(one.split())[:300] for one in (reason, place))
+    return field, "".join(letter if letter.isprintable() else "?" for letter in f"{reason} ({place})")

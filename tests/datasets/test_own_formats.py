@@ -1,0 +1,136 @@
+"""A format that nobody has written code for is a YAML file: by its path, in a folder of the user's, or in a package."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manyheads.base.errors import CorpusError
+from manyheads.corpus.records import RawPaper, Rejects
+from manyheads.datasets.formats import Opening, detect, open_corpus
+from manyheads.datasets.mapping import formats
+
+RIS = """
+about: RIS
+example: library.ris
+kind: RIS
+records: tags
+endings: [.ris]
+tag: '([A-Z][A-Z0-9])  -'
+begins: 'TY  -'
+signs: {content: '\\ATY  - '}
+fields:
+  title: [TI, T1]
+  abstract: [AB, N2]
+  authors: {each: AU, read: natural_order, optional: true}
+  year: [PY, Y1]
+  venue: [JO, T2]
+  keywords: KW
+"""
+LIBRARY = """TY  - JOUR
+TI  - Feeling for
+ the edge
+AU  - Berg, Anna
+AU  - Wei, Li
+PY  - 2016/05//
+KW  - touch
+KW  - grasping
+ER  -
+TY  - JOUR
+T1  - Slip
+AU  - Wei, Li
+Y1  - soon
+"""
+PAGES = """
+about: pages of works
+example: works.json
+kind: pages of works
+records: json
+inside: results
+endings: [.json]
+signs: {keys: [[results.authorships]]}
+fields:
+  id: id
+  title: display_name
+  abstract: abstract
+  authors: {each: authorships, name: author.display_name, id: author.id, affiliation: institutions.0.name}
+  year: publication_year
+  venue: [place.name, place.raw]
+  keywords: keywords.name
+"""
+WORK = {
+    "id": "W1", "display_name": "Slip", "abstract": None, "publication_year": 2018, "place": {"name": "", "raw": "Tides"},
+    "keywords": [{"name": "touch"}, {"name": "slip"}],
+    "authorships": [{"author": {"id": "A1", "display_name": "Li Wei"}, "institutions": [{"name": "Basin"}]}],
+}  # fmt: skip
+XML = "<dblp><article key='a/1'><author>Li Wei</author><title>On <i>slip</i></title><year>2018</year></article></dblp>"
+DBLP = """
+about: DBLP
+example: dblp.xml
+kind: DBLP
+records: xml
+element: dblp/*
+fields: {id: '@key', title: title, abstract: abstract, authors: {each: author}, year: year}
+"""
+
+
+def read(path: Path, written: str, name: str = "auto") -> tuple[list[RawPaper], Rejects]:
+    path.write_text(written)
+    rejects = Rejects()
+    return [paper for _, paper in open_corpus(path, Opening(name)).papers(rejects)], rejects
+
+
+def test_lines_with_tags(tmp_path: Path) -> None:
+    (tmp_path / "ris.yaml").write_text(RIS)
+    [found], rejects = read(tmp_path / "library.ris", LIBRARY, str(tmp_path / "ris.yaml"))
+    assert (found.id, found.title, found.year) == ("library-1", "Feeling for the edge", 2016)
+    assert (found.byline, found.keywords, found.abstract) == (
+        ("Anna Berg", "Li Wei"),
+        ("touch", "grasping"),
+        "",
+    )
+    assert str(rejects.first[0]).startswith("record 2, year: ")
+
+
+@pytest.mark.parametrize("pages", [[{"results": [WORK]}], {"results": [WORK]}])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_pages_of_records_in_the_folder_of_a_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: object, indent: int | None
+) -> None:
+    (tmp_path / "configs/formats").mkdir(parents=True)
+    (tmp_path / "configs/formats/works.yaml").write_text(PAGES)
+    monkeypatch.setenv("MANYHEADS_PATH", str(tmp_path))
+    [found], _ = read(tmp_path / "works.json", json.dumps(pages, indent=indent))
+    assert detect(tmp_path / "works.json") == "works"
+    assert (found.id, found.title, found.venue) == ("W1", "Slip", "Tides")
+    assert (found.keys, found.affiliations, found.keywords) == (("A1",), ("Basin",), ("touch", "slip"))
+
+
+def test_xml_of_a_package_with_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_formats").mkdir()
+    (tmp_path / "my_formats/dblp.yaml").write_text(DBLP)
+    (tmp_path / "my_formats/csv.yaml").write_text(DBLP)  # what ships goes first
+    (tmp_path / "my-1.0.dist-info").mkdir()
+    (tmp_path / "my-1.0.dist-info/METADATA").write_text("Name: my\nVersion: 1.0\n")
+    (tmp_path / "my-1.0.dist-info/entry_points.txt").write_text("[manyheads.formats]\nmy = my_formats\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert formats()["csv"].kind == "CSV or TSV"
+    [found], _ = read(tmp_path / "dblp.xml", XML, "dblp")
+    assert (found.id, found.title, found.byline, found.year) == ("a/1", "On slip", ("Li Wei",), 2018)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (RIS.replace("records: tags", "records: words"), "records"),
+        (RIS.replace("TI, T1", "TI, 7"), "fields.title"),
+        (RIS.replace("([A-Z][A-Z0-9])", "([A-Z"), "tag"),
+        (RIS.replace("kind: RIS", "kind: RIS\nlike: nothing"), "'nothing'"),
+        ("a: [", "own.yaml"),
+    ],
+)
+def test_a_mistake_names_file_and_key(tmp_path: Path, written: str, said: str) -> None:
+    (tmp_path / "own.yaml").write_text(written)
+    with pytest.raises(Exception, match=said) as told:
+        read(tmp_path / "a.ris", LIBRARY, str(tmp_path / "own.yaml"))
+    assert getattr(told.value, "exit_code", None) == CorpusError.exit_code

@@ -34,7 +34,7 @@ def test_it_runs_as_it_ships(home: Path) -> None:
         "entity",
     }
     assert result["records"] == {"lexical": 4}
-    assert 'class="graph broad"' in (home / "run" / "report.html").read_text(encoding="utf-8")
+    assert 'class="drawing broad"' in (home / "run" / "report.html").read_text(encoding="utf-8")
 
 
 def test_its_idea_is_revised_on_the_papers_behind_it(home: Path) -> None:

@@ -25,9 +25,10 @@ NAME = "|".join(
 NAMED = re.compile(rf"^({NAME})$|(?<![\w-])({NAME})[.=]\w|\b(systems\.|run |runs/\S*)({NAME})\b")
 """A name by itself, the beginning of a key, a module, a command or a folder; not a word in a sentence."""
 ALLOWED = {
-    "arena/choice.py": "a kind of arena",
-    "arena/export.py": "a kind of arena",
-    "arena/form.py": "a kind of arena",
+    "arena/items.py": "a kind of arena",
+    "arena/pairing.py": "a kind of arena",
+    "arena/report.py": "a kind of arena",
+    "arena/sheets.py": "a kind of arena",
     "arena/store.py": "a kind of arena",
     "corpus/database.py": "papers in order",
     "corpus/retrieval.py": "papers in order",
@@ -40,7 +41,7 @@ ALLOWED = {
     "cli/review.py": "the command `ranking judge`",
     "team/team.py": "the system that needs no authors",
     "datasets/targets.py": "targets are written for rankings",
-    "measures/rankings.py": "how people's rankings are counted",
+    "measures/ranking.py": "how people's rankings are counted",
     "web/vote.py": "a kind of arena",
 }
 """Files outside `systems/` and `judges/` that name systems, and why."""

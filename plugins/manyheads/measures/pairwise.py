@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from manyheads.base.errors import RatingError
 from manyheads.measures.votes import Vote
@@ -24,7 +24,6 @@ POINTS = 400 / math.log(10)
 """Rating points of one logit."""
 Poor: TypeAlias = Literal["out", "tie"]
 """“Both poor” is left out, or counts as a tie."""
-POOR: tuple[Poor, ...] = get_args(Poor)
 STEPS, CLOSE = 100, 1e-9
 """Maximum steps of Newton's method, and the largest change of a parameter at its end."""
 FAR = 30.0

@@ -1,4 +1,4 @@
-"""Suites, and the forms and texts of people, as nobody should write them."""
+"""Suites, and the tables and texts of people, as nobody should write them."""
 
 import json
 from collections.abc import Iterator
@@ -126,15 +126,16 @@ def suites(folder: Path) -> Figure:
 def tries(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     """What is tried, and the command."""
     yield from _suites(folder)
-    yield from _forms(folder)
+    yield "arena", ("arena", "new", "rated", "--form", "rating")
+    yield from _tables(folder)
     for name, data in TEXTS.items():
         (folder / name).write_bytes(data)
         yield "text", ("measure", name, "--corpus", "sample", "--embedding", "lexical")
         yield "text", ("review", name, "--repeats", "1", "--quiet")
-        yield "text", ("rating", "form", name, "--out", f"forms/{name}.csv")
+        yield "text", ("arena", "add", "rated", name)
     for name in ("/dev/zero", "/proc/self/mem", "a" * 5000, "~nosuchuser/x"):
         yield "text", ("measure", name, "--corpus", "sample", "--embedding", "lexical")
-        yield "text", ("rating", "form", name)
+        yield "text", ("arena", "add", "rated", name)
     (folder / "good.md").write_text("# Owls\n\nWe plan with owls.")
     for flag in ("--neighbours", "--rnd-papers", "--rnd-neighbours"):
         yield (
@@ -151,9 +152,8 @@ def tries(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
                 "1000000000",
             ),
         )
-    for flag in ("--raters", "--seed"):
-        for value in ("1000000000", LARGE, "0", "-1"):
-            yield "number", ("rating", "form", "good.md", flag, value, "--out", f"forms/{flag}{value}.csv")
+    for value in ("1000000000", LARGE, "0", "-1"):
+        yield "number", ("arena", "export", "rated", "--sheets", value, "--out", f"sheets/{value}.csv")
 
 
 def _suites(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -216,30 +216,20 @@ def _suite(folder: Path, name: str, text: str) -> Iterator[tuple[str, tuple[str,
     yield name, ("eval", path.parent.name)
 
 
-def _forms(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    key = folder / "key.csv"
-    key.write_text("id,source,title,sha256\nT1,a,t,\n")
+def _tables(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     (folder / "one.jsonl").write_text('{"id": "T1", "on": 1}')
     for name, data in TABLES.items():
         (folder / f"{name}.csv").write_bytes(data)
         ranked = data.replace(HEAD.strip().encode(), RANKED.strip().encode())
         (folder / f"ranked {name}.csv").write_bytes(ranked)
-        yield "table", ("rating", "agreement", f"{name}.csv")
-        yield (
-            "table and key",
-            ("rating", "agreement", f"{name}.csv", "--key", "key.csv", "--scores", "one.jsonl"),
-        )
-        yield (
-            "key",
-            ("rating", "agreement", "one.csv", "--key", f"{name}.csv")
-            if (folder / "one.csv").exists()
-            else ("rating", "agreement", "x"),
-        )
-        yield "ranked", ("ranking", "agreement", f"ranked {name}.csv", "--key", f"ranked {name}.csv")
+        yield "table", ("arena", "agreement", f"{name}.csv")
+        yield "table and scores", ("arena", "agreement", f"{name}.csv", "--scores", "one.jsonl")
+        yield "sheet", ("arena", "import", "rated", f"{name}.csv")
+        yield "ranked", ("arena", "agreement", f"ranked {name}.csv")
     for name, data in SCORES.items():
         (folder / name).write_bytes(data)
-        yield "scores", ("rating", "agreement", "one.csv", "--scores", name)
-        yield "scores as ratings", ("rating", "agreement", name)
+        yield "scores", ("arena", "agreement", "one.csv", "--scores", name)
+        yield "scores as ratings", ("arena", "agreement", name)
     three = folder / "three.csv"
     three.write_text(
         HEAD + "".join(f"R{r},T{t},t,a,{t + r},5,5,\n" for r in range(1, 3) for t in range(1, 5))
@@ -249,12 +239,9 @@ def _forms(folder: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
         for t, value in enumerate((1e308, -1e308, 1e308, 0), 1)
     )
     (folder / "extreme.jsonl").write_text(scores)
-    yield "extreme", ("rating", "agreement", "three.csv", "--scores", "extreme.jsonl")
+    yield "extreme", ("arena", "agreement", "three.csv", "--scores", "extreme.jsonl")
     for value in (LARGE, "-1", "0", HUGE):
-        yield "seed", ("rating", "agreement", "three.csv", "--scores", "extreme.jsonl", "--seed", value)
+        yield "seed", ("arena", "agreement", "three.csv", "--scores", "extreme.jsonl", "--seed", value)
     for file in FILES:
-        yield "file", ("rating", "agreement", file)
-        yield "file", ("ranking", "agreement", "one.csv", "--key", file)
-        yield "file", ("ranking", "form", file)
-    yield "exclude", ("rating", "agreement", "one.csv", "--exclude", HUGE)
-    yield "exclude", ("rating", "agreement", "one.csv", "--exclude", "²")
+        yield "file", ("arena", "agreement", file)
+        yield "file", ("arena", "import", "rated", file)

@@ -113,10 +113,10 @@ def test_ratings_are_held_against_the_scores(scholar: Scholar, here: Path) -> No
     Path("ratings.csv").write_text("\n".join(["rater,id,novelty", *ratings]))
     done = measure("many.jsonl", *asking(scholar), "--normalise", "none", "--out", "m.jsonl")
     assert done.exit_code == 0, done.output
-    by_cd = RUN.invoke(app, ["rating", "agreement", "ratings.csv", "--scores", "m.jsonl", "--by", "cd"])
+    by_cd = RUN.invoke(app, ["arena", "agreement", "ratings.csv", "--scores", "m.jsonl", "--by", "cd"])
     assert by_cd.exit_code == 0, (by_cd.output, by_cd.exception)
     assert "cd against novelty, n = 4" in by_cd.stdout
-    by_on = mistake(RUN.invoke(app, ["rating", "agreement", "ratings.csv", "--scores", "m.jsonl"]))
+    by_on = mistake(RUN.invoke(app, ["arena", "agreement", "ratings.csv", "--scores", "m.jsonl"]))
     assert isinstance(by_on, RatingError)
     assert "on is None, not a number: no HD" in by_on.message
 

@@ -254,8 +254,9 @@ def test_the_page_of_all_runs_is_no_run_where_all_files_of_the_folder_are_named(
     assert write_index(base)
     named = sorted(path.relative_to(tmp_path) for path in base.glob("[!.]*"))
     assert [path.name for path in named] == ["20260102-030405-virsci", INDEX]
-    form = manyheads_command("rating", "form", *named, "--out", "form.csv", cwd=tmp_path)
-    assert (form.code, INDEX in form.out + form.err) == (0, False), form.err
+    assert manyheads_command("arena", "new", "a", "--form", "rating", cwd=tmp_path).code == 0
+    added = manyheads_command("arena", "add", "a", *named, cwd=tmp_path)
+    assert (added.code, INDEX in added.out + added.err) == (0, False), added.err
     judge = ("ranking", "judge", *named, "--target", "A text.", "--quiet", "--out", "ranked")
     judged = manyheads_command(*judge, cwd=tmp_path)
     assert (judged.code, INDEX in judged.err) == (0, False), judged.err

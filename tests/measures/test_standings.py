@@ -5,7 +5,7 @@ from statistics import pstdev
 
 import pytest
 
-from manyheads.measures.conclusions import conclusions
+from manyheads.arena.report import conclusions
 from manyheads.measures.pairwise import POINTS, START
 from manyheads.measures.standings import (
     Rules,

@@ -3,9 +3,10 @@
 import base64
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +18,151 @@ from manyheads.base.files import make_folder, replace_text
 from manyheads.base.folders import writing
 from manyheads.base.text import csv_text, plain
 from manyheads.core.texts import count
-from manyheads.measures.conclusions import conclusions
 from manyheads.measures.standings import (
+    ADDED,
     Rated,
     RaterAgreement,
     Rules,
     Standing,
     Standings,
     agreement_with_people,
+    apart,
     standings,
     steadiness,
 )
 from manyheads.measures.votes import RaterKind, Vote
 from manyheads.report.page import render, write_html
 from manyheads.report.plots import Panel, Point, can_draw, draw, interval_plot
+
+DOMINANT = 0.5
+"""Share of the votes above which one rater dominates."""
+LISTED = 6
+"""Maximum pairs or makers in a sentence."""
+
+
+# What the votes allow to conclude, and what they do not, in sentences.
+
+
+def conclusions(found: Standings) -> Iterator[str]:
+    """What the votes say, and what they do not say, a sentence each."""
+    yield from (f"{sentence.rstrip('.')}." for sentence in _sentences(found))
+
+
+def _sentences(found: Standings) -> Iterator[str]:
+    yield from _order(found)
+    yield from _connections(found)
+    if found.poor:
+        counted = "left out" if found.rules.poor == "out" else "counted as ties"
+        yield f"{count(found.poor, 'vote')} “both poor”: {counted}."
+    tied = sum(each.tied for each in found.makers) // 2
+    if tied:
+        yield f"{count(tied, 'tie')}: half a win for each."
+    yield from _raters(found)
+    if found.left and found.left.low is not None and found.left.high is not None:
+        says = "" if found.left.low <= 0.5 <= found.left.high else " Raters favour a side."
+        yield (
+            f"The text on the left won {found.left.mean:.0%} of {count(found.left.n, 'decided vote')} "
+            f"(interval {found.left.low:.0%} to {found.left.high:.0%}).{says}"
+        )
+    if found.unbounded:
+        yield (
+            f"{found.unbounded:,} of {found.fits:,} resamples have no finite maximum, as a maker wins or loses every time; "
+            f"they are fitted with {ADDED:g} of a tie between each two makers that met."
+        )
+    if found.rules.regularise:
+        yield f"Regularised: {found.rules.regularise:g} of a tie is added between each two makers that met."
+    yield from _style(found)
+
+
+def _order(found: Standings) -> Iterator[str]:
+    rated = [each for each in found.makers if each.rated.rating is not None]
+    if any(each.rated.low is None for each in rated):
+        yield "There are too few votes for intervals: the makers cannot be put in order."
+        return
+    unordered = found.unordered
+    above = list[str]()
+    for one in rated:
+        below = [
+            other.maker
+            for other in rated
+            if other.group == one.group and apart(one.rated, other.rated)
+            and (one.rated.rating or 0) > (other.rated.rating or 0)
+        ]  # fmt: skip
+        above += [f"{one.maker} than {_names(below)}"] if below else []
+    if above:
+        more = f"; and {count(len(above) - LISTED, 'more maker')}" if len(above) > LISTED else ""
+        yield f"Rated higher, with intervals that do not overlap: {'; '.join(above[:LISTED])}{more}."
+    if unordered:
+        pairs = "; ".join(f"{one} and {other}" for one, other in unordered[:LISTED])
+        more = f"; and {count(len(unordered) - LISTED, 'more pair')}" if len(unordered) > LISTED else ""
+        yield f"Not put in order, as their intervals overlap: {pairs}{more}."
+
+
+def _connections(found: Standings) -> Iterator[str]:
+    if len(found.groups.connected) > 1:
+        listed = "; ".join(
+            f"group {number}: {_names(names)}" for number, names in enumerate(found.groups.connected, 1)
+        )
+        yield f"Makers of different groups never met, not even through others, and cannot be compared ({listed})."
+    for endless, what in (("won", "won"), ("lost", "lost")):
+        names = [each.maker for each in found.makers if each.endless == endless]
+        if names:
+            yield (
+                f"{_names(names)}: {what} every comparison with the others, so there is no finite rating. "
+                "More votes, or --regularise 0.5, give one."
+            )
+    if between := [each.maker for each in found.makers if each.endless == "apart"]:
+        yield f"{_names(between)}: no finite rating, as nobody both won and lost against the others of the group."
+    met = {frozenset((each.maker, each.other)) for each in found.win_rates if each.n}
+    never = [
+        pair for pair in combinations([each.maker for each in found.makers], 2) if frozenset(pair) not in met
+    ]
+    if never and len(found.groups.connected) == 1:
+        pairs = "; ".join(f"{one} and {other}" for one, other in never[:LISTED])
+        more = f"; and {count(len(never) - LISTED, 'more pair')}" if len(never) > LISTED else ""
+        yield f"Never met, and compared only through others: {pairs}{more}."
+
+
+def _raters(found: Standings) -> Iterator[str]:
+    who = "model" if found.kind == "model" else "rater"
+    if not found.raters:
+        yield "The raters are not known: intervals hold for other votes of the same raters."
+    elif len(found.raters) == 1:
+        yield f"All votes are by one {who}: intervals do not hold for other {who}s."
+    else:
+        if nobody := found.raters.get(""):
+            yield f"{nobody:,} of {found.votes:,} votes name no {who}: they count as those of one {who}."
+        name, most = next(iter(found.raters.items()))
+        if name and most > DOMINANT * found.votes:
+            yield f"{name} gave {most:,} of {found.votes:,} votes ({most / found.votes:.0%}): one {who} dominates."
+    same = found.agreement
+    if same.equal is not None:
+        alpha = "" if same.alpha is None else f", Krippendorff's alpha {same.alpha:.2f}"
+        yield f"{who.capitalize()}s agree in {same.equal:.0%} of answers on the same pair ({count(same.pairs, 'pair')}{alpha})."
+    elif len(found.raters) > 1:
+        yield f"No two {who}s answered the same pair: their agreement is not known."
+
+
+def _style(found: Standings) -> Iterator[str]:
+    if found.unadjusted:
+        yield f"Not adjusted for style: {found.unadjusted}."
+    elif found.effects:
+        effects = ", ".join(
+            f"{each.sign} {each.points:+.0f}"
+            + ("" if each.low is None or each.high is None else f" ({each.low:.0f} to {each.high:.0f})")
+            for each in found.effects
+        )
+        yield f"Effect of style, in points for one standard deviation more: {effects}.".replace("-", "−")
+        if found.dropped:
+            yield f"Not adjusted for {', '.join(found.dropped)}: equal in all pairs, or a result of makers or other signs of style."
+
+
+def _names(names: Collection[str]) -> str:
+    listed = [*names][:LISTED]
+    return ", ".join(listed) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+# The status of an arena.
 
 
 def status_of(arena: Arena) -> dict[str, Any]:
@@ -116,6 +248,9 @@ def as_lines(known: dict[str, Any]) -> Iterator[str]:
 DATA, TABLE = "ratings.json", "ratings.csv"
 PICTURES = ("intervals", "win-rates")
 ABSENT = "–"
+
+
+# Ratings of the makers.
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ _HOMES = {
     "FileOrText": "core.texts",
     "Inputs": "config",
     "Judge": "team.system",
-    "KnowledgeBank": "corpus.knowledge",
+    "KnowledgeBank": "corpus.ecosystem",
     "Library": "literature.library",
     "LiteratureConfig": "config",
     "Paper": "base.papers",

@@ -288,8 +288,8 @@ def building() -> "Generator[Progress]":
 def library(config: "LiteratureConfig", **bank: Any) -> "Library":
     """A library that prints its look-ups and caches the answers."""
     from manyheads.base.files import cache_folder
-    from manyheads.literature.cache import CACHE
     from manyheads.literature.library import Library
+    from manyheads.literature.lookup import CACHE
 
     return Library(config, note=show_look_up, cache=cache_folder() / CACHE, **bank)
 

@@ -32,8 +32,8 @@ from manyheads.datasets.full_texts import TEI_ENDINGS, Documents
 from manyheads.datasets.semantic_scholar import AcademicGraph, Search, part_files
 from manyheads.datasets.table import NEEDED, Delimited, JsonTable, Parquet, columns_of, header_of
 from manyheads.datasets.unarxive import UnArXive
-from manyheads.literature.cache import LookupCache
 from manyheads.literature.library import connect
+from manyheads.literature.lookup import LookupCache
 
 AUTO = "auto"
 SEARCH = "s2:"

@@ -15,8 +15,7 @@ from manyheads.base.papers import Paper, Window
 from manyheads.base.sqlite import Database
 from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Record, Rejects
 from manyheads.datasets.common import count_of, mapping, objects, paper, sequence
-from manyheads.literature.cache import LookupCache
-from manyheads.literature.lookup import Member
+from manyheads.literature.lookup import LookupCache, Member
 from manyheads.literature.source import Part, Request, Source
 
 _TABLES = (

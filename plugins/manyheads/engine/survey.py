@@ -28,7 +28,7 @@ from manyheads.core import (
 from manyheads.corpus.building import Progress
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.replay import request_of
-from manyheads.literature.cache import LookupCache
+from manyheads.literature.lookup import LookupCache
 from manyheads.models.abilities import settled
 from manyheads.models.offline import OFFLINE
 from manyheads.models.requests import key_of, key_variable

@@ -23,9 +23,8 @@ from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import secret, with_environment
 from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
-from manyheads.literature.cache import LookupCache, SingleFlight
 from manyheads.literature.local import LocalSource
-from manyheads.literature.lookup import REST, Findings, LookUp, Member, Note
+from manyheads.literature.lookup import REST, Findings, LookUp, LookupCache, Member, Note, SingleFlight
 from manyheads.literature.matching import MOST_LETTERS, Merged, salient, same_title, widen, words_of
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.semantic_scholar import SemanticScholar

@@ -290,22 +290,19 @@ class Member:
         source: the source behind the cache.
         cache: stores complete answers, never failures; None for a source as fast as a cache.
         address: of the service if not the usual one, whose answers differ.
-        rest: seconds for which a failed source is skipped.
     """
 
-    def __init__(
-        self, source: Source, cache: LookupCache | None = None, address: str = "", rest: float = REST
-    ) -> None:
+    def __init__(self, source: Source, cache: LookupCache | None = None, address: str = "") -> None:
         self.source = source
         self.name: SourceName = source.name
-        self._cache, self._address, self._rest = cache, address, rest
+        self._cache, self._address = cache, address
         self._strikes, self._given_up_at = 0, 0.0
         self._failure: LiteratureError | None = None
 
     @property
     def failure(self) -> LiteratureError | None:
         """Why the source is skipped; None if it may be asked."""
-        if time.monotonic() - self._given_up_at >= self._rest:
+        if time.monotonic() - self._given_up_at >= REST:
             self._failure = None
         return self._failure
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
@@ -258,6 +258,7 @@ class SearchLedger:
 
 
 Note = Callable[[Searched], None]
+_Outcome = Literal["found", "empty", "skipped", "failed"]
 
 REST = 600.0
 """Seconds before a failed source is tried again: a run may outlast an outage."""
@@ -371,23 +372,12 @@ class LookUp:
         limit = whole.limit if limit is None else limit
         request = replace(whole, operation=operation, query=query, limit=limit, until=until, faults=[])
 
-        def enter(outcome: str, reason: str = "", **more: Any) -> None:
-            seconds = 0.0 if outcome == "skipped" else round(time.monotonic() - began, 3)
-            entry = Searched.model_validate(
-                {
-                    "source": member.name,
-                    "operation": operation,
-                    "query": whole.query,
-                    "asked": query,
-                    "window": str(whole.window),
-                    "at": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "seconds": seconds,
-                    "hits": 0,
-                    "outcome": outcome,
-                    "reason": reason,
-                    **more,
-                }
-            )
+        def enter(outcome: _Outcome, reason: str = "", hits: int = 0, cached: bool = False) -> None:
+            entry = Searched(
+                source=member.name, operation=operation, query=whole.query, asked=query, window=str(whole.window),
+                at=datetime.now(UTC).isoformat(timespec="seconds"), hits=hits, outcome=outcome, reason=reason, cached=cached,
+                seconds=0.0 if outcome == "skipped" else round(time.monotonic() - began, 3),
+            )  # fmt: skip
             self._searches.append(entry)
             self._note(entry)
 
@@ -406,7 +396,7 @@ class LookUp:
         member.succeed()
         self._answers += counts
         papers = tuple(filter(whole.window.holds, papers))
-        enter("found" if papers else "empty", "; ".join(request.faults), hits=len(papers), cached=cached)
+        enter("found" if papers else "empty", "; ".join(request.faults), len(papers), cached)
         return papers
 
     def need_answer(self, *, of_all: bool = False) -> None:

@@ -18,7 +18,7 @@ from manyheads.corpus.graph import Text
 from manyheads.documents import Document, Figure, Section
 from manyheads.engine.survey import Extractor
 from manyheads.hosts import host_factory
-from manyheads.literature.cache import LookupCache
+from manyheads.literature.lookup import LookupCache
 from manyheads.systems.mamorx.paper import Manuscript
 from support.faults import Fault
 from support.figures import alone

@@ -10,9 +10,8 @@ from manyheads.base.papers import Paper
 from manyheads.config import LiteratureConfig
 from manyheads.corpus.ecosystem import KnowledgeBank
 from manyheads.corpus.embedding import load_embedder
-from manyheads.literature.cache import SearchLedger
 from manyheads.literature.library import Library
-from manyheads.literature.lookup import Note
+from manyheads.literature.lookup import Note, SearchLedger
 
 PAPERS = 200
 WARM_UP = "fruit picked"

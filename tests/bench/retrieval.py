@@ -12,7 +12,7 @@ import numpy as np
 from bench.figures import Figure, Size, Spent, Watch, typical
 from manyheads.base.papers import Paper
 from manyheads.corpus.ecosystem import PAPERS, KnowledgeBank
-from manyheads.corpus.matrix import MatrixFile
+from manyheads.corpus.matrix import writing_matrix
 from manyheads.corpus.qdrant import EdgeStore
 from manyheads.corpus.vectors import Filter, unit_rows
 from support.embedding import PrecomputedEmbedder
@@ -43,14 +43,13 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 def _store(base: Path, count: int) -> "tuple[Vectors, Spent]":
     """A bank of `count` papers with its matrix; what storing the papers took."""
     parts, wall, cpu = list["Vectors"](), 0.0, 0.0
-    with KnowledgeBank.create(base, MODEL) as bank, MatrixFile(base / PAPERS, DIM) as matrix:
+    with KnowledgeBank.create(base, MODEL) as bank, writing_matrix(base / PAPERS, DIM) as add:
         for start in range(0, count, CHUNK):
             papers = _papers(min(CHUNK, count - start), start)
             parts.append(_clustered(len(papers), start))
             watch = Watch()
             bank.add(papers, parts[-1], period="past")
-            years = [paper.year or 0 for paper in papers]
-            matrix.add([paper.id for paper in papers], years, "past", parts[-1])
+            add([(paper.year or 0, paper.id) for paper in papers], "past", parts[-1])
             took = watch.read()
             wall, cpu = wall + took.wall, cpu + took.cpu
         watch = Watch()

@@ -11,8 +11,8 @@ from manyheads.base.http import Pace
 from manyheads.config import LiteratureConfig
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.datasets.networks import Search
-from manyheads.literature.cache import LookupCache
 from manyheads.literature.library import connect as connected
+from manyheads.literature.lookup import LookupCache
 from manyheads.literature.semantic_scholar import SemanticScholar
 from support.scholar import Scholar, Trouble, record
 

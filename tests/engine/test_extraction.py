@@ -17,7 +17,7 @@ from manyheads.corpus.digest import Reading
 from manyheads.corpus.graph import Extraction, Text
 from manyheads.engine.survey import BATCH, Extractor
 from manyheads.hosts import host_factory
-from manyheads.literature.cache import LookupCache
+from manyheads.literature.lookup import LookupCache
 from manyheads.models.governor import TooLongError
 from support.faults import Fault
 from support.hosts import EACH, FilledHost

@@ -15,7 +15,7 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Turn, Usage
 from manyheads.engine.survey import Librarian
 from manyheads.hosts import host_factory
-from manyheads.literature.cache import LookupCache
+from manyheads.literature.lookup import LookupCache
 from support.faults import Fault
 from support.hosts import EACH, FilledHost
 from support.llm import LLM

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter
 
 from manyheads.base.errors import CacheError
-from manyheads.literature.cache import LookupCache
+from manyheads.literature.lookup import LookupCache
 
 ANY = TypeAdapter[JsonValue](JsonValue)
 FOUND: JsonValue = [{"id": "openalex:W1", "title": "Früchte \ud800", "year": 2014, "authors": []}]

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.base.errors import JournalError
 from manyheads.core.events import Searched
-from manyheads.literature.cache import SearchLedger
+from manyheads.literature.lookup import SearchLedger
 
 
 def searched(**changes: Any) -> Searched:

@@ -13,6 +13,7 @@ from manyheads.base.http import Pace
 from manyheads.base.papers import Paper, Window
 from manyheads.config import LiteratureConfig, SourceName
 from manyheads.core.events import Searched
+from manyheads.literature import lookup
 from manyheads.literature.library import Library, window
 from support.scholar import Trouble
 from support.services import AT_ONCE, A, B, C, Services, down, ids, open_work, running, scholarly, steps
@@ -290,10 +291,13 @@ async def test_a_paper_found_in_wider_words_first_takes_its_place_by_the_narrowe
     assert ids(found)[0] == "s2:A"
 
 
-async def test_a_source_that_was_given_up_is_asked_again_after_a_rest(services: Services) -> None:
+async def test_a_source_that_was_given_up_is_asked_again_after_a_rest(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     services.scholar.troubles.append(down())
     config = services.config("semantic_scholar")
-    library = Library(config, paces=AT_ONCE, rest=0.3)
+    monkeypatch.setattr(lookup, "REST", 0.3)
+    library = Library(config, paces=AT_ONCE)
     with pytest.raises(LiteratureError, match="503"):
         await library.search("tactile fruit")
     services.scholar.troubles.clear()

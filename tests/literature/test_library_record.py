@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from manyheads.base.errors import CacheError, LiteratureError
-from manyheads.literature.cache import SearchLedger
-from manyheads.literature.lookup import Findings
+from manyheads.literature.lookup import Findings, SearchLedger
 from manyheads.literature.source import ALL, Part
 from support.scholar import Scholar, Trouble
 from support.services import A, C, Services, down, running

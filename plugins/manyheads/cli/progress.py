@@ -331,8 +331,8 @@ def building() -> "Generator[Building]":
 def library(config: "LiteratureConfig", **bank: Any) -> "Library":
     """A library that prints its look-ups and caches the answers."""
     from manyheads.base.files import cache_folder
-    from manyheads.literature.cache import CACHE
     from manyheads.literature.library import Library
+    from manyheads.literature.lookup import CACHE
 
     return Library(config, note=_show_look_up, cache=cache_folder() / CACHE, **bank)
 

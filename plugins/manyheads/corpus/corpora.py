@@ -202,17 +202,15 @@ def verify_corpus(folder: Path) -> list[str]:
         if graph.extractions:
             with Graph(folder / GRAPH) as database:
                 ids = {one.paper for one in database.extractions()}
-            if not (folder / RECORDS / VECTORS).is_dir():
+            there, vectors = set[str](), folder / RECORDS / VECTORS
+            if vectors.is_dir():
+                with EdgeStore.open(vectors, read_only=True) as store:
+                    there = {record.id for record in store.scroll()}
+            if lost := ids - there:
                 raise CorpusError(
-                    f"{folder}: the vectors of its records are missing",
+                    f"{folder}: the vectors of its records are missing: {len(lost):,}, such as {min(lost)}",
                     hint=f"manyheads corpus extract {folder}",
                 )
-            with EdgeStore.open(folder / RECORDS / VECTORS, read_only=True) as store:
-                if lost := ids - {record.id for record in store.scroll()}:
-                    raise CorpusError(
-                        f"{folder}: no vectors of {len(lost):,} records, such as {min(lost)}",
-                        hint=f"manyheads corpus extract {folder}",
-                    )
     for bank, shape, total in zip((PAPERS, AUTHORS), shapes, totals, strict=True):
         with EdgeStore.open(folder / bank, read_only=True) as store:
             if (store.model, store.dim) != (meta.embedding.name, meta.embedding.dim):

@@ -12,7 +12,7 @@ from collections.abc import Collection as Ids
 from collections.abc import Collection as Names
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -21,13 +21,13 @@ from manyheads.base.papers import Hit, Paper, Period, Scientist
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import (
     AUTHORS,
+    NAMES,
     NO_SCIENTISTS,
     SCIENTISTS,
     Meta,
     damaged,
     read_json,
     read_meta,
-    read_names,
 )
 from manyheads.corpus.qdrant import ClientStore, EdgeStore
 from manyheads.corpus.vectors import (
@@ -314,7 +314,10 @@ class Ecosystem(Closing):
 
     def names(self) -> dict[str, str]:
         """Masked name to real name, for people; never for agents."""
-        return read_names(self.folder)
+        names = read_json(self.folder, NAMES)
+        if not isinstance(names, dict):
+            raise damaged(self.folder / NAMES, "not a JSON object of names")
+        return {str(mask): str(real) for mask, real in cast("dict[Any, Any]", names).items()}
 
     def works(self, name: str, k: int) -> list[Paper]:
         """A scientist's `k` most cited past papers; ties by latest."""

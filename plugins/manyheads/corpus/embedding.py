@@ -8,13 +8,12 @@ import importlib.metadata
 import json
 import os
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
-from weakref import WeakValueDictionary
 
 from manyheads.base.errors import EmbeddingError, UserError, need_extra
 from manyheads.base.files import cache_folder, expanded, sha256_of
@@ -106,15 +105,44 @@ PROBE_SECONDS = 2.0
 _OFFLINE = {"1", "true", "yes", "on"}
 
 
-class _Memory:
-    """Shared by all embedders of a model: some 200 MB, loaded once."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.loaded: Loaded | None = None
+_loading = threading.Lock()
 
 
-_living: "WeakValueDictionary[Hashable, _Memory]" = WeakValueDictionary()
+@lru_cache(maxsize=2)
+def _loaded(folder: Path, file: str, max_tokens: int | None) -> "Loaded":
+    """Some 200 MB, shared by all embedders of a model. Raises `EmbeddingError`."""
+    try:
+        return _session(folder / file), _tokenizer(folder, max_tokens)
+    except Exception as error:
+        if not _is_about_files(error):
+            raise
+        hint = f"replace the files in {folder}, or remove it"
+        raise EmbeddingError(f"{folder} cannot be loaded: {error}", hint=hint) from error
+
+
+def _session(model: Path) -> "InferenceSession":
+    import onnxruntime as ort
+
+    options: Any = ort.SessionOptions()  # pyright: ignore[reportAttributeAccessIssue]
+    options.intra_op_num_threads = 1
+    # the fused addition and LayerNormalization takes five times as long as the two
+    slow = ["SkipLayerNormFusion"]
+    return ort.InferenceSession(str(model), options, ["CPUExecutionProvider"], disabled_optimizers=slow)
+
+
+def _tokenizer(folder: Path, max_tokens: int | None) -> "Tokenizer":
+    """Cut texts at the shortest length in the files, without padding."""
+    from tokenizers import Tokenizer
+
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    stated = [max_tokens] if max_tokens else [settings.get(key) for key in ("model_max_length", "max_length")]
+    lengths = [length for length in stated if isinstance(length, int) and 0 < length < 2**31]
+    if not lengths:
+        raise ValueError("tokenizer_config.json has no model_max_length")
+    tokenizer.enable_truncation(max_length=min(lengths))
+    tokenizer.no_padding()
+    return tokenizer
 
 
 @cache
@@ -143,9 +171,7 @@ class OnnxEmbedder:
         first_token: bool = False,
     ) -> None:
         self.name, self.dim, self.folder = name, dim, folder
-        self._file, self._max_tokens, self._first_token = file, max_tokens, first_token
-        memory = _Memory()
-        self._memory = _living.setdefault((folder.resolve(), file, max_tokens), memory)
+        self._files, self._first_token = (folder.resolve(), file, max_tokens), first_token
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of unit length. Raises `EmbeddingError` if the model's files cannot be loaded, or give
@@ -182,44 +208,8 @@ class OnnxEmbedder:
         return hidden[:, 0] if self._first_token else hidden.mean(axis=1, dtype=np.float64)
 
     def _load(self) -> "Loaded":
-        with self._memory.lock:
-            if self._memory.loaded is None:
-                try:
-                    self._memory.loaded = self._session(), self._tokenizer()
-                except Exception as error:
-                    if not _is_about_files(error):
-                        raise
-                    hint = f"replace the files in {self.folder}, or remove it"
-                    raise EmbeddingError(f"{self.folder} cannot be loaded: {error}", hint=hint) from error
-            return self._memory.loaded
-
-    def _session(self) -> "InferenceSession":
-        import onnxruntime as ort
-
-        options: Any = ort.SessionOptions()  # pyright: ignore[reportAttributeAccessIssue]
-        options.intra_op_num_threads = 1
-        path = str(self.folder / self._file)
-        # the fused addition and LayerNormalization takes five times as long as the two
-        slow = ["SkipLayerNormFusion"]
-        return ort.InferenceSession(path, options, ["CPUExecutionProvider"], disabled_optimizers=slow)
-
-    def _tokenizer(self) -> "Tokenizer":
-        """Cut texts at the shortest length in the files, without padding."""
-        from tokenizers import Tokenizer
-
-        settings = json.loads((self.folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
-        stated = (
-            [self._max_tokens]
-            if self._max_tokens
-            else [settings.get(key) for key in ("model_max_length", "max_length")]
-        )
-        lengths = [length for length in stated if isinstance(length, int) and 0 < length < 2**31]
-        if not lengths:
-            raise ValueError("tokenizer_config.json has no model_max_length")
-        tokenizer.enable_truncation(max_length=min(lengths))
-        tokenizer.no_padding()
-        return tokenizer
+        with _loading:
+            return _loaded(*self._files)
 
 
 def _batches(texts: Sequence[list[int]]) -> list[list[tuple[int, list[int]]]]:

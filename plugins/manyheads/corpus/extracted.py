@@ -241,16 +241,12 @@ class RecordBook(Closing):
         with self._lock:
             if self._records is None:
                 if not self._has_vectors:
-                    gone = self.graph.counts().extractions
-                    raise CorpusError(
-                        f"{self.ecosystem.folder}: "
-                        + (
-                            "the vectors of its records are missing"
-                            if gone
-                            else "its papers have no records yet"
-                        ),
-                        hint=f"manyheads corpus extract {self.ecosystem.folder}",
+                    lost = self.graph.counts().extractions
+                    what = (
+                        "the vectors of its records are missing" if lost else "its papers have no records yet"
                     )
+                    hint = f"manyheads corpus extract {self.ecosystem.folder}"
+                    raise CorpusError(f"{self.ecosystem.folder}: {what}", hint=hint)
                 with self._when_free(lambda: self._gate(shared=True)):
                     bank = self._when_free(
                         lambda: Records.open(

@@ -241,14 +241,6 @@ def read_meta(folder: Path) -> Meta:
         raise damaged(folder / META, describe(wrong)) from wrong
 
 
-def read_names(folder: Path) -> dict[str, str]:
-    """Masked name to real name, for people on request; never shown to agents."""
-    names = read_json(folder, NAMES)
-    if not isinstance(names, dict):
-        raise damaged(folder / NAMES, "not a JSON object of names")
-    return {str(mask): str(real) for mask, real in names.items()}
-
-
 def read_json(folder: Path, name: str) -> Any:
     """A JSON file of the corpus; raises CorpusError if it is missing or broken."""
     path = folder / name

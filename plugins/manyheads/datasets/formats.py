@@ -27,8 +27,8 @@ from manyheads.datasets.full_texts import Documents
 from manyheads.datasets.mapping import NEEDED, Dataset, Format, format_examples, format_of, formats, value_at
 from manyheads.datasets.networks import AcademicGraph, AMiner, Search, part_files
 from manyheads.datasets.records import csv_header
-from manyheads.literature.cache import LookupCache
 from manyheads.literature.library import connect
+from manyheads.literature.lookup import LookupCache
 
 AUTO = "auto"
 SEARCH = "s2:"

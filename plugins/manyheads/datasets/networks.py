@@ -20,8 +20,7 @@ from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Record, Reject
 from manyheads.datasets.mapping import Dataset, Format, validated
 from manyheads.datasets.records import json_lines
 from manyheads.datasets.values import text
-from manyheads.literature.cache import LookupCache
-from manyheads.literature.lookup import Member
+from manyheads.literature.lookup import LookupCache, Member
 from manyheads.literature.source import Part, Request, Source
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from manyheads.corpus.graph import ENTITY_WORDS, MOST_ENTITIES, Extraction
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.replay import request_of
 from manyheads.engine.replying import with_form
-from manyheads.literature.cache import LookupCache
+from manyheads.literature.lookup import LookupCache
 from manyheads.models.abilities import settled
 from manyheads.models.governor import TooLongError
 from manyheads.models.offline import OFFLINE

@@ -23,9 +23,8 @@ from manyheads.config import LiteratureConfig, SourceName
 from manyheads.config.environment import secret, with_environment
 from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
-from manyheads.literature.cache import LookupCache, SingleFlight
 from manyheads.literature.local import LocalSource
-from manyheads.literature.lookup import REST, Findings, LookUp, Member, Note
+from manyheads.literature.lookup import Findings, LookUp, LookupCache, Member, Note, SingleFlight
 from manyheads.literature.matching import MOST_LETTERS, Merged, salient, same_title, widen, words_of
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.semantic_scholar import SemanticScholar
@@ -87,7 +86,6 @@ class Library:
         cache: an SQLite file for the services' answers, valid for `max_age`; None for no cache.
         record: an SQLite file for the results of this run, of any age: a resumed run sees the same.
         paces: other paces than the services' own, for mirrors that allow them.
-        rest: seconds before a source is tried again after failing permanently.
         sources: replace the config's; only the run's own record is then stored.
     """
 
@@ -101,12 +99,10 @@ class Library:
         cache: Path | None = None,
         record: Path | None = None,
         paces: Mapping[SourceName, Pace] | None = None,
-        rest: float = REST,
         sources: Sequence[Source] | None = None,
     ) -> None:
         self.config, self._bank, self._bound, self.note = config, bank, bound, note
-        self._sources = sources
-        self._paces, self._rest = paces or {}, rest
+        self._sources, self._paces = sources, paces or {}
         self._cache = LookupCache(cache, dt.timedelta(days=config.max_age)) if cache else None
         self._record = LookupCache(record, record=True) if record else None
         self._under_way = SingleFlight()
@@ -218,14 +214,14 @@ class Library:
     @cached_property
     def _members(self) -> tuple[Member, ...]:
         if self._sources is not None:
-            return tuple(Member(each, rest=self._rest) for each in self._sources)
+            return tuple(map(Member, self._sources))
         config, members = self.config, list[Member]()
         for name in config.cascade:
             if name != "local":
                 source, address = connect(name, config, self._paces), config.endpoints.get(name, "")
-                members.append(Member(source, self._cache, address, self._rest))
+                members.append(Member(source, self._cache, address))
             elif self._bank is not None:
-                members.append(Member(LocalSource(self._bank), rest=self._rest))
+                members.append(Member(LocalSource(self._bank)))
         if not members:
             raise ConfigError(
                 "literature.cascade: there is no corpus to look papers up in",

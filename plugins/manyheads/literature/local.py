@@ -164,7 +164,7 @@ def comparable(paper: Paper) -> Paper | None:
 
 
 class Inspirer:
-    """Queries a corpus's literature database; papers without a record get one first, see `bank.digest.open_database`.
+    """Queries a corpus's literature database; papers without a record get one first, see `corpus.digest.open_database`.
 
     Args:
         tell: receives warnings about the results, each once.

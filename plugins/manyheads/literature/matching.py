@@ -165,19 +165,17 @@ def _is_one(one: Paper, other: Paper) -> bool:
     if one.source == other.source:
         return one.id == other.id
     years = abs(one.year - other.year) if one.year and other.year else None
-    people, others = _surnames(one), _surnames(other)
+    # the authors of a corpus are masked
+    people, others = (_surnames(() if each.source == "local" else each.authors) for each in (one, other))
     if people and others:
         return bool(people & others) and (years or 0) <= 1
     return years == 0 and not (one.doi and other.doi)
 
 
-def _surnames(paper: Paper) -> set[str]:
-    """Authors with real names: those of a corpus are masked."""
-    if paper.source == "local":
-        return set()
-    return {
-        fold(name.partition(",")[0].split()[-1]) for name in paper.authors if name.partition(",")[0].strip()
-    }
+def _surnames(names: Sequence[str]) -> set[str]:
+    """Family names: what stands before a comma, else the last word of each."""
+    words = (name.partition(",")[0].split() for name in names)
+    return {fold(each[-1]) for each in words if each}
 
 
 # Whether a reference, or a title, means a paper: by DOI, arXiv number, or a nearly equal title.
@@ -272,7 +270,7 @@ def shares_author(reference: Reference, paper: Paper) -> bool:
     """Whether an author of the entry is one of the paper's; True if either has no authors."""
     if not reference.authors or not paper.authors or paper.source == "local":  # masked authors
         return True
-    return not _people(reference.authors).isdisjoint(_words(paper.authors))
+    return not _surnames(reference.authors).isdisjoint(_words(paper.authors))
 
 
 def near(reference: Reference, paper: Paper) -> bool:
@@ -305,11 +303,6 @@ def differences(reference: Reference, paper: Paper) -> Iterator[Difference]:
 def _close(one: int | None, other: int | None) -> bool:
     """A preprint and its printed version may be a year apart."""
     return one is None or other is None or abs(one - other) <= 1
-
-
-def _people(names: Sequence[str]) -> set[str]:
-    """Family names, the last word of each."""
-    return {fold(name.split()[-1]) for name in names if name.strip()}
 
 
 def _words(texts: Sequence[str]) -> set[str]:

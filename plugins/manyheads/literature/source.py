@@ -226,11 +226,9 @@ class Service(Source):
             late = isinstance(error, SlowError) and until - began < self.patience / 2
             # If time ran out while waiting for another try, report the failure of the last try.
             cause = retry.failure if isinstance(error, OverdueError) and retry.failure else error
+            problem, hint = self._explained(error, retry.failure)
             raise LiteratureError(
-                f"{self.name}: {what}: {self._in_words(error, retry)}",
-                source=self.name,
-                tried=tried,
-                hint=self._hint(retry.failure or error),
+                f"{self.name}: {what}: {problem}", source=self.name, tried=tried, hint=hint
             ) from (TimeoutError() if late else cause)
 
     async def close(self) -> None:
@@ -271,41 +269,39 @@ class Service(Source):
             for name in self.headers:
                 request.headers.pop(name, None)
 
-    def _in_words(self, error: Exception, retry: Retry | None = None) -> str:
+    def _explained(self, error: Exception, before: Exception | None = None) -> tuple[str, str]:
+        """What went wrong, and what to do; `before` is the failure of the last try, if time ran out for another."""
+        address, later = f"literature.endpoints.{self.name}", "try again later, or raise literature.patience"
+        get_key = f"get a key for the service and export {self.key_env}=…, or try again later"
+        lacks_key = bool(self.key_env and not self.key)
         match error:
-            case OverdueError() | SlowError() if retry and retry.failure:
+            case OverdueError() | SlowError() if before:
+                problem, hint = self._explained(before)
+                return f"{problem}; no time is left for another try (literature.patience)", hint
+            case OverdueError(paused=True, seconds=wait):
                 return (
-                    f"{self._in_words(retry.failure)}; no time is left for another try (literature.patience)"
+                    f"rate limited by the service for another {wait:.0f} s",
+                    get_key if lacks_key else later,
                 )
-            case OverdueError(paused=True):
-                return f"rate limited by the service for another {error.seconds:.0f} s"
-            case OverdueError():
-                return f"rate limit: too many requests are waiting, the next slot is in {error.seconds:.0f} s"
+            case OverdueError(seconds=wait):
+                problem = f"rate limit: too many requests are waiting, the next slot is in {wait:.0f} s"
+                return problem, get_key if lacks_key else later
             case SlowError():
-                return f"no answer within {self.patience:g} s (literature.patience)"
+                return f"no answer within {self.patience:g} s (literature.patience)", later
             case RefusedError(status=401 | 403) if self.key:
-                return f"the key in {self.key_env} is refused: {in_short(error)}"
+                problem = f"the key in {self.key_env} is refused: {in_short(error)}"
+                return problem, f"fix the key in {self.key_env}, or unset it"
+            case RefusedError(status=401 | 403 | 429) if lacks_key:
+                return in_short(error), get_key
+            case RefusedError(status=429):
+                return in_short(error), later
+            case RefusedError(status=status) if not is_passing(status):
+                return in_short(error), f"fix the request, or {address} if it is set"
             case RefusedError():
-                return in_short(error)
+                return in_short(error), "try again later, or remove the source from literature.cascade"
             case _:
                 what = "the answer cannot be read" if is_garbled(error) else "cannot be reached"
-                return f"{what}: {in_short(error)}"
-
-    def _hint(self, error: Exception) -> str:
-        address = f"literature.endpoints.{self.name}"
-        match error:
-            case RefusedError(status=401 | 403) if self.key:
-                return f"fix the key in {self.key_env}, or unset it"
-            case RefusedError(status=401 | 403 | 429) | OverdueError() if self.key_env and not self.key:
-                return f"get a key for the service and export {self.key_env}=…, or try again later"
-            case RefusedError(status=429) | OverdueError() | SlowError():
-                return "try again later, or raise literature.patience"
-            case RefusedError(status=status) if not is_passing(status):
-                return f"fix the request, or {address} if it is set"
-            case RefusedError():
-                return "try again later, or remove the source from literature.cascade"
-            case _:
-                return f"check the network, and {address} if it is set"
+                return f"{what}: {in_short(error)}", f"check the network, and {address} if it is set"
 
 
 async def _hold(client: "httpx.AsyncClient") -> AsyncGenerator[None]:

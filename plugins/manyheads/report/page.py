@@ -20,7 +20,7 @@ from manyheads.base.files import replace_text
 from manyheads.core import Tally, Usage
 from manyheads.core.events import Said, Searched, Stage
 from manyheads.core.results import Evidence, PersonWord
-from manyheads.literature.cache import LEDGER, SearchLedger
+from manyheads.literature.lookup import LEDGER, SearchLedger
 from manyheads.report.record import Record, bibtex, count, links_of
 from manyheads.report.talk import Round, rounds
 from manyheads.report.top import (

@@ -237,8 +237,6 @@ class Scheduler:
             except HeldError:
                 self._waiting.append(job)
                 self._hold(job)
-                self._hold(job)
-                self._hold(job)
             else:
                 self._end(job, "failed" if failure else "finished", failure)
 
@@ -259,22 +257,10 @@ class Scheduler:
             self._end(job, "left out", failure)
         else:
             self._listener(JobNews(job, "began"))
-            self._listener(JobNews(job, "began"))
-            self._listener(JobNews(job, "began"))
             meter = partial(self._budget.asking, job=job.key)
             run = self._executor.run(job, meter, partial(self._note, job))
             self._running[asyncio.create_task(run)] = job
         return True
-
-    def _hold(self, job: Job) -> None:
-        if job.key not in self._held:
-            self._held.add(job.key)
-            self._listener(JobNews(job, "held", f"another process is running in {job.folder}"))
-
-    def _hold(self, job: Job) -> None:
-        if job.key not in self._held:
-            self._held.add(job.key)
-            self._listener(JobNews(job, "held", f"another process is running in {job.folder}"))
 
     def _hold(self, job: Job) -> None:
         if job.key not in self._held:

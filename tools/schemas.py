@@ -14,13 +14,13 @@ from manyheads.arena.items import ArenaForm
 from manyheads.asking import roles
 from manyheads.base.resources import shipped
 from manyheads.config import RunConfig
+from manyheads.config.files import schema_of
 from manyheads.core.results import RunResult
 from manyheads.datasets.mapping import Format
 from manyheads.hosts import component
 from manyheads.models.offline import Phrases
 from manyheads.models.prices import PriceList
 from manyheads.suites import spec
-from manyheads.suites.schemas import schema_of
 from manyheads.systems import BUILT_IN, DEFAULT, systems
 from manyheads.systems.loading import load
 

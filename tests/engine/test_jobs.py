@@ -126,6 +126,24 @@ def test_a_job_that_another_engine_finished_has_not_failed(tmp_path: Path) -> No
         assert asyncio.run(scheduler.run(graph(tmp_path, 1))) == {}
 
 
+def test_a_job_that_somebody_holds_is_named_and_waited_for(tmp_path: Path) -> None:
+    jobs, news = graph(tmp_path, 2), list[tuple[str, str]]()
+    jobs["job0"].folder.mkdir()
+    journal = Journal(jobs["job0"].folder / "journal.sqlite")
+
+    def listen(each: JobNews) -> None:
+        news.append((each.job.key, each.state))
+        if news[-1] == ("job1", "finished"):
+            journal.close()
+
+    with closing(Budget(BudgetConfig())) as budget:
+        budget.open(tmp_path)
+        assert asyncio.run(Scheduler(Quick(), budget, listen, at_once=1).run(jobs)) == {}
+    assert news == [
+        ("job0", "held"), ("job1", "began"), ("job1", "finished"), ("job0", "began"), ("job0", "finished"),
+    ]  # fmt: skip
+
+
 def test_a_budget_is_exact_over_engines_and_starts(tmp_path: Path) -> None:
     jobs = graph(tmp_path, 20)
     left, right = Quick(), Quick()

@@ -12,7 +12,7 @@ import yaml
 from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.web.children import Child
-from manyheads.web.forms import Field, fields
+from manyheads.web.pages import Field, fields
 from manyheads.web.start import configs, groups, safe_name
 from support.web import ADDRESS, CSRF, app_of, owner, send
 

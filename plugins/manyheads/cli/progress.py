@@ -233,7 +233,7 @@ def jobs_progress(what: str, total: int) -> "Generator[Listener]":
         nonlocal ended
         if news.state in ("kept", "finished", "failed", "left out"):
             ended += 1
-        if news.state in ("finished", "failed", "lacks"):
+        if news.state in ("held", "finished", "failed", "lacks"):
             say(f"{ended}/{total} {_job_line(news)}", err=True)
 
     with jobs_bars(what, total) as bars:
@@ -265,7 +265,7 @@ def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[List
 
     def listener(news: "JobNews") -> None:
         key, label = news.job.key, plain(news.job.label)
-        if news.state in ("failed", "lacks"):
+        if news.state in ("held", "failed", "lacks"):
             console.print(_job_line(news), markup=False, highlight=False)
         if news.state == "began":
             under_way[key] = jobs.add_task(label, total=None)
@@ -279,7 +279,7 @@ def jobs_bars(what: str, total: int, *, hidden: bool = False) -> "Generator[List
         elif news.state != "lacks":
             if key in under_way:
                 jobs.remove_task(under_way.pop(key))
-            whole.advance(all_jobs)
+            whole.advance(all_jobs, news.state != "held")
 
     with Live(Group(whole, jobs), console=console, transient=True, redirect_stdout=False):
         yield listener

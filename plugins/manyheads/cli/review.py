@@ -125,14 +125,14 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
     def show() -> None:
         """Print finished texts, up to the first unfinished one."""
         for key in list(notes):
-            if notes[key][-1].state in ("began", "goes on"):
+            if notes[key][-1].state in ("held", "began", "goes on"):
                 return
             for news in notes.pop(key):
                 if news.event:
                     show_json(news.event)
                 elif news.failure:
                     say(f"manyheads: {news.job.label}: {news.failure.reason}", err=True)
-                elif news.state != "began" and not shows.as_json:
+                elif news.state not in ("held", "began") and not shows.as_json:
                     say(closing_lines(news.job.folder))
 
     with jobs_bars("texts", texts, hidden=shows.as_json or shows.quiet) as bars:

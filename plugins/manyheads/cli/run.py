@@ -3,9 +3,8 @@
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,13 +28,7 @@ from manyheads.cli.printing import browse, safe_console, say, say_json
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
-    from manyheads.engine.estimate import Estimate
-
-    Estimating = Callable[[Sequence[RunConfig]], Coroutine[Any, Any, Estimate]]
-
-
-QUICK = 2.0
-"""Maximum seconds of the dry run before a run."""
+    from manyheads.engine.estimate import Estimating
 
 
 def print_estimate(
@@ -107,36 +100,22 @@ def confirm(
 ) -> None:
     """Ask for confirmation if runs are estimated to cost more than `confirm.money`.
 
-    Does not ask without a terminal, with `--json` or `--yes`, without a known price, or if `QUICK` seconds of the dry run
-    stay below that sum.
+    Does not ask without a terminal, or with `--json` or `--yes`.
 
     Raises:
         typer.Exit: the answer is no.
     """
-    limit = min((each.confirm.money for each in configs if each.confirm.money is not None), default=None)
-    priced = any(model.price for each in configs for model in each.models.values())
-    if yes or as_json or limit is None or not priced or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if yes or as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
     from manyheads.base.errors import UserError
-    from manyheads.core import money
-    from manyheads.engine.estimate import estimate
+    from manyheads.engine.estimate import excess
 
-    try:
-        known = asyncio.run((by or partial(estimate, within=QUICK))(configs))
-    except UserError:
-        return  # said by the run itself
-    # the estimated runs are taken as typical of all
-    share, total = len(configs) / max(known.runs, 1), known.spent.total
-    cost, calls = (total.cost or 0) * share, round(total.calls * share)
-    if cost <= limit:
+    told = ""
+    with suppress(UserError):  # said by the run itself
+        told = asyncio.run(excess(configs, by))
+    if not told:
         return
-    currency, note = _prices(configs)
-    how = "about" if known.runs else "at least"
-    runs = f"These {len(configs)} runs are" if len(configs) > 1 else "This run is"
-    say(
-        f"{runs} estimated to cost {how} {money(cost, currency)} in {calls:,} calls ({note}).\n"
-        f"That is more than confirm.money, {money(limit, currency)}. Nothing was asked yet."
-    )
+    say(f"{told} Nothing was asked yet.")
     try:
         if typer.confirm("Start?"):
             return

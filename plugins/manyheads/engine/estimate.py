@@ -12,7 +12,7 @@ import json
 import math
 import textwrap
 import time
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
@@ -27,6 +27,7 @@ from manyheads.base.resources import Resources
 from manyheads.config import HUMAN, ModelConfig, RunConfig, SourceName
 from manyheads.core import NOTHING, Message, Place, Raw, Recall, Speaker, Tally, Turn, money, recall_nothing
 from manyheads.core.events import AnyEvent, Stage
+from manyheads.core.results import currency_of, price_note
 from manyheads.core.texts import count
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.engine.readiness import Finding, need_team, prepare, roles_of
@@ -42,6 +43,8 @@ from manyheads.models.requests import IMAGE, size_of, usage_of
 from manyheads.team.run import Run
 from manyheads.team.system import system_of
 
+QUICK = 2.0
+"""Maximum seconds of the dry run before a run."""
 LONGER = 4
 """Assumed length of a language model's texts, as a multiple of the offline model's."""
 ABSTRACT = 1300
@@ -61,6 +64,9 @@ class Estimate:
     spent: Tally
     runs: int
     whole: bool
+
+
+Estimating = Callable[[Sequence[RunConfig]], Coroutine[Any, Any, Estimate]]
 
 
 async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Estimate:
@@ -85,6 +91,32 @@ async def estimate(configs: Sequence[RunConfig], within: float = math.inf) -> Es
             break
         runs += len(each)
     return Estimate(spent, runs, whole)
+
+
+async def excess(configs: Sequence[RunConfig], by: Estimating | None = None) -> str:
+    """What is said before runs that are estimated to cost more than `confirm.money`.
+
+    Empty for others: without a limit, without a known price, or if `QUICK` seconds of dry runs stay below that sum. The estimated
+    runs are taken as typical of all.
+
+    Raises:
+        UserError: as for `estimate`.
+    """
+    limit = min((each.confirm.money for each in configs if each.confirm.money is not None), default=None)
+    prices = {alias: model.price for each in configs for alias, model in each.models.items() if model.price}
+    if limit is None or not prices:
+        return ""
+    known = await (by(configs) if by else estimate(configs, QUICK))
+    share, total = len(configs) / max(known.runs, 1), known.spent.total
+    cost, calls = (total.cost or 0) * share, round(total.calls * share)
+    if cost <= limit:
+        return ""
+    currency, how = currency_of(prices), "about" if known.runs else "at least"
+    runs = f"These {len(configs)} runs are" if len(configs) > 1 else "This run is"
+    return (
+        f"{runs} estimated to cost {how} {money(cost, currency)} in {calls:,} calls ({price_note(prices, {})}).\n"
+        f"That is more than confirm.money, {money(limit, currency)}."
+    )
 
 
 async def _dry_run(config: RunConfig, within: float) -> tuple[Tally, bool, float]:

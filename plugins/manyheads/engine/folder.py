@@ -64,9 +64,8 @@ def fresh(folder: Path) -> Path:
     if folder.exists() and not folder.is_dir():
         raise JournalError(f"{folder}: a file, not a folder", hint="name another --out")
     if (folder / JOURNAL).exists():
-        raise JournalError(
-            f"{folder}: already contains a run", hint=f"manyheads resume {folder}, or another --out"
-        )
+        hint = f"manyheads resume {folder}, or another --out"
+        raise JournalError(f"{folder}: already contains a run", hint=hint)
     return folder
 
 

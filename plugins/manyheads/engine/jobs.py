@@ -70,9 +70,9 @@ class Failure:
         return "; ".join(line.strip() for line in self.reason.splitlines())
 
 
-State: TypeAlias = Literal["kept", "began", "goes on", "finished", "lacks", "failed", "left out"]
-"""Jobs that are `left out` are not started: a dependency failed, or the job would fail for the same reason as others. `lacks` is
-for clients that miss something in a result."""
+State: TypeAlias = Literal["kept", "held", "began", "goes on", "finished", "lacks", "failed", "left out"]
+"""A job that is `held` is tried again when the process that has it ends. Jobs that are `left out` are not started: a dependency failed, or the job would
+fail for the same reason as others. `lacks` is for clients that miss something in a result."""
 
 
 @dataclass(frozen=True)
@@ -149,10 +149,7 @@ class Local:
                         note(event)
         except HeldError:
             raise
-        except (
-            BudgetError,
-            BugError,
-        ) as error:  # of this run, or of all runs; a bug may be of this run alone
+        except (BudgetError, BugError) as error:  # it says nothing of other runs
             error.hint = error.hint or (None if self.again else session.way_back)
             return Failure(str(error))
         except UserError as error:
@@ -187,7 +184,7 @@ class Scheduler:
         self._executor, self._budget = executor, budget
         self._listener, self._at_once = listener, at_once
         self._running = dict[asyncio.Task[Failure | None], Job]()
-        self._begun = set[str]()
+        self._held = set[str]()
         self._failures = dict[str, Failure]()
         self._streaks = defaultdict[str, FailureStreak](FailureStreak)
         """By kind."""
@@ -239,12 +236,14 @@ class Scheduler:
                 failure = task.result()
             except HeldError:
                 self._waiting.append(job)
+                self._hold(job)
             else:
                 self._end(job, "failed" if failure else "finished", failure)
 
     def _take(self, job: Job) -> bool:
         """Settle or start a job; False if another process has it."""
-        held = is_held(job.folder)  # before the look at its result, which is written while it is held
+        # looked at before its result, which is written while it is held
+        held = job.key not in self._kept and is_held(job.folder)
         if failure := next((self._failures[key] for key in job.after if key in self._failures), None):
             self._end(job, "left out", failure)
         elif job.key in self._kept:
@@ -252,14 +251,21 @@ class Scheduler:
         elif self._is_finished(job):
             self._end(job, "finished", text=ELSEWHERE)
         elif held and not self._budget.overdue:
+            self._hold(job)
             return False
         elif failure := self._hindrance(job):
             self._end(job, "left out", failure)
         else:
+            self._listener(JobNews(job, "began"))
             meter = partial(self._budget.asking, job=job.key)
             run = self._executor.run(job, meter, partial(self._note, job))
             self._running[asyncio.create_task(run)] = job
         return True
+
+    def _hold(self, job: Job) -> None:
+        if job.key not in self._held:
+            self._held.add(job.key)
+            self._listener(JobNews(job, "held", f"another process is running in {job.folder}"))
 
     def _is_finished(self, job: Job) -> bool:
         """Whether its result is newer than those that it depends on, which are finished."""
@@ -277,9 +283,6 @@ class Scheduler:
         return Failure(f"not tried: {ENOUGH} jobs in a row failed for the same reason: {streak.cause}")
 
     def _note(self, job: Job, event: AnyEvent) -> None:
-        if job.key not in self._begun:
-            self._begun.add(job.key)
-            self._listener(JobNews(job, "began"))
         stage = f"{event.number}/{event.total} {event.title}" if isinstance(event, Stage) else ""
         self._listener(JobNews(job, "goes on", stage, event))
 

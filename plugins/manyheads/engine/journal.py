@@ -72,9 +72,8 @@ class Journal:
         if self._kept is not None and place not in self._kept:
             return None
         with self._speaking("it cannot be read"):
-            return next(
-                iter(self._db.rows(f"SELECT hash, reply FROM turn WHERE {WHERE}", *_key(place))), None
-            )  # pyright: ignore[reportReturnType]
+            query = f"SELECT hash, reply FROM turn WHERE {WHERE}"
+            return self._db.row(query, *_key(place))  # pyright: ignore[reportReturnType]
 
     @property
     def turns(self) -> int:
@@ -98,10 +97,7 @@ class Journal:
             self._db.change_all(
                 "INSERT OR REPLACE INTO turn (stage, turn, speaker, task, ordinal, hash, request, reply)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (*_key(place), digest, _dump(request), _dump(reply))
-                    for place, digest, request, reply in turns
-                ],
+                [(*_key(at), digest, _dump(request), _dump(reply)) for at, digest, request, reply in turns],
             )
         if self._kept is not None:
             self._kept.update(place for place, *_ in turns)
@@ -120,18 +116,14 @@ class Journal:
             return None
         if self._given_up is None:
             with self._speaking("failed turns cannot be read"):
-                rows = [
-                    (json.loads(each), json.loads(reply))
-                    for each, reply in self._db.rows("SELECT * FROM given_up")
-                ]
-            self._given_up = {
-                (
-                    tuple(each.pop("place", ())),
-                    digest_of({name: each[name] for name in each if name != "task"}),
-                ): reply
-                for each, reply in rows
-                if reply.get("before", 0) < self._before
-            }
+                records = self._db.rows("SELECT * FROM given_up")
+                rows = [(json.loads(each), json.loads(reply)) for each, reply in records]
+            self._given_up = {}
+            for each, reply in rows:
+                if reply.get("before", 0) < self._before:
+                    at = tuple(each.pop("place", ()))
+                    each.pop("task", None)
+                    self._given_up[at, digest_of(each)] = reply
         return self._given_up.get((_key(place), digest_of(request)))
 
     async def keep(self, place: Place, digest: str, request: dict[str, Any], reply: dict[str, Any]) -> None:

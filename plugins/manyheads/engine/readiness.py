@@ -154,12 +154,9 @@ def need_person(config: RunConfig, roles: Roles) -> None:
     """Raises `ConfigError` if a run asks a person; for runs at which nobody can answer."""
     for alias in _asked(config, roles):
         if config.models[alias].provider == HUMAN:
+            steered = f"steer={','.join(config.steer)}: a person steers this run"
             steers = alias == PERSON and config.steer
-            raise nobody_there(
-                f"{config.system}: steer={','.join(config.steer)}: a person steers this run"
-                if steers
-                else f"{config.system}: models.{alias} is a person"
-            )
+            raise nobody_there(f"{config.system}: {steered if steers else f'models.{alias} is a person'}")
 
 
 def _model_of(role: str, config: RunConfig, roles: Roles) -> str:
@@ -254,9 +251,8 @@ def roles_of(config: RunConfig) -> Roles:
     """
     roles = Roles(Resources.of(config.paths))
     if problems := [*roles.problems(), *misfits(config, roles)]:
-        others = (
-            f" and {len(problems) - 1} more problems, which manyheads check lists" if problems[1:] else ""
-        )
+        more = len(problems) - 1
+        others = f" and {more} more problems, which manyheads check lists" if more else ""
         raise ConfigError(problems[0], hint=f"fix this{others}")
     return roles
 
@@ -270,9 +266,8 @@ def switched_off(config: RunConfig, roles: Roles) -> Iterator[str]:
         card, alias = roles.card(role), _model_of(role, config, roles)
         model, own = config.models[alias], set(card.tools) & {*LOOK_UPS, INSPIRE}
         if own and not model.calls_tools and model.provider not in FREE:
-            yield (
-                f"models.{alias} ({model.provider}/{model.name}) cannot call tools: {role} works without {', '.join(sorted(own))}"
-            )
+            name, tools = f"models.{alias} ({model.provider}/{model.name})", ", ".join(sorted(own))
+            yield f"{name} cannot call tools: {role} works without {tools}"
 
 
 def misfits(config: RunConfig, roles: Roles) -> list[str]:
@@ -281,9 +276,7 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
     Raises:
         ConfigError: a card cannot be read, or the config names an unknown role.
     """
-    system = system_of(config)
-    needs = needs_of(config)
-    lines = list[str]()
+    system, needs, lines = system_of(config), needs_of(config), list[str]()
     for role in sorted({role for role, _ in needs} | set(config.roles)):
         card, alias = roles.card(role), _model_of(role, config, roles)
         if alias not in config.models:
@@ -292,16 +285,14 @@ def misfits(config: RunConfig, roles: Roles) -> list[str]:
         for tool in sorted(set(card.tools) - TOOLS):
             near = closest(tool, TOOLS)
             meant = f"; did you mean {near}?" if near else ""
-            lines.append(
-                f"role {role}: no such tool {tool!r}, the tools are {', '.join(sorted(TOOLS))}{meant}"
-            )
+            known = ", ".join(sorted(TOOLS))
+            lines.append(f"role {role}: no such tool {tool!r}, the tools are {known}{meant}")
     for (role, task), kind in needs.items():
         tasks = roles.card(role).tasks
         if task not in tasks:
             lines.append(f"role {role}: {config.system} needs a task {task!r}, but the card has none")
         elif not issubclass(roles.reply(role, task), kind):
-            lines.append(
-                f"role {role}: task {task!r} must reply with {kind.__name__}, not {roles.reply(role, task).__name__}"
-            )
+            other = roles.reply(role, task).__name__
+            lines.append(f"role {role}: task {task!r} must reply with {kind.__name__}, not {other}")
     own = {service.name: service.arguments for service in system.services}
     return [*lines, *tool_problems(roles.prompts, own), *system.check(config, roles)]

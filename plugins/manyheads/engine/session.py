@@ -153,9 +153,8 @@ class Session:
             if self.way_back and error.hint and RESUME in error.hint:
                 error.hint = error.hint.replace(RESUME, self.way_back)
             elif error.hint and RESUME in error.hint:  # there is nothing to resume
-                error.hint = error.hint.replace(f"then: {RESUME}", "then start again").replace(
-                    RESUME, "start again"
-                )
+                hint = error.hint.replace(f"then: {RESUME}", "then start again")
+                error.hint = hint.replace(RESUME, "start again")
             elif self.way_back and not self.again:  # else the caller says it once
                 error.hint = f"{error.hint}; resume with: {self.way_back}" if error.hint else self.way_back
             raise
@@ -187,9 +186,8 @@ class Session:
             ledgers.append(ledger)
             notes = parts.journal.notes(notes)
             trace = Trace(config, str(self.folder))
-            attended = Attended(
-                parts.host, config.models, self.person, self.brake, roles, recall, rested=ledger.rest
-            )
+            people = (self.person, self.brake, roles, recall, ledger.rest)
+            attended = Attended(parts.host, config.models, *people)
             host = self._guarded(Traced(attended, config.models, trace, config.system), parts, ledger)
             searches = SearchLedger(self.folder / LEDGER)
 
@@ -252,15 +250,11 @@ class Session:
         # The journal is checked first: a replay needs a framework, a corpus and its embeddings. The lock on the journal is
         # the lock on the folder.
         journal = self._journal(stack) if (self.folder / JOURNAL).exists() else None
-        if (
-            journal is not None and config.embedding == "auto"
-        ):  # a suite's cell, whose config is not the folder's
+        if journal and config.embedding == "auto":  # a suite's cell, whose config is not the folder's
             recorded = journal.fact("course").get("embedding") or await asyncio.to_thread(_embedding, config)
             self.config = config = config.model_copy(update={"embedding": recorded})
-        discussion = system.team(config)
-        recall = AuthorRecall(
-            NoLiterature(), roles.prompts, discussion.invitation.suggestions if discussion else 0
-        )
+        team = system.team(config)
+        recall = AuthorRecall(NoLiterature(), roles.prompts, team.invitation.suggestions if team else 0)
         host = make_host(_models(config), recall, config.attempts)
         stack.push_async_callback(host.close)
         # The folder names the host that is asked, whoever brought it: a resumed run asks it again.

@@ -114,12 +114,8 @@ class Survey:
     @property
     def name(self) -> str:
         """The model's name for people."""
-        model = self.model
-        return (
-            "the offline model (no language model)"
-            if model.provider == OFFLINE
-            else f"{model.provider}/{model.name}"
-        )
+        own = self.model.provider == OFFLINE
+        return "the offline model (no language model)" if own else f"{self.model.provider}/{self.model.name}"
 
     def ask_all(
         self,
@@ -323,16 +319,10 @@ class Extractor(Survey):
         else:
             reply, detailed = await self._read(inquiry, reading)
         return Extraction(
-            paper=reading.paper.id,
-            entities=self._entities(reply, inquiry.name),
-            background=" ".join(reply.background[:MOST_BACKGROUND]),
-            summary=reply.summary,
-            main_ideas=tuple(reply.main_ideas[:MOST_IDEAS]),
-            detailed_ideas=tuple(detailed[:MOST_DETAILED]),
-            made_by=self.made_by,
-            recipe=self.recipe,
-            basis=reading.basis,
-        )
+            paper=reading.paper.id, entities=self._entities(reply, inquiry.name), summary=reply.summary,
+            background=" ".join(reply.background[:MOST_BACKGROUND]), main_ideas=tuple(reply.main_ideas[:MOST_IDEAS]),
+            detailed_ideas=tuple(detailed[:MOST_DETAILED]), made_by=self.made_by, recipe=self.recipe, basis=reading.basis,
+        )  # fmt: skip
 
     async def _read(self, inquiry: Inquiry, reading: Reading) -> tuple[Extract, list[str]]:
         """One answer if the text fits; else a digest first, then the details part by part of the method."""
@@ -344,9 +334,8 @@ class Extractor(Survey):
         told: dict[str, object] = {"title": paper.title, "abstract": abstract}
         check = self._check()
         if method or introduction:
-            whole = inquiry.turn(
-                "extract", {**told, "introduction": introduction, "method": method}, FullExtract, check
-            )
+            texts = {**told, "introduction": introduction, "method": method}
+            whole = inquiry.turn("extract", texts, FullExtract, check)
             if self._spare(whole) >= 0:
                 reply = await inquiry.ask(whole)
                 return reply, _in_words(reply)
@@ -410,9 +399,8 @@ class Extractor(Survey):
             if _fits(entity):
                 fitting.setdefault(entity.casefold(), entity)
             else:
-                self.notes.append(
-                    f"{paper}: dropped the entity {entity[:LETTERS]!r}, of {word_count(entity)} words"
-                )
+                length = f"of {word_count(entity)} words"
+                self.notes.append(f"{paper}: dropped the entity {entity[:LETTERS]!r}, {length}")
         if not reply.entities:
             self.notes.append(f"{paper}: no entities")
         return tuple(fitting.values())[:MOST_ENTITIES]

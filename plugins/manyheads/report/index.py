@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from manyheads.base.text import plain, shortened
 from manyheads.core.results import MEASURE, RESULT, Part
 from manyheads.measures import BY_FIELD
 from manyheads.models.offline import OFFLINE
-from manyheads.report.page import _environment
+from manyheads.report.page import render
+from manyheads.report.top import read_measure
 
 RUNS = "runs"
 """The default folder of runs."""
@@ -27,7 +29,6 @@ INDEX, ROWS, LOCK = "index.html", ".index.json", ".index.lock"
 """The page, its cached data, and a lock; hidden names, so that `runs/*` matches only runs and the page."""
 GENERATOR = '<meta name="generator" content="manyheads index">'
 """Marks a page as ours; a user's own page is left alone."""
-MEASURES = ("on", "hd", "cd", "ci", "rnd")
 TIME = re.compile(r"(\d{8}-\d{6})(?:-|$)")
 INPUTS = re.compile(r"^inputs:.*?(?=^[^\s-]|\Z)", re.MULTILINE | re.DOTALL)
 LONGEST = 300
@@ -154,6 +155,7 @@ def _read(folder: Path, stamp: tuple[int, ...]) -> Entry:
     except (OSError, ValueError, RecursionError):
         return Entry(**about)
     unfinished: State = "running" if not told.finished and is_held(folder) else "stopped"
+    measured = read_measure(folder) if stamp[4] else None
     usage, about["system"] = told.usage, plain(shortened(told.system, LONGEST))
     return Entry(
         **about,
@@ -162,7 +164,7 @@ def _read(folder: Path, stamp: tuple[int, ...]) -> Entry:
         calls=usage.calls,
         tokens=usage.input_tokens + usage.output_tokens,
         cost=usage.cost,
-        measured=_measured(folder) if stamp[4] else {},
+        measured=dict(measured.values) if measured else {},
         models=tuple(dict.fromkeys(_model(name) for name in told.models.values())) if usage.calls else (),
     )
 
@@ -171,16 +173,6 @@ def _model(name: str) -> str:
     """A model's name without its provider."""
     provider, _, model = plain(shortened(name, LONGEST)).partition("/")
     return "offline model" if provider == OFFLINE else model or provider
-
-
-def _measured(folder: Path) -> dict[str, float]:
-    """The measures that `manyheads measure` has saved for a run."""
-    try:
-        data = json.loads(read_text(folder / MEASURE))
-        values = {name.upper(): data.get(name) for name in MEASURES}
-    except (OSError, ValueError, RecursionError, AttributeError):
-        return {}
-    return {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
 
 
 def _title(result: Mapping[str, Any]) -> str:
@@ -244,18 +236,13 @@ class Row:
 
 def rows(runs: Iterable[Entry]) -> list[Row]:
     """The runs in order, with their links."""
-    by_name = {entry.folder: entry for entry in runs}
-    uses: dict[str, list[Entry]] = {}
+    by_name, uses = {entry.folder: entry for entry in runs}, defaultdict[str, list[Entry]](list)
     for entry in by_name.values():
         for name in entry.sources:
-            uses.setdefault(name, []).append(entry)
+            uses[name].append(entry)
     return [
-        Row(
-            entry,
-            tuple(by_name[name] for name in entry.sources if name in by_name),
-            tuple(reversed(uses.get(entry.folder, ()))),
-        )
-        for entry in by_name.values()
+        Row(entry, tuple(by_name[each] for each in entry.sources if each in by_name), tuple(uses[name][::-1]))
+        for name, entry in by_name.items()
     ]
 
 
@@ -285,9 +272,8 @@ def write_index(base: Path) -> Path | None:
         runs = entries(base, before)
         if runs != before:
             replace_text(base / ROWS, json.dumps(ENTRIES.dump_python(runs), ensure_ascii=False))
-        template = _environment("manyheads.report").get_template("index.html.j2")
         values = {"generator": GENERATOR, "name": plain(base.absolute().name), "note": f"{BY_FIELD}."}
-        html = template.render(**values, rows=rows(runs))
+        html = render("manyheads.report", "index.html.j2", {**values, "rows": rows(runs)})
         replace_text(page, html.encode("utf-8", "replace").decode())
     return page
 

@@ -40,11 +40,8 @@ SECTIONS = tuple(name for name in Abstract.model_fields if name != "title")
 FOLD_AT = 3000
 """Texts longer than this many characters are folded."""
 SOURCES = {
-    "local": "The corpus",
-    "semantic_scholar": "Semantic Scholar",
-    "openalex": "OpenAlex",
-    "arxiv": "arXiv",
-}
+    "local": "The corpus", "semantic_scholar": "Semantic Scholar", "openalex": "OpenAlex", "arxiv": "arXiv",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,8 @@ class Page:
         usage, begun = self.record.result.usage, self.record.of(Stage)
         spent, titles = usage.by_stage, {stage.stage: stage.title for stage in reversed(begun)}
         names = dict.fromkeys([*(each.stage for each in begun if each.stage in spent), *spent])
-        rows = [
-            (titles.get(n, n), spent[n], sum(s.seconds for s in self.said if s.stage == n)) for n in names
-        ]
+        seconds = {n: sum(said.seconds for said in self.said if said.stage == n) for n in names}
+        rows = [(titles.get(n, n), spent[n], seconds[n]) for n in names]
         return _shares(rows, "unused calls", usage.unused)
 
     @cached_property
@@ -274,13 +270,9 @@ def _environment(package: str) -> Environment:
         return CONTROL.sub("\ufffd", value) if type(value) is str else value
 
     env = Environment(
-        loader=ChoiceLoader([PackageLoader(each, "") for each in (package, "manyheads.report")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=clean,
-    )
+        loader=ChoiceLoader([PackageLoader(each, "") for each in (package, PLAIN)]), autoescape=True,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=clean,
+    )  # fmt: skip
     filters = (
         whole, number, count, duration, monogram, label, split, source_name, first_sentences, place, links_of, bibtex,
     )  # fmt: skip

@@ -116,21 +116,10 @@ class Lineage:
             middle = y + height / 2
             at[row.key] = place, middle
             if row.outcome == "won":
-                grounds.append(
-                    Bar(gutter - IDEA_RADIUS - 5, y + 1, width - gutter + IDEA_RADIUS + 4, height - 2, "won")
-                )
-            style = f"idea {row.outcome}".strip()
-            nodes.append(
-                Node(
-                    gutter,
-                    round(middle, 1),
-                    IDEA_RADIUS,
-                    row.mark,
-                    style,
-                    row.hue,
-                    f"{row.title} ({row.note})",
-                )
-            )
+                edge = gutter - IDEA_RADIUS - 5
+                grounds.append(Bar(edge, y + 1, width - edge - 1, height - 2, "won"))
+            style, told = f"idea {row.outcome}".strip(), f"{row.title} ({row.note})"
+            nodes.append(Node(gutter, round(middle, 1), IDEA_RADIUS, row.mark, style, row.hue, told))
             if slim:
                 both = lines([*title, *words], x, middle)
                 texts += [Text(t.x, t.y, t.text, row.outcome) for t in both[: len(title)]]
@@ -357,15 +346,11 @@ class TeamPicture:
             curves.append(Curve(arrowhead(tip, middle), "tip"))
         nodes = [
             Node(
-                *place[person.name],
-                PERSON_RADIUS + (3 if person.standing == "leader" else 0),
-                person.mark,
-                person.standing,
-                person.hue,
-                f"{person.name}: {person.note or 'member'}",
+                *place[person.name], PERSON_RADIUS + (3 if person.standing == "leader" else 0), person.mark,
+                person.standing, person.hue, f"{person.name}: {person.note or 'member'}",
             )
             for person in self.shown
-        ]
+        ]  # fmt: skip
         nodes += [Node(one.x, one.y, one.radius + 4, style="human") for one, person in zip(nodes, self.shown, strict=True) if person.human]  # fmt: skip
         for person, node in zip(self.shown, nodes, strict=False):
             texts += _label(person, node, width)

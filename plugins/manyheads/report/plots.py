@@ -99,9 +99,7 @@ def needs_plots(path: Path) -> None:
     if path.suffix.lower() not in KINDS:
         raise RatingError(f"{path}: not a picture format", hint=f"name a file ending in {', '.join(KINDS)}")
     if not can_draw():
-        raise RatingError(
-            f"{path}: drawing needs matplotlib, which is not installed", hint=install_command("plots")
-        )
+        raise RatingError(f"{path}: {WITHOUT.partition(';')[0]}", hint=install_command("plots"))
 
 
 def scatter_plot(comparison: Comparison, path: Path) -> None:
@@ -173,14 +171,15 @@ def draw(kind: Kind, panels: Sequence[Panel], title: str, caption: str, paths: S
                 _lines_or_bars(axes, panel, series, bars=kind == "bars")
             groups.setdefault(panel.measure, []).append(axes)
         for group in groups.values():  # the same scale for the same measure
-            images = [image for axes in group for image in axes.images]
-            ends = [
-                end for each in images or group for end in (each.get_clim() if images else each.get_ylim())
-            ]
-            for each in images or group:
-                (each.set_clim if images else each.set_ylim)(min(ends), max(ends))
-            if images:
+            if images := [image for axes in group for image in axes.images]:
+                ends = [end for each in images for end in each.get_clim()]
+                for each in images:
+                    each.set_clim(min(ends), max(ends))
                 figure.colorbar(images[0], ax=group, shrink=0.9)
+            else:
+                ends = [end for axes in group for end in axes.get_ylim()]
+                for axes in group:
+                    axes.set_ylim(min(ends), max(ends))
         # The legend of all panels, as some may lack lines or bars.
         handles: dict[str, Any] = {}
         for axes in figure.axes:
@@ -223,15 +222,9 @@ def interval_plot(
         if adjusted:
             x, y = zip(*adjusted, strict=True)
             axes.scatter(
-                x,
-                y,
-                marker=MARKERS[2],
-                s=30,
-                facecolors="none",
-                edgecolors=COLOURS[1],
-                zorder=4,
+                x, y, marker=MARKERS[2], s=30, facecolors="none", edgecolors=COLOURS[1], zorder=4,
                 label="style-adjusted",
-            )
+            )  # fmt: skip
             figure.legend(loc="outside lower right")
         names = [name if len(name) <= CROWDED else f"{name[: CROWDED - 1]}…" for name, *_ in rows]
         axes.set_yticks(range(len(rows)), names)

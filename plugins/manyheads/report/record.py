@@ -108,24 +108,18 @@ def read_run(folder: Path, kind: type[BaseModel]) -> Record:
         result = read_result(folder, kind, unfinished=True)
     else:
         result: RunResult[Any] = RunResult(
-            system=name,
-            seed=seed if isinstance(seed := config.get("seed"), int) else 0,
-            corpus=str(config.get("corpus", "")),
-            models={},
-            written_by_language_model=False,
-            finished=False,
-            usage=RunUsage(),
-            result=kind(),
-        )
+            system=name, seed=seed if isinstance(seed := config.get("seed"), int) else 0,
+            corpus=str(config.get("corpus", "")), models={}, written_by_language_model=False, finished=False,
+            usage=RunUsage(), result=kind(),
+        )  # fmt: skip
     record = Record(
-        folder=folder,
+        folder, result,
         events=tuple(event[0] for event in events if event),
-        result=result,
         config={**config, **own, **({name: own} if own else {})},
         config_text=_text(path) if path.is_file() else "",
         unread=tuple(n for n, event in enumerate(events, 1) if not event and lines[n - 1].strip()),
         seconds=max((event[1] for event in events if event), default=0.0),
-    )
+    )  # fmt: skip
     return replace(record, result=_up_to_date(record))
 
 
@@ -215,16 +209,11 @@ def bibtex(papers: Iterable[Evidence]) -> str:
         doi = links.get("DOI", "").removeprefix("https://doi.org/")
         arxiv = links.get("arXiv", "").removeprefix("https://arxiv.org/abs/")
         fields = {
-            "author": " and ".join(map(_value, paper.authors)),
-            "title": f"{{{_value(paper.title)}}}",
-            "journal": _value(paper.venue or ""),
-            "year": str(paper.year or ""),
-            "doi": doi,
-            "eprint": arxiv,
-            "archiveprefix": "arXiv" if arxiv else "",
-            "url": next(iter(links.values()), ""),
+            "author": " and ".join(map(_value, paper.authors)), "title": f"{{{_value(paper.title)}}}",
+            "journal": _value(paper.venue or ""), "year": str(paper.year or ""), "doi": doi, "eprint": arxiv,
+            "archiveprefix": "arXiv" if arxiv else "", "url": next(iter(links.values()), ""),
             "note": "" if links else _value(paper.paper),
-        }
+        }  # fmt: skip
         told = [Field(name, value) for name, value in fields.items() if value]
         entries.append(Entry("article" if paper.venue else "misc", key, told))
     return write_string(Library(entries)) if entries else ""

@@ -137,16 +137,11 @@ def report_link(run: Path, folder: Path) -> str:
 
 def without_places(html: str, folder: Path) -> str:
     """A page without the paths of the project and of the user's home."""
-    for start, short in _places(folder):
-        html = html.replace(f"{escape(start)}/", short)
-    return html
-
-
-def _places(folder: Path) -> Iterator[tuple[str, str]]:
     project = folder.resolve().parent.parent
     for path, short in ((Path.cwd(), ""), (project, ""), (Path.home(), "~/")):
         if len(path.parts) > 2 or (short and len(path.parts) > 1):
-            yield str(path), short
+            html = html.replace(f"{escape(str(path))}/", short)
+    return html
 
 
 RADIUS = 150.0
@@ -203,14 +198,9 @@ class Map:
         step = 360 / len(papers)
         shift = sum(raw[n] - place * step for place, n in enumerate(order)) / len(papers)
         angles = {n: radians((raw[n] + place * step + shift) / 2) for place, n in enumerate(order)}
+        far = [RADIUS * paper.distance / self.farthest for paper, _ in papers]
         return [
-            Place(
-                n + 1,
-                paper,
-                past,
-                RADIUS * paper.distance / self.farthest * cos(angles[n]),
-                -RADIUS * paper.distance / self.farthest * sin(angles[n]),
-            )
+            Place(n + 1, paper, past, far[n] * cos(angles[n]), -far[n] * sin(angles[n]))
             for n, (paper, past) in enumerate(papers)
         ]
 
@@ -225,30 +215,25 @@ class Map:
         sides = [[p for p in self.places if (p.x < 0) == left] for left in (True, False)]
         tall = max(2 * RADIUS + 44, *(len(side) * ROW if labelled else 0 for side in sides))
         x, y = width / 2, tall / 2
-        circles = [Curve(_circle(x, y, RADIUS * ring / self.farthest), "ring", 1) for ring in self.rings]
-        texts = [Text(x, round(y - RADIUS * ring / self.farthest - 4, 1), f"{ring:g}", "note", "middle") for ring in self.rings]  # fmt: skip
+        radii = {ring: RADIUS * ring / self.farthest for ring in self.rings}
+        circles = [Curve(_circle(x, y, radius), "ring", 1) for radius in radii.values()]
+        texts = [Text(x, round(y - r - 4, 1), f"{ring:g}", "note", "middle") for ring, r in radii.items()]
         small = len(self.places) > MARKED
         nodes = [Node(x, y, 7, "", "text", title="The abstract")]
         nodes += [
             Node(
-                round(x + place.x, 1),
-                round(y + place.y, 1),
-                4 if small else 10,
-                "" if small else str(place.number),
-                "past" if place.past else "contemporary",
-                title=f"{place.number}. {place.paper.title} ({place.note})",
+                round(x + place.x, 1), round(y + place.y, 1), 4 if small else 10, "" if small else str(place.number),
+                "past" if place.past else "contemporary", title=f"{place.number}. {place.paper.title} ({place.note})",
                 square=not place.past,
             )
             for place in self.places
-        ]
+        ]  # fmt: skip
         texts.append(Text(x, round(y + 22, 1), "the abstract", "note", "middle"))
-        if labelled:
-            for side, left in zip(sides, (True, False), strict=True):
-                for place, row in zip(*_stacked(side, y, tall), strict=True):
-                    end = x + (-1 if left else 1) * (RADIUS + 20)
-                    start = (x + place.x + (-10 if left else 10), y + place.y)
-                    circles.append(Curve(f"M{start[0]:.1f} {start[1]:.1f}L{end:.1f} {row:.1f}", "pointer", 1))
-                    texts += _label(place, end + (-4 if left else 4), row, x - RADIUS - 26, left)
+        for side, aside in zip(sides, (-1, 1), strict=True) if labelled else ():
+            for place, row in zip(*_stacked(side, y, tall), strict=True):
+                start, end = (x + place.x + aside * 10, y + place.y), x + aside * (RADIUS + 20)
+                circles.append(Curve(f"M{start[0]:.1f} {start[1]:.1f}L{end:.1f} {row:.1f}", "pointer", 1))
+                texts += _label(place, end + aside * 4, row, x - RADIUS - 26, aside < 0)
         return Drawing(width, tall, circles, nodes, texts)
 
 

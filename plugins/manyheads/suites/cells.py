@@ -40,9 +40,8 @@ def check_keys(suite: Suite, given: Iterable[str]) -> None:
     for place, keys in places.items():
         for key in keys:
             for other, where in taken.items():
-                if where != place and (
-                    f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
-                ):
+                within = f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
+                if where != place and within:
                     raise ConfigError(
                         f"{suite.name}: {where} sets {other}, but {place} of the suite sets {key}",
                         hint="set it in one place only, or edit the suite in a folder of your own",
@@ -191,16 +190,9 @@ class _Expansion:
         config, judging = self._config(condition, case)
         seeds = range(seed * self._spec.ideas, (seed + 1) * self._spec.ideas)
         runs = tuple(self._run(condition, case, each) for each in seeds)
-        return Cell(
-            condition,
-            case,
-            seed,
-            self._name(condition, case, seed),
-            config.model_copy(update={"seed": seed, "name": self._suite.name}),
-            judging,
-            runs,
-            {kind: tuple(self._judgings(kind, condition, case, seed, runs)) for kind in judging},
-        )
+        judgings = {kind: tuple(self._judgings(kind, condition, case, seed, runs)) for kind in judging}
+        config = config.model_copy(update={"seed": seed, "name": self._suite.name})
+        return Cell(condition, case, seed, self._name(condition, case, seed), config, judging, runs, judgings)
 
     def _judgings(
         self, kind: str, condition: Condition, case: str, seed: int, runs: Sequence[Job]
@@ -316,10 +308,8 @@ def need_all(suite: Suite, jobs: Iterable[Job]) -> None:
         if job.after:  # set by other jobs
             name = "idea" if job.kind == RUN else judge_of(config).input
             many = system_of(config).slots[name].many
-            config, readable = (
-                _with_inputs(config, config.seed, **{name: () if many else None}),
-                many or job.kind == RUN,
-            )
+            config = _with_inputs(config, config.seed, **{name: () if many else None})
+            readable = many or job.kind == RUN
         try:
             prepare(job.config)
             if first(config.model_dump_json(exclude=SEED | INPUTS)):

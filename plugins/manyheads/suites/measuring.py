@@ -114,15 +114,10 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
         "cell": cell.name, "condition": dict(cell.condition), "case": cell.case, "seed": cell.seed
     }  # fmt: skip
     results: dict[Path, dict[str, Any]] = {}
-    for job in cell.jobs:
-        if job.key in failures:
-            replies = {
-                measure.name: value
-                for measure in spec.measure_paths
-                for value in _reply_figure(measure, cell)
-                if isinstance(value, float)
-            }
-            return Row(**known, error=str(failures[job.key]), values=replies)
+    if failed := [failures[job.key] for job in cell.jobs if job.key in failures]:
+        figures = ((each.name, value) for each in spec.measure_paths for value in _reply_figure(each, cell))
+        replies = {name: value for name, value in figures if isinstance(value, float)}
+        return Row(**known, error=str(failed[0]), values=replies)
     for job in cell.jobs:
         try:
             results[job.folder] = result_data(job.folder)
@@ -149,15 +144,9 @@ def _row(spec: SuiteSpec, cell: Cell, failures: Mapping[str, Failure], novelty: 
     ]
     warned = (str(one) for result in results.values() for one in result.get("warnings", ()))
     return Row(
-        **known,
-        values=values,
-        each=each,
-        shares=tuple(shares),
-        unknown=tuple(unknown),
-        missing=missing,
-        by_language_model=None if None in writers or not writers else all(writers),
-        warnings=tuple(dict.fromkeys(warned)),
-    )
+        **known, values=values, each=each, shares=tuple(shares), unknown=tuple(unknown), missing=missing,
+        by_language_model=None if None in writers or not writers else all(writers), warnings=tuple(dict.fromkeys(warned)),
+    )  # fmt: skip
 
 
 def _cell_values(
@@ -215,10 +204,9 @@ def _novelty_of(
     )  # fmt: skip
     found: Novelty = {}
     for folder, score in zip(subjects, measured, strict=True):
-        values = score.model_dump(include=set(wanted))
         found[folder] = {
             measure: Absent(score.missing.get(measure, "not measured")) if value is None else float(value)
-            for measure, value in values.items()
+            for measure, value in score.model_dump(include=set(wanted)).items()
         }
     return found
 
@@ -267,14 +255,11 @@ class Coverage:
             self._gaps[measure.name].add(_form(job))
         for measure, value in absent.items():
             if self._pending and self._gaps[measure.name] >= self._forms[measure.of]:
+                otherwise = "fix it in suite.yaml and run the same command again; finished runs are kept"
                 raise ConfigError(
                     f"measures: {measure.name}: {value.why}; no {measure.of} of this suite can have it",
                     tried=f"there are {', '.join(value.there)}" if value.there else None,
-                    hint=did_you_mean(
-                        measure.path[-1],
-                        value.there,
-                        "fix it in suite.yaml and run the same command again; finished runs are kept",
-                    ),
+                    hint=did_you_mean(measure.path[-1], value.there, otherwise),
                 )
 
 

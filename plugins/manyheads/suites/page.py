@@ -4,6 +4,7 @@ import base64
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from manyheads.measures.agreement import FIGURES as ALIKE
@@ -16,7 +17,6 @@ from manyheads.report.top import REPORT
 from manyheads.suites.cells import Cell
 from manyheads.suites.report import (
     ABSENT,
-    OFFLINE_NOTE,
     Entry,
     Results,
     cells_by,
@@ -55,32 +55,16 @@ def write_suite_page(
     plotted = spec.plot.value if spec.plot else ()
     picture = next((path for path in pictures if path.suffix == ".svg"), None)
     functions = (answer, label_of, title_of, figure, with_error, ends, share, cells_by)
-    html = render(
-        "manyheads.suites",
-        "report.html.j2",
-        {
-            "repeats": repeats,
-            "accepted": accepted,
-            "made": made,
-            "calibrations": calibrations,
-            "texts": texts,
-            "troubles": troubles(results),
-            "WITHOUT": WITHOUT,
-            **{each.__name__: each for each in functions},
-            "suite": suite,
-            "results": results,
-            "spec": spec,
-            "asked": [*dict.fromkeys((*plotted, *spec.measures))][:3],
-            "picture": picture and base64.b64encode(picture.read_bytes()).decode(),
-            "links": {cell.name: links(cell, folder) for cell in cells},
-            "ALIKE": ALIKE,
-            "alike": alike,
-            "ABSENT": ABSENT,
-            "FEW": FEW,
-            "OFFLINE_NOTE": OFFLINE_NOTE,
-            "percent": f"{spec.level:.0%}",
-        },
-    )
+    shown: dict[str, Any] = {
+        "suite": suite, "spec": spec, "results": results, "repeats": repeats, "accepted": accepted, "made": made,
+        "calibrations": calibrations, "texts": texts, "troubles": troubles(results),
+        "asked": [*dict.fromkeys((*plotted, *spec.measures))][:3], "percent": f"{spec.level:.0%}",
+        "picture": picture and base64.b64encode(picture.read_bytes()).decode(),
+        "links": {cell.name: links(cell, folder) for cell in cells},
+        "ALIKE": ALIKE, "alike": alike, "ABSENT": ABSENT, "FEW": FEW, "WITHOUT": WITHOUT,
+        **{each.__name__: each for each in functions},
+    }  # fmt: skip
+    html = render("manyheads.suites", "report.html.j2", shown)
     return write_html(folder, html)
 
 
@@ -116,27 +100,19 @@ def answer(results: Results, measure: str) -> str:
 
 
 def _value(entry: Entry) -> str:
-    interval = (
-        ""
-        if entry.low is None
-        else f" ({entry.level:.0%} interval {ends(entry.low, entry.high).replace('-', '−')})"
-    )
+    interval = "" if entry.low is None else f" ({entry.level:.0%} interval {ends(entry.low, entry.high)})"
     return f"{figure(entry.mean)}{interval}".replace("-", "−")
 
 
 def _differences(entries: Sequence[Entry]) -> str:
     """The number of conditions with a clear difference, in words."""
     compared = [each for each in entries if each.difference is not None]
-    bounded = [
-        (each, each.difference_low, each.difference_high)
-        for each in compared
-        if each.difference_low is not None and each.difference_high is not None
-    ]
+    bounded = [each for each in compared if each.difference_low is not None]
     if not bounded:
         return (
             "There are too few values, or too little variation, for intervals: no difference can be claimed."
         )
-    clear = [each for each, low, high in bounded if not low <= 0 <= high]
+    clear = [each for each in bounded if (each.difference_low or 0) > 0 or (each.difference_high or 0) < 0]
     level = f"{entries[0].level:.0%}"
     if not clear:
         each = "The interval" if len(bounded) == 1 else f"Each of the {len(bounded)} {level} intervals"

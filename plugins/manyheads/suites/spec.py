@@ -317,17 +317,24 @@ def read_cases(path: Path, key: str | None = None) -> dict[str, dict[str, Any]]:
     Raises:
         ConfigError: the file cannot be read, is empty, or has a duplicate.
     """
-    if path.is_dir():
-        return _cases_of_folder(path, key)
+    cases: dict[str, dict[str, Any]] = {}
+    for where, case, keys in _files_of(path, key) if path.is_dir() else _lines_of(path):
+        if case in cases:
+            raise ConfigError(f"{where}: duplicate case {case!r}")
+        cases[case] = keys
+    if not cases:
+        raise ConfigError(f"{path}: no cases in it")
+    return cases
+
+
+def _lines_of(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The place, the id and the keys of each case of a file."""
     try:
         lines = read_text(path, LARGEST).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError(
-            f"{path}: cannot be read: {why}",
-            hint="put the cases next to the suite, or name a file with --cases",
-        ) from error
-    cases: dict[str, dict[str, Any]] = {}
+        hint = "put the cases next to the suite, or name a file with --cases"
+        raise ConfigError(f"{path}: cannot be read: {why}", hint=hint) from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -340,38 +347,23 @@ def read_cases(path: Path, key: str | None = None) -> dict[str, dict[str, Any]]:
         case = keys.pop(ID, None)
         case = str(case) if type(case) is int else case
         if not isinstance(case, str) or not case.strip():
-            raise ConfigError(
-                f"{where}: not a case: {ID} is {'missing' if case is None else 'not a text or a whole number'}",
-                hint='such as {"id": "robots", "topic": "Robots that learn"}',
-            )
+            why = "missing" if case is None else "not a text or a whole number"
+            hint = 'such as {"id": "robots", "topic": "Robots that learn"}'
+            raise ConfigError(f"{where}: not a case: {ID} is {why}", hint=hint)
         if not isinstance(keys.pop(ABOUT, ""), str):
             raise ConfigError(f"{where}: {ABOUT} must be a text for readers")
-        if case in cases:
-            raise ConfigError(f"{where}: duplicate case {case!r}")
-        cases[case] = {key: _beside(path.parent, key, value) for key, value in keys.items()}
-    if not cases:
-        raise ConfigError(f"{path}: no cases in it")
-    return cases
+        yield where, case, {key: _beside(path.parent, key, value) for key, value in keys.items()}
 
 
-def _cases_of_folder(folder: Path, key: str | None) -> dict[str, dict[str, Any]]:
+def _files_of(folder: Path, key: str | None) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The same of a folder, in which each file is a case."""
     if key is None:
-        raise ConfigError(
-            f"{folder}: is a folder; this suite takes a file of cases", hint="JSON Lines, one case per line"
-        )
-    cases: dict[str, dict[str, Any]] = {}
+        hint = "JSON Lines, one case per line"
+        raise ConfigError(f"{folder}: is a folder; this suite takes a file of cases", hint=hint)
     for file in sorted(folder.iterdir()):
-        if (
-            not file.is_file() or file.name.startswith(".") or file.suffix == ".csv"
-        ):  # people's ratings may be there too
-            continue
-        case = file.name.partition(".")[0] or file.name
-        if case in cases:
-            raise ConfigError(f"{file}: duplicate case {case!r}", hint="rename one of the files")
-        cases[case] = {key: str(file.absolute())}
-    if not cases:
-        raise ConfigError(f"{folder}: no files in it")
-    return cases
+        # people's ratings may be there too
+        if file.is_file() and not file.name.startswith(".") and file.suffix != ".csv":
+            yield str(file), file.name.partition(".")[0] or file.name, {key: str(file.absolute())}
 
 
 def _beside(base: Path, key: str, value: Any) -> Any:
@@ -457,20 +449,17 @@ def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Su
     folder = Path(name).parent if Path(name).name == FILE else Path(name)
     own = (folder / FILE).is_file()
     if not own and (folder.name != name or not resources.find(KIND, f"{name}/{FILE}")):
+        names = suite_names(resources)
+        otherwise = f"name a folder with a {FILE}, or one of {', '.join(names) or 'none'}"
         raise ConfigError(
             f"{name}: no such suite",
             tried=", ".join([str(folder.absolute()), *(str(root / KIND) for root in resources.search_path)]),
-            hint=did_you_mean(
-                name,
-                suite_names(resources),
-                f"name a folder with a {FILE}, or one of {', '.join(suite_names(resources)) or 'none'}",
-            ),
+            hint=did_you_mean(name, names, otherwise),
         )
     path = find(FILE)
     if path.stat().st_size > LARGEST_SUITE:
-        raise ConfigError(
-            f"{path}: more than {LARGEST_SUITE // 1000} kB", hint="put the cases in a file of their own"
-        )
+        hint = "put the cases in a file of their own"
+        raise ConfigError(f"{path}: more than {LARGEST_SUITE // 1000} kB", hint=hint)
     try:
         spec = SuiteSpec.model_validate(read_yaml(path))
     except ValidationError as error:

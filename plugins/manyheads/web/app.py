@@ -71,6 +71,7 @@ class Connection(H11Protocol):
 
 
 HERE = Path(__file__).parent
+FAILED = "This did not work"
 PROBLEMS = {
     400: ("The server cannot read this request", ""),
     401: (
@@ -85,10 +86,7 @@ PROBLEMS = {
     ),
     405: ("There is no such page", "Use the buttons and links of the pages."),
     413: ("This is too large", "Choose a smaller file, or a shorter text."),
-    500: (
-        "Something broke in manyheads",
-        "The terminal of the server shows the details. Other pages still work.",
-    ),
+    500: ("Something broke in manyheads", "The server's terminal shows the details. Other pages still work."),
 }
 """What a page says about each error: title and next step."""
 
@@ -158,14 +156,8 @@ def problem(request: Request, error: Exception) -> Response:
 def mistake(request: Request, error: Exception) -> Response:
     """The page of a mistake that the user can fix."""
     assert isinstance(error, UserError)
-    return render(
-        request,
-        "problem.html.j2",
-        400,
-        title="This did not work",
-        message=error.message,
-        hint=error.hint or "",
-    )
+    told = {"title": FAILED, "message": error.message, "hint": error.hint or ""}
+    return render(request, "problem.html.j2", 400, **told)
 
 
 def crash(request: Request, error: Exception) -> Response:
@@ -176,5 +168,5 @@ def crash(request: Request, error: Exception) -> Response:
 
 
 def _problem(request: Request, code: int, hint: str = "") -> Response:
-    title, usual = PROBLEMS.get(code, ("This did not work", ""))
+    title, usual = PROBLEMS.get(code, (FAILED, ""))
     return render(request, "problem.html.j2", code, title=title, message="", hint=hint or usual)

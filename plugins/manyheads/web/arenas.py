@@ -177,10 +177,12 @@ def case_page(request: Request) -> Response:
     if not (number.isascii() and number.isdecimal() and len(number) < 9 and 1 <= int(number) <= len(cases)):
         raise HTTPException(404)
     case = cases[int(number) - 1]
-    texts = [each for each in arena.texts() if each.case == case.id]
-    return render(
-        request, "case.html.j2", name=arena.folder.name, form=arena.form, case=case, texts=texts, plain=plain
-    )
+    shown: dict[str, Any] = {
+        "case": case,
+        "texts": [each for each in arena.texts() if each.case == case.id],
+        "plain": plain,
+    }
+    return render(request, "case.html.j2", name=arena.folder.name, form=arena.form, **shown)
 
 
 def invite(request: Request, form: FormData) -> Response:
@@ -196,13 +198,10 @@ def invite(request: Request, form: FormData) -> Response:
         invitations = [arena.invite(each, days=int(days)) for each in names]
     except ArenaError as error:
         return _page(request, problem=f"{error.message}: {error.hint}.")
-    links = [
-        (each.rater.name, str(request.url_for("join").include_query_params(token=each.token)))
-        for each in invitations
-    ]
-    return render(
-        request, "invited.html.j2", name=arena.folder.name, links=links, until=_day(invitations[0].expires)
-    )
+    join = request.url_for("join")
+    links = [(each.rater.name, str(join.include_query_params(token=each.token))) for each in invitations]
+    until = _day(invitations[0].expires)
+    return render(request, "invited.html.j2", name=arena.folder.name, links=links, until=until)
 
 
 def revoke(request: Request, form: FormData) -> Response:
@@ -217,9 +216,7 @@ def rate_makers(request: Request, form: FormData) -> Response:
     need_extra("statistics", "rating makers")
     arena = _arena(request)
     if (arena.folder / RATINGS).is_symlink():
-        raise HTTPException(
-            409, f"The folder {RATINGS} of this arena is a link that leads elsewhere. Remove it."
-        )
+        raise HTTPException(409, f"The folder {RATINGS} of this arena is a link. Remove it.")
     poor = "tie" if form.get("poor") == "tie" else "out"
     votes = arena.votes()
     with cast(Arenas, request.app.state.arenas).rating:  # one at a time: it takes all processors
@@ -247,7 +244,10 @@ def export_file(request: Request) -> Response:
     stem = "votes" if arena.kind == "pairs" else arena.kind
     with tempfile.TemporaryDirectory() as folder:
         file = export(arena, form, Path(folder) / f"{stem}.{form}")
-        return _download(file.read_bytes(), f"{arena.folder.name}-{file.name}")
+        content = file.read_bytes()
+    disposition = f"attachment; filename*=UTF-8''{quote(f'{arena.folder.name}-{file.name}', safe='')}"
+    headers = {"content-disposition": disposition}
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 def import_table(request: Request, form: FormData) -> Response:
@@ -310,11 +310,8 @@ def _rated(arena: Arena) -> dict[str, Any] | None:
     """The sentences of the last ratings, and when they were made."""
     path = arena.folder / RATINGS / DATA
     try:
-        data = json.loads(read_text(path))
-        return {
-            "sentences": [str(each) for each in data["sentences"]],
-            "when": _day(path.stat().st_mtime, "minutes"),
-        }
+        sentences = [str(each) for each in json.loads(read_text(path))["sentences"]]
+        return {"sentences": sentences, "when": _day(path.stat().st_mtime, "minutes")}
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -326,10 +323,3 @@ def _day(seconds: float, parts: str = "") -> str:
 
 def _back(arena: Arena, part: str) -> Response:
     return RedirectResponse(f"/arenas/{quote(arena.folder.name, safe='')}#{part}", 303)
-
-
-def _download(content: bytes, name: str) -> Response:
-    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
-    return Response(
-        content, media_type="application/octet-stream", headers={"content-disposition": disposition}
-    )

@@ -1,14 +1,21 @@
-"""Pages: templates filled in, and Markdown of strangers made safe."""
+"""What pages are made of: templates filled in, Markdown of strangers made safe, forms from JSON Schemas."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, cast
 
 import nh3
+import yaml
 from markdown_it import MarkdownIt
 from markupsafe import Markup
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from manyheads.asking.questions import bounds
+from manyheads.asking.replies import label
+from manyheads.base.resources import parse_yaml
 from manyheads.base.text import printable
 from manyheads.report import page as reports
 from manyheads.web.security import Visitor
@@ -31,17 +38,15 @@ def render(request: Request, template: str, status: int = 200, **variables: Any)
 def html(request: Request, template: str, **variables: Any) -> str:
     """The text of a page, or of a part of one."""
     visitor: Visitor | None = getattr(request.state, "visitor", None)
-    field = Markup('<input type="hidden" name="csrf" value="{}">').format(
-        visitor.form_token if visitor else ""
-    )
+    token = visitor.form_token if visitor else ""
+    field = Markup('<input type="hidden" name="csrf" value="{}">').format(token)
     shown = {
         "visitor": visitor,
         "csrf": field,
         "path": request.url.path,
         "markdown": markdown,
         "inline": inline,
-        **variables,
-    }
+    } | variables
     return reports.render("manyheads.web", f"templates/{template}", shown)
 
 
@@ -64,3 +69,173 @@ def markdown(text: str, most: int = LONGEST, heading: str = "h3") -> Markup:
 def inline(text: str) -> Markup:
     """Markdown of a single line, such as a field's help."""
     return Markup(nh3.clean(_MARKDOWN.renderInline(printable(text)), tags={"code", "em", "strong"}))
+
+
+Kind = Literal["choice", "yes", "number", "text", "long", "lines", "yaml"]
+Schema = Mapping[str, Any]
+LONG = 120
+"""Texts that may be longer than this get a field of several lines."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a form.
+
+    Attributes:
+        path: of its key, such as `team`, `size`.
+        optional: whether it may be left empty, which means null.
+        values: to choose from.
+        bounds: in words.
+        numbers: whether it is a list of numbers, which may also be written as `1, 2`.
+    """
+
+    path: tuple[str, ...]
+    title: str
+    help: str = ""
+    kind: Kind = "text"
+    values: tuple[Any, ...] = ()
+    optional: bool = False
+    bounds: str = ""
+    numbers: bool = False
+
+    @property
+    def choices(self) -> list[str]:
+        """The values to choose from, in words."""
+        return [self.text(each) for each in self.values]
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.path)
+
+    def text(self, value: Any) -> str:
+        """A value as the field shows it."""
+        match value:
+            case None:
+                return ""
+            case bool() if self.kind in ("choice", "yes"):
+                return "yes" if value else "no" if self.kind == "choice" else ""
+            case list() | tuple() if self.kind == "lines":
+                return "\n".join(map(str, cast(Sequence[Any], value)))
+            case _ if self.kind == "yaml":
+                text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=None)
+                return "" if value in ({}, []) else text.strip().removesuffix("...").strip()
+            case _:
+                return str(value)
+
+    def value(self, text: str) -> Any:
+        """The value of a text from the field; a text that cannot be read stays, for the validation to refuse.
+
+        Raises:
+            ValueError: it is not YAML where YAML is needed.
+        """
+        if self.kind == "yes":
+            return bool(text)
+        if self.kind == "lines":
+            return [line.strip() for line in text.split("\n") if line.strip()]
+        if not text.strip() and (self.optional or self.kind in ("number", "yaml")):
+            return None
+        match self.kind:
+            case "choice":
+                return next((each for each in self.values if self.text(each) == text.strip()), text.strip())
+            case "number":
+                return _number(text.strip())
+            case "yaml":
+                try:
+                    data = parse_yaml(text)
+                    return data if isinstance(data, list) or not self.numbers else parse_yaml(f"[{text}]")
+                except yaml.YAMLError as error:
+                    raise ValueError(f"not valid YAML: {getattr(error, 'problem', None) or error}") from error
+            case "text":
+                return text.strip()
+            case _:
+                return text
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def fields(schema: Schema, parts: Mapping[str, Schema], path: tuple[str, ...] = ()) -> Iterator[Field]:
+    """The fields of an object, those of its sections too.
+
+    Args:
+        parts: the schemas that references name.
+    """
+    for key, node in cast(Mapping[str, Schema], schema.get("properties", {})).items():
+        options = _options(node, parts)
+        inner = next((each for each in options if "properties" in each), None)
+        if inner is not None:
+            yield from fields(inner, parts, (*path, key))
+        elif "const" not in node:
+            yield _field((*path, key), node, options)
+
+
+def _options(node: Schema, parts: Mapping[str, Schema]) -> list[Schema]:
+    """The schemas of which a value fits one, without references."""
+    if "$ref" in node:
+        return _options(parts[str(node["$ref"]).rpartition("/")[2]], parts)
+    if "anyOf" in node:
+        return [each for option in node["anyOf"] for each in _options(option, parts)]
+    return [node]
+
+
+def _field(path: tuple[str, ...], node: Schema, options: Sequence[Schema]) -> Field:
+    kinds = {str(each.get("type", "")) for each in options}
+    optional, kinds = "null" in kinds, kinds - {"null"}
+    first = next((each for each in options if each.get("type") != "null"), {})
+    kind: Kind
+    values: tuple[Any, ...] = ()
+    if len(options) - optional == 1 and "enum" in first:
+        kind, values = "choice", tuple(first["enum"])
+    elif kinds == {"boolean"}:
+        kind, values = ("choice", (True, False)) if optional else ("yes", ())
+    elif kinds and kinds <= {"integer", "number"}:
+        kind = "number"
+    elif kinds == {"string"}:
+        kind = "long" if max(int(each.get("maxLength", 0)) for each in options) > LONG else "text"
+    elif "array" in kinds and kinds <= {"array", "string"} and _of_texts(options):
+        kind = "lines"
+    else:
+        kind = "yaml"
+    limits = [bounds(first)] if kind == "number" else ["one per line"] if kind == "lines" else []
+    about = " ".join(str(node.get("description", "")).split())
+    item = first.get("items", {})
+    if kind == "yaml" and "properties" in item:
+        entry = ", ".join(f"{name}: …" for name in item["properties"])
+        about += f" One entry on each line: `- {{{entry}}}`"
+    title = str(node.get("title") or path[-1])
+    usual = title.replace(" ", "").casefold() == path[-1].replace("_", "").casefold()
+    return Field(
+        path, label(path[-1]) if usual else title, about.strip(), kind,
+        values, optional, ", ".join(limits), item.get("type") in ("integer", "number"),
+    )  # fmt: skip
+
+
+def _of_texts(options: Sequence[Schema]) -> bool:
+    arrays = [each for each in options if each.get("type") == "array"]
+    return all(each.get("items", {}).get("type") == "string" for each in arrays)
+
+
+def typed(form: FormData, name: str) -> str | None:
+    """The text of a field as it was typed: browsers send line ends as CRLF. None if the form has no such field."""
+    text = form.get(name)
+    return text.replace("\r\n", "\n") if isinstance(text, str) else None
+
+
+def at(data: Any, path: Sequence[str]) -> Any:
+    """The value at a path; None if there is none."""
+    for key in path:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
+
+
+def nested(path: Sequence[str], value: Any) -> dict[str, Any]:
+    """A mapping with one value at a path."""
+    for key in reversed(path):
+        value = {key: value}
+    return cast(dict[str, Any], value)

@@ -27,9 +27,8 @@ from manyheads.core.results import RESULT
 from manyheads.report.index import Entry, entries
 from manyheads.systems.results import write_report
 from manyheads.web.children import Action, Child, Children
-from manyheads.web.forms import Field, at, fields, nested, typed
 from manyheads.web.live import PART, WINDOW, Log, Logs, Look, Place, follow
-from manyheads.web.pages import html, render
+from manyheads.web.pages import Field, at, fields, html, nested, render, typed
 from manyheads.web.security import REPORT_HEADERS, get, post
 
 PER_PAGE = 100
@@ -150,21 +149,14 @@ def run_list(request: Request) -> Response:
     runs, query = _runs(request), request.query_params
     system, state, text = query.get("system", ""), query.get("state", ""), query.get("q", "").strip()
     every = runs.entries()
-    rows = [
-        (entry, runs.state(entry))
-        for entry in every
-        if (not system or entry.system == system) and _matches(entry, text.casefold())
-    ]
-    rows = [row for row in rows if not state or row[1] == state]
+    rows = [(entry, runs.state(entry)) for entry in every if entry.system == system or not system]
+    rows = [row for row in rows if (not state or row[1] == state) and _matches(row[0], text.casefold())]
     number, pages = _number(query.get("page")), max(1, -(-len(rows) // PER_PAGE))
-    number = min(number, pages)
+    number = max(1, min(number, pages))
     shown = rows[(number - 1) * PER_PAGE : number * PER_PAGE]
     systems = sorted({entry.system for entry in every if entry.system})
-    filters = "".join(
-        f"&{key}={quote(value)}"
-        for key, value in (("system", system), ("state", state), ("q", text))
-        if value
-    )
+    chosen = {"system": system, "state": state, "q": text}
+    filters = "".join(f"&{key}={quote(value)}" for key, value in chosen.items() if value)
     return render(
         request, "runs.html.j2", rows=[(*row, _figures(runs, *row)) for row in shown], total=len(rows),
         every=len(every), systems=systems, states=STATES, system=system, state=state, q=text, number=number,
@@ -174,10 +166,6 @@ def run_list(request: Request) -> Response:
 
 def _matches(entry: Entry, text: str) -> bool:
     return not text or any(text in each.casefold() for each in (entry.title, entry.folder, *entry.models))
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and re.fullmatch(r"[1-9]\d{0,5}", text) else 1
 
 
 def _figures(runs: Runs, entry: Entry, state: str) -> tuple[int | None, str, float | None]:
@@ -209,20 +197,14 @@ def _state_values(runs: Runs, entry: Entry, log: Log, state: str) -> dict[str, A
     child = runs.children.get(entry.folder)
     usage, folder = log.standing.usage, runs.path(entry.folder)
     return {
-        "name": entry.folder,
-        "state": state,
-        "at": log.standing,
+        "name": entry.folder, "state": state, "at": log.standing, "seconds": log.seconds, "warnings": log.warnings,
         "cost": money(usage.cost, log.standing.currency) if usage.cost is not None else "",
-        "seconds": log.seconds,
-        "warnings": log.warnings,
         "waiting": runs.waiting(entry.folder) if state in LIVE else [],
-        "answered": child.answered if child else (),
-        "refused": child.refused if child else {},
-        "ours": child is not None and child.alive,
-        "error": child.error if child else "",
+        "answered": child.answered if child else (), "refused": child.refused if child else {},
+        "ours": child is not None and child.alive, "error": child.error if child else "",
         "resumable": state in ("stopped", "failed") and (folder / CONFIG).is_file(),
         "has_report": (folder / REPORT).is_file() or (state not in LIVE and len(log) > 0),
-    }
+    }  # fmt: skip
 
 
 async def live(request: Request) -> Response:
@@ -234,20 +216,19 @@ async def live(request: Request) -> Response:
     def look(first: int) -> Look:
         state, log = runs.state(entry := runs.entry(name)), runs.logs.of(folder)
         first = max(first, len(log) - WINDOW)  # a page that was away for long shows only the last ones
-        turns = [
-            (each.number, html(request, "turn.html.j2", turn=each)) for each in log.shown(first, first + PART)
-        ]
+        shown = log.shown(first, first + PART)
+        turns = [(each.number, html(request, "turn.html.j2", turn=each)) for each in shown]
         where = html(request, "state.html.j2", **_state_values(runs, entry, log, state))
         return Look(turns, where, log.life, state in LIVE)
 
     first = request.headers.get("last-event-id") or query.get("from", "0")
     end = anyio.Event()
-    events = follow(look, _whole(query.get("life", "0")), _whole(first), end.is_set)
+    events = follow(look, _number(query.get("life"), 0), _number(first, 0), end.is_set)
     return EventSourceResponse(events, ping=15, shutdown_event=end, shutdown_grace_period=2)
 
 
-def _whole(text: str) -> int:
-    return int(text) if re.fullmatch(r"\d{1,20}", text) else 0
+def _number(text: str | None, otherwise: int = 1) -> int:
+    return int(text) if text and re.fullmatch(r"\d{1,20}", text) else otherwise
 
 
 def report(request: Request) -> Response:
@@ -382,11 +363,7 @@ def _default(form: dict[str, Any], path: tuple[str, ...]) -> Any:
     """The current value of a field: its `default`, or that of the section around it."""
     node: Any = form
     for number, key in enumerate(path):
-        if (
-            isinstance(node, dict)
-            and "default" in node
-            and (value := at(node["default"], path[number:])) is not None
-        ):
+        if (value := at(at(node, ("default",)), path[number:])) is not None:
             return value
         node = at(node, ("properties", key))
     return at(node, ("default",))

@@ -22,27 +22,22 @@ from manyheads.base.folders import writing
 from manyheads.base.resources import Resources, parse_yaml, summary
 from manyheads.config import RunConfig
 from manyheads.config.environment import hosts
-from manyheads.config.files import merge
-from manyheads.core import money
+from manyheads.config.files import merge, schema_of
 from manyheads.core.results import currency_of
-from manyheads.engine.estimate import LONGER, estimate
+from manyheads.engine.estimate import LONGER, estimate, excess
 from manyheads.engine.folder import new_folder
 from manyheads.engine.readiness import need_keys, prepare, roles_of
-from manyheads.suites.schemas import schema_of
 from manyheads.systems import systems
 from manyheads.systems.loading import load, validate
 from manyheads.team.system import System, system_of
 from manyheads.web.children import HIDDEN
-from manyheads.web.forms import Field, at, fields, nested, typed
-from manyheads.web.pages import render
+from manyheads.web.pages import Field, at, fields, nested, render, typed
 from manyheads.web.runs import Runs
 from manyheads.web.security import get, post
 
 UPLOADS = "uploads"
 LARGEST_UPLOAD = 64_000_000
 MOST_FILES = 20
-QUICK = 2.0
-"""Maximum seconds of the dry run before a run, as on the command line."""
 MAIN = ("models.default.provider", "models.default.name", "models.default.base_url")
 RUN = (
     "name", "host", "seed", "corpus", "steer", "budget.calls", "budget.tokens", "budget.money", "budget.seconds",
@@ -190,7 +185,7 @@ async def start(request: Request, form: FormData) -> Response:
             if form.get("do") == "estimate":
                 filled.estimate = await run_in_threadpool(_estimate, config, 20.0)
             elif not form.get("confirmed"):
-                filled.confirm = await run_in_threadpool(_expensive, config)
+                filled.confirm = await run_in_threadpool(asyncio.run, excess([config]))
         except UserError as error:
             filled.error = error
     if config is None or filled.error or filled.estimate or filled.confirm:
@@ -327,19 +322,3 @@ def _estimate(config: RunConfig, within: float) -> dict[str, Any]:
         "stages": list(made.spent.items()), "total": made.spent.total, "whole": made.whole,
         "currency": currency_of(prices),
     }  # fmt: skip
-
-
-def _expensive(config: RunConfig) -> str:
-    """The question before a run that costs more than `confirm.money`; empty for others."""
-    limit = config.confirm.money
-    if limit is None or not any(model.price for model in config.models.values()):
-        return ""
-    made = _estimate(config, QUICK)
-    cost = made["total"].cost or 0
-    if cost <= limit:
-        return ""
-    how, currency = "about" if made["whole"] else "at least", made["currency"]
-    return (
-        f"This run is estimated to cost {how} {money(cost, currency)}. That is more than confirm.money, "
-        f"{money(limit, currency)}."
-    )

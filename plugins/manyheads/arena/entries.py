@@ -42,6 +42,7 @@ class Source:
     Attributes:
         maker: of all texts; None for the system or the config of each run.
         case: of all texts; None for the name of the paper's file, or of the text's.
+        own: whether the runs are the user's, so that the papers that they name are shown wherever they lie.
         papers: a folder with a file for each case, named after it, or by a run.
         abstracts: whether title and abstract of a run are its text, as raters rate them, instead of all that it wrote.
         warnings: receives hints at makers that are left in the texts.
@@ -51,6 +52,7 @@ class Source:
     by: MakerBy = "system"
     case: str | None = None
     papers: Path | None = None
+    own: bool = False
     blinding: ArenaConfig = field(default_factory=ArenaConfig)
     abstracts: bool = False
     warnings: list[str] = field(default_factory=list[str])
@@ -125,11 +127,10 @@ class Source:
 
     def _paper_of_run(self, folder: Path, case: Case, path: Path) -> tuple[Case, Path | None]:
         """A case with the paper that a run names; a run of others may name any file, so only the run's and `papers` are shown."""
-        own = next(
-            (file for home in (folder, self.papers) if home and (file := inside(home, str(path)))), None
-        )
-        case, paper = self._with_paper(case, own)
-        if own is None and not paper and not case.context:
+        inner = (inside(home, str(path)) for home in (folder, self.papers) if home)
+        shown = path if self.own else next(filter(None, inner), None)
+        case, paper = self._with_paper(case, shown)
+        if shown is None and not paper and not case.context:
             hint = f"if raters may read it: --papers {shlex.quote(str(path.parent))}"
             self.warnings.append(
                 f"{folder}: its paper, {path}, is not in its folder and is not shown; {hint}"

@@ -133,14 +133,15 @@ def suite_table(console: "Console", results: "Results") -> "Table":
     """The means: a column for each measure where the terminal is wide enough, else a line for each."""
     table = _table(results, wide=True)
     fits = console.measure(table, options=console.options.update(width=ENDLESS)).maximum <= console.width
-    return table if fits else _table(results, wide=False)
+    return table if fits else _table(results, wide=False, least=11 if console.width > 40 else 0)
 
 
 ENDLESS = 100_000
 """A width that no table fills, to measure the width that it would take."""
 
 
-def _table(results: "Results", *, wide: bool) -> "Table":
+def _table(results: "Results", *, wide: bool, least: int = 0) -> "Table":
+    """`least`: characters of a measure's name that stay on one line; the names of axes are folded before them."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -150,10 +151,10 @@ def _table(results: "Results", *, wide: bool) -> "Table":
     axes, measures = results.spec.axes, results.spec.measures
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for axis in axes:
-        table.add_column(axis, overflow="fold")
+        table.add_column(axis if wide else axis.replace(".", ".\n"), overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
     if not wide:
-        table.add_column("measure", overflow="fold")
+        table.add_column("measure", overflow="fold", min_width=least or None)
     for head in measures if wide else ("mean ± SE",):
         table.add_column(Text(head), justify="right", no_wrap=True)
     for start in range(0, len(results.entries), len(measures)):

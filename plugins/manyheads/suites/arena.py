@@ -24,7 +24,9 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
         for cell in cells
         for job in cell.runs
         if job.key not in failed
-        for text in Source(label_of(cell.condition), case=cell.case, blinding=spec).texts([job.folder])
+        for text in Source(label_of(cell.condition), case=cell.case, blinding=spec, own=True).texts(
+            [job.folder]
+        )
     ]
     made = (folder / FILE).is_file()
     with Arena.open(folder) if made else Arena.create(folder, read_form(spec.form)) as arena:

@@ -28,7 +28,7 @@ from manyheads.cli import app
 from manyheads.config import RunConfig, documented
 from manyheads.config.environment import BUILT_IN as HOSTS
 from manyheads.core.results import RunResult
-from manyheads.datasets.mapping import formats
+from manyheads.datasets.formats import formats
 from manyheads.engine import folder
 from manyheads.hosts.roles import RoleSpec
 from manyheads.hosts.teams import SystemTeam, service_tool

@@ -16,7 +16,7 @@ from manyheads.base.resources import shipped
 from manyheads.config import RunConfig
 from manyheads.config.files import schema_of
 from manyheads.core.results import RunResult
-from manyheads.datasets.mapping import Format
+from manyheads.datasets.formats import Format
 from manyheads.hosts import component
 from manyheads.models.offline import Phrases
 from manyheads.models.prices import PriceList

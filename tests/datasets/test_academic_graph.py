@@ -11,8 +11,8 @@ import pytest
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawAuthor, RawPaper, Rejects
-from manyheads.datasets.formats import Opening, open_corpus
 from manyheads.datasets.networks import Years
+from manyheads.datasets.opening import Opening, open_corpus
 
 
 def paper(number: int, **changes: Any) -> dict[str, Any]:

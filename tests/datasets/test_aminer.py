@@ -16,7 +16,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.records import RawPaper, Reader, Rejects
-from manyheads.datasets.formats import Opening, open_corpus
+from manyheads.datasets.opening import Opening, open_corpus
 
 AUTHORS = """\
 #index 7

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import Opening, open_corpus
+from manyheads.datasets.opening import Opening, open_corpus
 from manyheads.datasets.values import anthology_id
 
 PAPER = """

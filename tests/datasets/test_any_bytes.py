@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from manyheads.base.errors import CorpusError
 from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import Opening, detect, open_corpus
-from manyheads.datasets.mapping import Reading, format_of, formats
+from manyheads.datasets.formats import Reading, format_of, formats
+from manyheads.datasets.opening import Opening, detect, open_corpus
 from manyheads.datasets.values import FieldName, bibtex_names
 
 FILES = ("jsonl", "unarxive", "anthology", "bibtex", "csv", "parquet", "tei", "pdf")

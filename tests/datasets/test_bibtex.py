@@ -7,7 +7,7 @@ import pytest
 from manyheads.base.errors import CorpusError
 from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import Opening, open_corpus
+from manyheads.datasets.opening import Opening, open_corpus
 from manyheads.datasets.values import bibtex_names
 
 LIBRARY = r"""Free text before the first entry is a comment, even with an a@b.

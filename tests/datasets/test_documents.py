@@ -14,7 +14,7 @@ from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.graph import GRAPH, Citations, Graph
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import Opening, detect, name_of, open_corpus
+from manyheads.datasets.opening import Opening, detect, name_of, open_corpus
 from manyheads.documents.draft import year_told
 from support.papers import NAMES, REAL_DATA
 from support.pdfs import AUTHORS, ENTRY, TITLE, body, heading, raster, typeset

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import Opening, open_corpus
+from manyheads.datasets.opening import Opening, open_corpus
 
 
 def row(number: int = 1, **changes: Any) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import pytest
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import Opening, detect, open_corpus
-from manyheads.datasets.mapping import formats
+from manyheads.datasets.formats import formats
+from manyheads.datasets.opening import Opening, detect, open_corpus
 
 RIS = """
 about: RIS

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import Opening, open_corpus
+from manyheads.datasets.opening import Opening, open_corpus
 
 TITLE = "<i>In vivo</i> probes &amp; tides"
 ABSTRACT = "<jats:p>Layers with H<jats:sub>2</jats:sub>O drift when p < 0.05.</jats:p>"

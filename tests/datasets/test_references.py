@@ -12,7 +12,7 @@ from manyheads.corpus.building import build_corpus
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import open_corpus
+from manyheads.datasets.opening import open_corpus
 from support.papers import paper, papers, write_corpus
 
 AMINER = "#index 7\n#* Pears\n#@ Jo Berg\n#t 2015\n#% 3\n#% 12\n#! About pears.\n"

@@ -13,7 +13,7 @@ import pytest
 
 from manyheads.base.errors import CorpusError, install_command
 from manyheads.corpus.records import RawPaper, Reader, Rejects
-from manyheads.datasets.formats import Opening, column_option, open_corpus
+from manyheads.datasets.opening import Opening, column_option, open_corpus
 from manyheads.datasets.records import CHUNK, LONGEST_ROW
 from manyheads.datasets.values import terms, whole, year_of
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import Opening, detect, open_corpus
+from manyheads.datasets.opening import Opening, detect, open_corpus
 from support.papers import REAL_DATA
 
 

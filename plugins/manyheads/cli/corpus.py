@@ -56,7 +56,7 @@ class Reading(Options):
     @property
     def mapping(self) -> dict[str, str]:
         """Field to column."""
-        from manyheads.datasets.formats import column_option
+        from manyheads.datasets.opening import column_option
 
         return column_option(self.columns) if self.columns else {}
 
@@ -197,7 +197,7 @@ def build(
     from manyheads.corpus.building import build_corpus
     from manyheads.corpus.embedding import load_embedder
     from manyheads.corpus.meta import PRESET_FORMATS
-    from manyheads.datasets.formats import Opening, folder_of, open_sources
+    from manyheads.datasets.opening import Opening, folder_of, open_sources
 
     if (options.vectors is None) != (options.ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
@@ -249,7 +249,7 @@ def _librarian(
 @app.command()
 def formats() -> None:
     """List the formats of papers that a corpus can be built from."""
-    from manyheads.datasets.mapping import formats
+    from manyheads.datasets.formats import formats
 
     for name, one in formats().items():
         say(f"{name:<22}{one.about}\n{'':<22}example: {one.example}")

@@ -226,7 +226,7 @@ class LiteratureDatabase(RecordBook):
             near = self._similarities(background, [*holders])
             add({one: holders[one] for one in sorted(holders, key=lambda one: -near.get(one, -2.0))})
         if "cocitation" in options.how and view.network.citations:
-            add(self._by_citation([*channels], options.cocited, view))
+            add(self._by_cocitation([*channels], options.cocited, view))
         scores = fused(rankings, options.fusion)
         order = sorted(channels, key=lambda one: (-scores[one], -similar.get(one, -2.0), one))
         best = order[: options.papers]
@@ -336,7 +336,7 @@ class LiteratureDatabase(RecordBook):
             found[papers[one]] = True
         return rarest
 
-    def _by_citation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
+    def _by_cocitation(self, found: Sequence[str], count: int, view: _View) -> dict[str, list[Channel]]:
         network = view.network
         together = network.cited_with(network.numbers(found), count, view.visible, view.candidates)
         rows = sorted(

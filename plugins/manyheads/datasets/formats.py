@@ -1,273 +1,474 @@
-"""Opens what a user names: a dataset of any format, several of them, or a search."""
+"""Formats of corpora as data: how records are found in a file, which path gives which field of a paper, what a value means.
+
+A format is a YAML file, `configs/formats/NAME.yaml`. A path has the keys of nested objects, joined by dots; a number takes one
+element of a list, any other key is looked up in each object of a list.
+"""
 
 import re
-import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, cached_property, partial
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from operator import methodcaller
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
-from manyheads.base.errors import CorpusError
-from manyheads.config import LiteratureConfig
+from pydantic import Field, ValidationError
+
+from manyheads.base.errors import CorpusError, describe, did_you_mean
+from manyheads.base.papers import fold
+from manyheads.base.resources import Resources
+from manyheads.config import Strict
+from manyheads.config.files import read_yaml
 from manyheads.corpus.records import (
-    GZIP,
-    LISTED,
-    ZIP,
-    JsonLines,
+    MOST_BROKEN,
     RawAuthor,
     RawPaper,
     Reader,
+    Record,
     Rejects,
-    head,
-    open_file,
-    reading,
+    at_fault,
+    members,
+    shards,
 )
-from manyheads.datasets.full_texts import Documents
-from manyheads.datasets.mapping import NEEDED, Dataset, Format, format_examples, format_of, formats, value_at
-from manyheads.datasets.networks import AcademicGraph, AMiner, Search, part_files
-from manyheads.datasets.records import csv_header
-from manyheads.literature.library import connect
-from manyheads.literature.lookup import LookupCache
+from manyheads.datasets import records, values
+from manyheads.datasets.records import Columns, Records
+from manyheads.datasets.values import FieldName, Object, ReadName, text
 
-AUTO = "auto"
-SEARCH = "s2:"
-"""Prefix of a search in place of a path."""
-API = "semantic-scholar-api"
-SNIFFED = 2**16
-"""Bytes read to detect a format."""
-PACKED, MOST_SNIFFED = (".json", ".jsonl", ".gz", ".zip", ".txt"), 20
-OURS, LEAST_OURS = frozenset(("id", *NEEDED)), 3
-"""Required keys of our own JSON Lines, and how many of them a line must have to be read as such."""
-ENDINGS = re.compile(
-    r"(\.(jsonl?|txt|tei\.xml|tei|xml|bib|csv|tsv|parquet|pdf))?(\.(gz|zip))?$", re.IGNORECASE
-)
+FOLDER, GROUP = "formats/", "manyheads.formats"
+"""Folder of formats in `configs/`, and the entry points of packages that bring some."""
+UNITS = {"json": "line", "parts": "line", "csv": "row", "parquet": "row", "xml": "paper"}
+"""What the numbers of records count, by notation; records by default."""
+NEEDED: tuple[FieldName, ...] = ("title", "abstract", "authors", "year")
+Get: TypeAlias = Callable[[Any], Any]
+Paths: TypeAlias = str | tuple[str | tuple[str, ...], ...]
+"""A path, or several: the first with a value counts. Several in a list of their own are joined by spaces."""
 
 
-@dataclass(frozen=True)
-class Opening:
-    """Options for reading datasets.
+class Value(Strict):
+    """A value that its path alone does not tell."""
 
-    Attributes:
-        format: one of `formats()`, a YAML file of one's own, or `auto`.
-        preset: the dataset format of the preset, assumed for a folder.
-        columns: for tables, field to column.
-        years: the first and the last year needed; readers may skip others to save work.
-        scratch: folder for temporary files of a join; the system's by default.
-        limit: maximum papers per year of a search.
-        literature: settings of the services.
-        cache: stores the services' answers.
-    """
-
-    format: str = AUTO
-    preset: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict[str, str])
-    years: tuple[int | None, int | None] = (None, None)
-    scratch: Path | None = None
-    limit: int = 1000
-    literature: LiteratureConfig = field(default_factory=LiteratureConfig)
-    cache: Callable[[], LookupCache] = LookupCache
+    path: Paths
+    """Its path, or several."""
+    read: ReadName | None = None
+    """How its text is read."""
+    split: str = ""
+    """What separates the values in one text."""
+    unknown: tuple[str, ...] = ()
+    """Values for something that is not known."""
 
 
-def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
-    """The reader of one or several datasets; a source is a path, or `s2:` and the words of a search. Raises `CorpusError` if it
-    does not exist, its format is unknown, or an option does not apply to the format."""
-    readers = [open_corpus(source, opening) for source in sources]
-    return readers[0] if len(readers) == 1 else Several(readers)
+class Authors(Strict):
+    """Authors as a list of objects, or of texts."""
+
+    each: Paths
+    """Path of the list."""
+    name: Paths | None = None
+    """Path inside an object. [default: its `name`, `full_name` or `author`]"""
+    id: Paths | None = None
+    """Path of what identifies an author in the dataset."""
+    affiliation: Paths | None = None
+    """Path of an author's affiliation in this paper."""
+    read: ReadName | None = None
+    """How a name is read."""
+    nameless: Literal["reject", "skip"] = "reject"
+    """Whether an author without a name makes the record a reject."""
+    optional: bool = False
+    """Whether a record without the list is a paper without authors."""
 
 
-def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
-    """The reader of one dataset; see `open_sources`."""
-    opening, source = opening or Opening(), str(source)
-    if is_search(source, opening.format):
-        name = API
-    elif opening.format != AUTO:
-        name = opening.format
-    else:
-        name = opening.preset if opening.preset and Path(source).is_dir() else detect(Path(source))
-    found = format_of(name)
-    if opening.columns and found.records in ("json", "papers"):  # lines whose keys are others
-        found = format_of("json")
-    if opening.columns and not found.has_columns and found.records != "search":
-        raise CorpusError(f"{source}: {name} has no columns", hint="remove --columns, or set --format csv")
-    return _reader(found, source, opening)
+class Signs(Strict):
+    """How a format is told from others, in this order; one without signs must be named."""
+
+    names: re.Pattern[str] | None = None
+    """Regular expression for the name, in lower case, of a file that only its folders have."""
+    parts: tuple[str, ...] = ()
+    """Subfolders, or beginnings of file names, that its folders have."""
+    content: re.Pattern[str] | None = None
+    """Regular expression for the first letters of its files."""
+    keys: tuple[tuple[str, ...], ...] = ()
+    """Paths in its first record, or columns of its tables: all of one list. The format with the longest list wins."""
+    endings: tuple[str, ...] = ()
+    """Endings of files that tell a folder."""
 
 
-def _reader(found: Format, source: str, how: Opening) -> Reader:
-    path = Path(source)
-    match found.records:
-        case "papers":
-            return JsonLines(path)
-        case "aminer":
-            return AMiner(path, found)
-        case "parts":
-            return AcademicGraph(path, found, how.years, how.scratch)
-        case "documents":
-            return Documents(path, found)
-        case "search":
-            connecting = partial(connect, "semantic_scholar", how.literature)
-            address = how.literature.endpoints.get("semantic_scholar", "")
-            return Search(source.removeprefix(SEARCH), how.years, connecting, how.cache, how.limit, address)
-        case _:
-            return Dataset(path, found, how.columns)
+class Format(Strict):
+    """A format of papers that `manyheads corpus build` reads."""
 
-
-def column_option(text: str) -> dict[str, str]:
-    """The columns in `--columns title=Title,year=Year`: field to column. Raises `CorpusError` for an unknown field, or a part that
-    is not `field=column`."""
-    pairs = [part.partition("=") for part in text.split(",")]
-    columns, known = {field.strip(): column.strip() for field, _, column in pairs}, format_of("csv").fields
-    if wrong := [field for field, column in columns.items() if field not in known or not column]:
-        tried, hint = f"fields: {', '.join(known)}", "--columns title=Title,year=Year"
-        raise CorpusError(f"--columns: {wrong[0]!r} is not field=column", tried=tried, hint=hint)
-    return columns
-
-
-def is_search(source: str, format: str) -> bool:  # noqa: A002
-    """Whether a source is a search instead of a path."""
-    return source.startswith(SEARCH) or format == API
-
-
-def name_of(source: str) -> str:
-    """Name of a source's corpus: the file's or folder's name without endings, or a search's words."""
-    if source.startswith(SEARCH):
-        return re.sub(r"\W+", "-", source.removeprefix(SEARCH)).strip("-") or "search"
-    return ENDINGS.sub("", Path(source).resolve().name) or "corpus"
-
-
-def folder_of(name: str | None, source: str) -> str:
-    """Name of a corpus's folder: the corpus's name if it has one, else the source's."""
-    return re.sub(r"[^\w.-]+", "-", name or "").strip(".-") or name_of(source)
-
-
-# Detecting a dataset's format by content and name.
-
-
-def detect(path: Path) -> str:
-    """The format of a file or a folder. Raises `CorpusError` if it does not exist, cannot be read, or has an unknown format."""
-    if not path.exists():
-        raise CorpusError(
-            f"{path}: no such file or folder", hint=f"use a dataset, or a search: {SEARCH}WORDS"
-        )
-    if path.is_file() and not _start(path).strip():
-        raise CorpusError(f"{path}: empty", hint="download the file again")
-    if found := _of_folder(path) if path.is_dir() else _of_file(path):
-        return found.name
-    raise CorpusError(f"{path}: unknown format", tried=format_examples(), hint="set it with --format NAME")
-
-
-@dataclass(frozen=True)
-class Match:
-    """A format, and how many keys of a record tell it."""
-
-    name: str
-    keys: int = 0
-
-
-def _of_folder(folder: Path) -> Match | None:
-    files = {file: file.name.lower() for file in sorted(folder.rglob("*")) if file.is_file()}
-    for name, one in formats().items():
-        if (sign := one.signs.names) and any(map(sign.search, files.values())):
-            return Match(name)
-        if (parts := one.signs.parts) and all(part_files(folder, part) for part in parts):
-            return Match(name)
-    pdfs = sum(name.endswith(".pdf") for name in files.values())
-    if pdfs > 1:  # a table beside them describes them; a single PDF may be a dataset's documentation
-        return Match("pdf")
-    # a table may lie beside any other dataset
-    for name, one in sorted(formats().items(), key=lambda item: item[1].signs.content is None):
-        packed = tuple(f"{ending}{gz}" for ending in one.signs.endings for gz in ("", ".gz"))
-        if some := [file for file, name in files.items() if name.endswith(packed)]:
-            return _of_file(some[0]) or Match(name)
-    packed = [file for file, name in files.items() if name.endswith(PACKED)]
-    matches = [match for file in packed[:MOST_SNIFFED] if (match := _of_file(file))]
-    return max(matches, key=lambda match: match.keys, default=Match("pdf") if pdfs else None)
-
-
-def _of_file(file: Path) -> Match | None:
-    start = _start(file).decode("utf-8", "replace").removeprefix("\ufeff")
-    for name, one in formats().items():
-        if one.signs.content and one.signs.content.search(start):
-            return Match(name)
-    if (text := start.lstrip()).startswith("{") or re.match(r"\[\s*\{", text):
-        return _of_json(text)
-    if text.startswith("<"):
-        return None
-    # a table has a telling name, or most of the columns that a paper needs
-    columns = partial(format_of("csv").columns, chosen={})
-    _, header = csv_header(text, columns)
-    named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
-    fallback = Match("csv") if named or len(columns(header).keys() & {*NEEDED}) > 1 else None
-    return _by_keys(dict.fromkeys(header, True)) or fallback
-
-
-def _of_json(text: str) -> Match:
-    """Lines with other keys than ours are a table. The readers report errors."""
-    from pydantic_core import from_json
-
-    name = "json" if text.startswith("[") else "jsonl"
-    try:
-        value = from_json(text, allow_partial=True)  # its lines may be longer than the part that was read
-    except ValueError:
-        return Match(name)
-    record = next(iter(value), None) if isinstance(value, list) else value
-    if not isinstance(record, dict) or not record:
-        return Match(name)
-    keys = {*map(str, record := cast("dict[str, Any]", record))}
-    people = value_at("authors.name")(record) or len(keys & OURS) < LEAST_OURS
-    return _by_keys(record) or Match("json" if people else name)
-
-
-def _by_keys(record: Mapping[str, Any]) -> Match | None:
-    """The format that most keys of a record tell."""
-    each = ((name, keys) for name, one in formats().items() for keys in one.signs.keys)
-    matches = [
-        Match(name, len(keys))
-        for name, keys in each
-        if all(value_at(key)(record) not in (None, []) for key in keys)
+    about: str
+    """What it is."""
+    example: str
+    """A source, as it is named in a command."""
+    kind: str
+    """Its name in messages."""
+    records: Literal[
+        "json", "csv", "parquet", "xml", "tags", "bibtex", "papers", "aminer", "parts", "search", "documents"
     ]
-    return max(matches, key=lambda match: match.keys, default=None)
+    """How records are found: `json` is a list or lines of objects, `csv` and `parquet` are tables, `xml` has an `element` a record,
+    `tags` begins each line with a tag. The others are read by code of their own."""
+    sample: str = ""
+    """What a record looks like, for messages."""
+    endings: tuple[str, ...] = ()
+    """Names of its files in a folder end so."""
+    skip: tuple[str, ...] = ()
+    """Parts of names of files without papers."""
+    members: bool = False
+    """Whether a ZIP archive may hold several files of records."""
+    most_broken: float = Field(default=MOST_BROKEN, ge=0, le=1)
+    """Share of rejected records above which the dataset is refused."""
+    signs: Signs = Signs()
+    inside: str = ""
+    """`json`: key of a list of records in each object."""
+    table: bool = False
+    """`json`: whether paths are columns, compared by letters and digits alone. Those of `csv` and `parquet` always are."""
+    element: str = ""
+    """`xml`: the tags from the root to a record, such as `collection/volume/paper`; `*` is any tag. A path that begins with `^volume`
+    is of the element around the record, `@id` is an attribute."""
+    tag: re.Pattern[str] | None = None
+    """`tags`: regular expression for a tag at the beginning of a line, in groups."""
+    begins: str = ""
+    """`tags`: the tag that begins a record, with all that the expression takes."""
+    like: str | None = None
+    """Another format, whose fields these are."""
+    fields: dict[FieldName, Paths | Value | Authors] = Field(default_factory=dict[FieldName, Any])
+    """Path, or paths, of each field of a paper; in tables, names of its column, best first."""
+    authors_in: str = ""
+    """Part of the names of files with the dataset's own data on authors."""
+    author: dict[
+        Literal["key", "name", "affiliations", "interests", "papers", "citations"], Paths | Value
+    ] = Field(default_factory=dict[Any, Any])
+    """Paths in these files; `key` is what papers call the author's id."""
+    computed: Literal["unarxive"] | None = None
+    """Code for the fields that no path gives."""
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether its records are rows of a table."""
+        return self.table or self.records in ("csv", "parquet")
+
+    @cached_property
+    def reading(self) -> "Reading":
+        """The fields of a format without columns."""
+        return Reading(self)
+
+    def columns(self, header: Sequence[str], chosen: Mapping[str, str]) -> dict[FieldName, str]:
+        """Field to column for the columns in the header; the user's have priority over known names."""
+        folded = {fold(column): column for column in reversed(header)}
+        columns = dict[FieldName, str]()
+        for name, given in self.fields.items():
+            known = (folded.get(fold(path)) for path in _paths(given))
+            own = chosen.get(name) if chosen.get(name) in header else None
+            if column := own or next(filter(None, known), None):
+                columns[name] = column
+        return columns
 
 
-def _start(file: Path) -> bytes:
-    """The first bytes, unpacked; for a zip, those of its first file."""
-    with reading(file):
-        packed = head(file)
-        if packed.startswith(ZIP):
-            with zipfile.ZipFile(file) as archive:
-                names = [one for one in archive.infolist() if not one.is_dir()]
-                return archive.open(names[0]).read(SNIFFED) if names else b""
-        if packed == b"PAR1" or (file.suffix == ".gz") != packed.startswith(GZIP):
-            return head(file, SNIFFED)
-        with open_file(file) as stream:
-            return stream.read(SNIFFED)
+def _paths(given: Paths | Value | Authors) -> Iterator[str]:
+    paths = given.path if isinstance(given, Value) else given.each if isinstance(given, Authors) else given
+    for path in [paths] if isinstance(paths, str) else paths:
+        yield from [path] if isinstance(path, str) else path
 
 
-# Several datasets of any format read as one.
+# Paths as functions of a record, made once.
 
 
-class Several(Reader):
-    """A `Reader` of several readers in order; rejects name their dataset."""
+def value_at(path: str) -> Get:
+    """The value at a path of an object; None if there is none."""
+    first, *below = path.split(".")
+    if not below:
+        return methodcaller("get", first)
 
-    def __init__(self, readers: Sequence[Reader]) -> None:
-        self.name, self._readers = " + ".join(one.name for one in readers), readers
+    def value(record: Object) -> Any:
+        found = record.get(first)
+        for key in below:
+            found = cast(Object, found).get(key) if isinstance(found, dict) else _of_list(found, key)
+        return found
 
-    def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`."""
-        for reader in self._readers:
-            # Each is judged by its own records: good datasets do not hide a broken one.
-            own = Rejects(rejects.log, file=reader.name)
+    return value
+
+
+def _of_list(value: object, key: str) -> Any:
+    if not isinstance(value, list):
+        return None
+    some = cast("list[Any]", value)
+    if key.isdecimal():
+        return some[int(key)] if len(key) < 9 and int(key) < len(some) else None
+    values = (cast(Object, one).get(key) for one in some if isinstance(one, dict))
+    return [one for one in values if one is not None]
+
+
+def _get(paths: Paths) -> Get:
+    """The first value of some paths that is not empty."""
+    if isinstance(paths, str):
+        return value_at(paths)
+    gets = [value_at(one) if isinstance(one, str) else _joined(one) for one in paths]
+
+    def first(record: Object) -> Any:
+        for get in gets:
+            if (value := get(record)) not in (None, "", []) and (
+                not isinstance(value, dict) or text(cast(Object, value))
+            ):
+                return value
+        return None
+
+    return first
+
+
+def _joined(paths: Sequence[str]) -> Get:
+    gets = [value_at(path) for path in paths]
+    return lambda record: " ".join([part for get in gets if (part := text(get(record)))])
+
+
+def _value(given: Paths | Value, column: str | None = None) -> Get:
+    """A value as its record writes it, after `split`, `unknown` and `read`."""
+    get = methodcaller("get", column) if column else _get(given.path if isinstance(given, Value) else given)
+    if not isinstance(given, Value):
+        return get
+    read, split, unknown = given.read and values.READ[given.read], given.split, given.unknown
+
+    def value(record: Object) -> Any:
+        found = get(record)
+        if split and isinstance(found, str):
+            return ["" if (one := part.strip()) in unknown else one for part in found.split(split)]
+        if read and found is not None:
+            return read(found if isinstance(found, str) else text(found))
+        return "" if isinstance(found, str) and found in unknown else found
+
+    return value
+
+
+def _authors(given: Authors) -> Get:
+    """Names, ids and affiliations of the authors in a list; raises `ValueError` if it is none."""
+    listed, read = _get(given.each), given.read and values.READ[given.read]
+    parts = [_get(path) if path else None for path in (given.name, given.id, given.affiliation)]
+
+    def person(one: Any) -> tuple[str, str, str]:
+        if not isinstance(one, dict):
+            return values.person(one), "", ""
+        name, own, place = [text(get(one)) if get else "" for get in parts]
+        return name if given.name else values.person(one), own, place
+
+    def people(record: Object) -> Object:
+        found = listed(record)
+        if found is None and not given.optional:
+            raise ValueError("missing")
+        if not isinstance(found, dict | list | str | None):
+            raise ValueError("no list")
+        each = cast("list[Any]", found or [] if found is None or isinstance(found, list) else [found])
+        byline = [one for one in map(person, each) if one[0] or given.nameless == "reject"]
+        names, ids, places = zip(*byline, strict=True) if byline else ((), (), ())
+        names = [*map(read, names)] if read else names
+        return {
+            "authors": names,
+            "author_ids": ids if any(ids) else (),
+            "affiliations": places if any(places) else (),
+        }
+
+    return people
+
+
+class Reading:
+    """Reads papers from the records of a format; from rows of a table by `columns`, field to column."""
+
+    def __init__(self, format: Format, columns: Mapping[FieldName, str] | None = None) -> None:  # noqa: A002
+        self._gets = list[tuple[FieldName, Get, Get]]()
+        for name in format.fields if columns is None else columns:
+            given = format.fields[name]
+            if isinstance(given, Authors):
+                get, meaning = _authors(given), dict
+            else:
+                get, meaning = _value(given, columns[name] if columns else None), values.FIELDS[name]
+            self._gets.append((name, get, meaning))
+        self._computed = values.COMPUTED[format.computed] if format.computed else None
+        self._with_ids = any(name == "id" for name, *_ in self._gets)
+
+    def fields(self, record: Object, but: Collection[str] = ()) -> dict[str, Any] | tuple[str, str]:
+        """The fields of a paper, or the faulty one and the reason."""
+        made: dict[str, Any] = {}
+        for name, get, meaning in self._gets:
+            if but and name in but:
+                continue
             try:
-                for number, paper in reader.papers(own):
-                    rejects.unit, rejects.file = own.unit, own.file
-                    yield number, paper
-            finally:
-                rejects.by_field.update(own.by_field)
-                rejects.first += own.first[: LISTED - len(rejects.first)]
+                value = meaning(get(record))
+            except ValueError as wrong:
+                return name, str(wrong)
+            if isinstance(value, dict):  # of authors
+                made.update(value)
+            else:
+                made[name] = value
+        return {**made, **self._computed(record)} if self._computed else made
+
+    def paper(self, record: Object, number: str = "") -> RawPaper | tuple[str, str]:
+        """The paper of a record, or the faulty field and the reason; `number` is its id if the format has none."""
+        made = self.fields(record)
+        if isinstance(made, tuple):
+            return made
+        return validated(made if self._with_ids else made | {"id": number})
+
+
+def validated(fields: Object) -> RawPaper | tuple[str, str]:
+    """A paper of these fields, or the faulty one and the reason."""
+    try:
+        return RawPaper.model_validate(fields)
+    except ValidationError as wrong:
+        return at_fault(wrong)
+
+
+# Datasets in a format.
+
+
+class Dataset(Reader):
+    """A `Reader` of a file in a format, or of all its files in a folder, in the order of the numbers in their names."""
+
+    def __init__(self, path: Path, format: Format, columns: Mapping[str, str] | None = None) -> None:  # noqa: A002
+        super().__init__(path)
+        self.format, self._chosen = format, columns or {}
+        self.kind, self.endings, self.example = format.kind, format.endings, format.sample
+        self.unit, self.most_broken = UNITS.get(format.records, "record"), format.most_broken
+
+    def records(self, rejects: Rejects) -> Iterator[Record]:
+        skip = self.format.skip
+        files = [file for file in self._files() if not any(part in file.name.lower() for part in skip)]
+        if not files and self.path.is_dir():
+            hint = "use the folder of the downloads"
+            raise CorpusError(f"{self.path}: contains no publications", hint=hint)
+        for file in self.each(files or [self.path], rejects):
+            where, inside = rejects.file, members(file) if self.format.members else [None]
+            for member in inside:
+                if len(inside) > 1:
+                    rejects.file = f"{where}/{member}" if file != self.path else str(member)
+                yield from self.records_of(file, member)
+
+    def records_of(self, file: Path, member: str | None = None) -> Iterator[Record]:
+        """The papers of a file, or the faults of their records."""
+        reading = Reading(self.format, {}) if self.format.has_columns else self.format.reading
+        stem = file.name.partition(".")[0]
+
+        def columns(header: Sequence[str]) -> Collection[str]:
+            nonlocal reading
+            found = self._columns(file, header)
+            reading = Reading(self.format, found)
+            return found.values()
+
+        for number, record in self.raw(file, member, columns):
+            made = reading.paper(record, f"{stem}-{number}") if isinstance(record, dict) else record
+            if isinstance(made, tuple) and isinstance(record, dict) and (place := record.get("@place")):
+                made = records.at_place(made, place)
+            yield number, made
+
+    def raw(self, file: Path, member: str | None = None, columns: Columns = list) -> Records:
+        """The records of a file before anything is known of their fields."""
+        ours = self.format
+        match ours.records:
+            case "csv":
+                known = partial(ours.columns, chosen=self._chosen)
+                return records.csv_records(file, known, columns)
+            case "parquet":
+                return records.parquet_records(file, columns)
+            case "xml":
+                return records.xml_records(file, ours.element, ours.kind)
+            case "bibtex":
+                return records.bibtex_records(file)
+            case "aminer" | "tags":
+                tag = ours.tag.pattern if ours.tag else ""
+                return records.tag_records(file, tag, ours.begins, ours.kind, ours.sample)
+            case _:
+                found = records.json_records(file, member, ours.inside)
+                return records.json_table(file, found, columns) if ours.table else found
+
+    def _columns(self, file: Path, header: Sequence[str]) -> dict[FieldName, str]:
+        """Field to column; raises `CorpusError` if a required column, or one of the user's, is missing."""
+        shown = ", ".join(name[:40] if name.isprintable() else repr(name[:40]) for name in header[:30])
+        tried = f"its columns: {shown}"
+        if absent := [column for column in self._chosen.values() if column not in header]:
+            raise CorpusError(f"{file}: no column {absent[0]!r}", tried=tried, hint="see --columns")
+        columns = self.format.columns(header, self._chosen)
+        if missing := [name for name in NEEDED if name not in columns]:
+            hint = f"set it with --columns {','.join(f'{name}=COLUMN' for name in missing)}"
+            raise CorpusError(f"{file}: no column found for {' or '.join(missing)}", tried=tried, hint=hint)
+        return columns
 
     def authors(self, wanted: Collection[str]) -> Mapping[str, RawAuthor]:
-        """See `Reader.authors`; if several know an author, the first has priority."""
-        authors: dict[str, RawAuthor] = {}
-        for reader in reversed(self._readers):
-            authors.update(reader.authors(wanted))
-        return authors
+        """See `Reader.authors`; {} without files of authors."""
+        if not self.format.author:
+            return {}
+        key_of = _value(self.format.author["key"])
+        inside = ((file, member) for file in self.author_files() for member in members(file))
+        rows = (row for file, member in inside for _, row in self.raw(file, member) if isinstance(row, dict))
+        return {key: self.author(row, key) for row in rows if (key := text(key_of(row))) in wanted}
+
+    def author(self, record: Object, key: str) -> RawAuthor:
+        """What the dataset says about an author."""
+        each = {name: values.entries(_value(given)(record)) for name, given in self.format.author.items()}
+        texts = {name: tuple(dict.fromkeys(filter(None, map(text, some)))) for name, some in each.items()}
+        return RawAuthor(
+            key=key,
+            name=next(iter(texts["name"]), key),
+            affiliations=texts.get("affiliations") or None,
+            interests=texts.get("interests") or None,
+            papers=values.count_of("".join(texts.get("papers", ()))),
+            citations=values.count_of("".join(texts.get("citations", ()))),
+        )
+
+    def author_files(self) -> list[Path]:
+        """The files with authors."""
+        part = self.format.authors_in
+        return [file for file in self._files() if part in file.name.lower() and file != self.path]
+
+    def _files(self) -> list[Path]:
+        def numbers(file: Path) -> list[int | str]:
+            return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", str(file))]
+
+        return sorted(shards(self.path, self.endings, self.kind), key=numbers)
+
+
+# The formats that there are.
+
+
+def formats() -> Mapping[str, Format]:
+    """The formats by name: those of installed packages, those that ship, and those of the user's folders."""
+    specs = (find_spec(entry.value) for entry in entry_points(group=GROUP))
+    folders = (Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ())
+    files = {file.stem: file for folder in folders for file in sorted(folder.glob("*.yaml"))}
+    files |= {path.stem: path for path in Resources.of().names("configs", ".yaml", FOLDER).values()}
+    return _formats(tuple(sorted(files.items())))
+
+
+@cache
+def _formats(files: tuple[tuple[str, Path], ...]) -> Mapping[str, Format]:
+    read = {name: _read(path) for name, path in files}
+    return {name: _alike(one, read) for name, one in read.items()}
+
+
+def _read(path: Path) -> Format:
+    try:
+        return Format.model_validate(read_yaml(path))
+    except ValidationError as error:
+        hint = "see configs/formats/oag.yaml for an example: manyheads prompts export FOLDER"
+        raise CorpusError(f"{path}: {describe(error)}", hint=hint) from error
+
+
+def _alike(one: Format, known: Mapping[str, Format]) -> Format:
+    """The format with the fields of the one that it is like."""
+    if one.like is None:
+        return one
+    if one.like not in known:
+        raise CorpusError(f"like: {one.like!r} is no format", hint=f"choose one of: {', '.join(known)}")
+    return one.model_copy(update={"fields": {**known[one.like].fields, **one.fields}})
+
+
+def format_of(name: str) -> Format:
+    """A format by name, or from a YAML file of one's own; raises `CorpusError` if there is none, or it is invalid."""
+    known = formats()
+    if name.endswith((".yaml", ".yml")):
+        return _alike(_read(Path(name)), known)
+    if name not in known:
+        listed = "manyheads corpus formats lists them; or name a YAML file of your own"
+        hint = did_you_mean(name, known, listed)
+        raise CorpusError(f"--format {name!r}: no such format", tried=format_examples(), hint=hint)
+    return known[name]
+
+
+def format_examples() -> str:
+    """The formats with an example each."""
+    return "; ".join(f"{name} ({one.example})" for name, one in formats().items())

@@ -12,7 +12,7 @@ from typing import Any
 from manyheads.base.errors import DocumentError
 from manyheads.base.papers import fold
 from manyheads.corpus.records import RawPaper, Reader, Record, Rejects, shards
-from manyheads.datasets.mapping import Dataset, Format, Reading, format_of, validated
+from manyheads.datasets.formats import Dataset, Format, Reading, format_of, validated
 from manyheads.datasets.records import csv_records
 from manyheads.datasets.values import YEAR, FieldName
 from manyheads.documents import Document, Kind, Reference, read_apart

@@ -17,7 +17,7 @@ from manyheads.base.errors import CorpusError, LiteratureError
 from manyheads.base.papers import Window
 from manyheads.base.sqlite import Database
 from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Record, Rejects, lines
-from manyheads.datasets.mapping import Dataset, Format, validated
+from manyheads.datasets.formats import Dataset, Format, validated
 from manyheads.datasets.records import json_lines
 from manyheads.datasets.values import text
 from manyheads.literature.lookup import LookupCache, Member

@@ -20,7 +20,7 @@ from manyheads.corpus.building import Progress, report_each
 from manyheads.corpus.ecosystem import Ecosystem, paper_text
 from manyheads.corpus.records import Reader, Rejects
 from manyheads.corpus.references import Index, later
-from manyheads.datasets.formats import Opening, is_search, open_corpus
+from manyheads.datasets.opening import Opening, is_search, open_corpus
 from manyheads.literature.library import Library
 
 _T = TypeVar("_T")

@@ -253,7 +253,7 @@ class Scheduler:
         elif held and not self._budget.overdue:
             self._hold(job)
             return False
-        elif failure := self._hindrance(job):
+        elif failure := self._reason_to_skip(job):
             self._end(job, "left out", failure)
         else:
             self._listener(JobNews(job, "began"))
@@ -272,7 +272,7 @@ class Scheduler:
         own = _ended(job)
         return own is not None and all((_ended(self._jobs[key]) or own) <= own for key in job.after)
 
-    def _hindrance(self, job: Job) -> Failure | None:
+    def _reason_to_skip(self, job: Job) -> Failure | None:
         """Why a job is not tried."""
         if refusal := self._budget.refusal():
             return Failure(str(refusal))

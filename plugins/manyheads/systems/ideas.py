@@ -265,7 +265,7 @@ def _begins_with_a_paper(path: Path) -> bool:
 
 def _papers(path: Path, named: str, most: int) -> Background:
     """The abstracts of a file of papers; entries without one are counted."""
-    from manyheads.datasets.formats import open_corpus
+    from manyheads.datasets.opening import open_corpus
 
     rejects, works, bare = Rejects(), list[Subject](), list[str]()
     try:

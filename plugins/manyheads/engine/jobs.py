@@ -273,7 +273,7 @@ class Scheduler:
         return own is not None and all((_ended(self._jobs[key]) or own) <= own for key in job.after)
 
     def _reason_to_skip(self, job: Job) -> Failure | None:
-        """Why a job is not tried."""
+        """Why a job is not tried: the budget is spent, or its kind fails again and again."""
         if refusal := self._budget.refusal():
             return Failure(str(refusal))
         streak = self._streaks[job.kind]

@@ -42,20 +42,20 @@ class Source:
     Attributes:
         maker: of all texts; None for the system or the config of each run.
         case: of all texts; None for the name of the paper's file, or of the text's.
-        own: whether the runs are the user's, so that the papers that they name are shown wherever they lie.
         papers: a folder with a file for each case, named after it, or by a run.
         abstracts: whether title and abstract of a run are its text, as raters rate them, instead of all that it wrote.
         warnings: receives hints at makers that are left in the texts.
+        own: whether the runs are the user's, so that the papers that they name are shown wherever they lie.
     """
 
     maker: str | None = None
     by: MakerBy = "system"
     case: str | None = None
     papers: Path | None = None
-    own: bool = False
     blinding: ArenaConfig = field(default_factory=ArenaConfig)
     abstracts: bool = False
     warnings: list[str] = field(default_factory=list[str])
+    own: bool = False
 
     def texts(self, paths: Sequence[Path]) -> list[NewText]:
         """The texts of run folders and files.

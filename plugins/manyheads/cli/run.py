@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
@@ -23,7 +22,7 @@ from manyheads.cli.options import (
     settings,
     with_folders,
 )
-from manyheads.cli.person import Control, errors_as_lines
+from manyheads.cli.person import Control, errors_as_lines, is_terminal
 from manyheads.cli.printing import browse, safe_console, say, say_json
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def confirm(
     Raises:
         typer.Exit: the answer is no.
     """
-    if yes or as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if yes or as_json or not is_terminal():
         return
     from manyheads.base.errors import UserError
     from manyheads.engine.estimate import excess
@@ -255,7 +254,7 @@ def go(session: Any, show: Show) -> None:
 
 async def _drive(session: Any, show: Show) -> None:
     from manyheads.base.errors import BudgetError, SubjectError
-    from manyheads.cli.person import Terminal, is_terminal
+    from manyheads.cli.person import Terminal
     from manyheads.cli.progress import run_progress
     from manyheads.hosts import host_factory
     from manyheads.systems.results import closing_lines, update_reports

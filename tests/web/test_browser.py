@@ -93,6 +93,7 @@ def test_a_run_is_paused_and_goes_on_is_stopped_and_resumed(
         before = len(llm.requests)
         time.sleep(1.5)
         assert len(llm.requests) == before
+        llm.delay = 1  # so that it is not finished before it is stopped
         page.reload()
         state(page, "paused")
         page.get_by_role("button", name="Go on").click()
@@ -101,7 +102,7 @@ def test_a_run_is_paused_and_goes_on_is_stopped_and_resumed(
         assert len(llm.requests) > before
         page.get_by_role("button", name="Stop").click()
         state(page, "stopped")
-        asked = len(llm.requests)
+        asked, llm.delay = len(llm.requests), 0.1
         page.get_by_role("button", name="Resume").click()
         state(page, "finished")
         first = [request.asking for request in llm.requests[:asked]]

@@ -6,7 +6,7 @@ so that it cannot pass for the prompt's own words.
 
 import re
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, cached_property, lru_cache
@@ -142,15 +142,9 @@ class Prompts:
         path = self.find(name)
         return path and _words(path, path.stat().st_mtime_ns, kind)
 
-    def compile(self, name: str) -> None:
-        """Compile a prompt and everything that it includes. Raises `ConfigError` for what Jinja or the sandbox refuses."""
-        for part in self.parts(name):
-            try:
-                self._environment.get_template(part)
-            except TemplateError as error:
-                raise self._broken(part, error) from error
-            except (SyntaxError, RecursionError) as error:  # too many loops or brackets within each other
-                raise ConfigError(f"{self._where(part)}: cannot be rendered: {error}") from error
+    def try_out(self, name: str, variables: Iterable[str]) -> None:
+        """Render a prompt with sample variables. Raises `ConfigError` if that fails."""
+        self.render(name, {variable: Sample(variable) for variable in variables})
 
     def needs(self, name: str) -> frozenset[str]:
         """The variables used by `prompts/<name>` and by everything that it includes or extends."""
@@ -359,11 +353,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if type(value) in PLAIN and not attr.startswith("_"):
             return True
-        if (
-            callable(value)
-            and attr not in METHODS
-            and any(isinstance(obj, kind) and hasattr(kind, attr) for kind in BUILTIN)
-        ):
+        method = callable(value) and not isinstance(value, Sample) and attr not in METHODS
+        if method and any(isinstance(obj, kind) and hasattr(kind, attr) for kind in BUILTIN):
             return False
         return super().is_safe_attribute(obj, attr, value)
 
@@ -393,6 +384,45 @@ def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironm
     filters |= {"quoted": quoted, "line": one_line, "wording": str, COUNTED: _counted, SPENT: _paid}
     environment.globals.clear()
     return environment
+
+
+class Sample(str):
+    """Sample value for any variable: a text, a number, a list of two, an object, a function."""
+
+    def __getattr__(self, name: str) -> "Sample":
+        if name.startswith("__") or name in ("unsafe_callable", "alters_data"):
+            raise AttributeError(name)
+        return Sample(name)
+
+    def __getitem__(self, key: object) -> "Sample":
+        return Sample(key)
+
+    def __iter__(self) -> Iterator["Sample"]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return iter((Sample("one"), Sample("two")))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __call__(self, *args: object, **kwargs: object) -> "Sample":
+        return self
+
+    def __int__(self) -> int:
+        return 2
+
+    def __float__(self) -> float:
+        return 2.0
+
+    __index__ = __int__
+
+    def _same(self, other: object) -> "Sample":
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __floordiv__ = __neg__ = _same  # pyright: ignore[reportAssignmentType]
+
+    def _comes_first(self, other: object) -> bool:
+        return True
+
+    __lt__ = __le__ = __gt__ = __ge__ = _comes_first
 
 
 class _Reads(NamedTuple):

@@ -146,7 +146,7 @@ class Roles:
                 ]
                 try:
                     if not unknown:
-                        self.prompts.compile(prompt)
+                        self.prompts.try_out(prompt, variables)
                 except ConfigError as error:
                     lines.append(error.message)
         try:

@@ -104,14 +104,6 @@ async def test_an_expert(run: Play, broken: Callable[..., str], host: str, tools
     assert "No answer." in (played.folder / "report.html").read_text()
 
 
-async def test_all_experts(run: Play, broken: Callable[..., str]) -> None:
-    played = await run(broken("ExpertAnswer", *(f"{each}_expert" for each in EXPERTS)))
-    assert [one["answer"] for one in played.result["exchanges"]] == [""] * 3
-    [write] = [request for request in played.requests if request.title == "WrittenReview"]
-    assert write.asking.count("gave no answer") == 3
-    assert traceback(played).count("a bug of this member") >= 3
-
-
 async def test_the_leader_ends_the_run_and_it_resumes_once_the_bug_is_mended(
     run: Play, broken: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -260,6 +260,13 @@ class TestNovelty:
         for request in asked_to_vote(played):
             assert request.asking.count("<paper>") == len(distinct)
 
+    def test_the_result_tells_which_paper_a_number_is(self, played: Played):
+        titles = {each["id"]: each["title"] for each in played.result["evidence"]}
+        shown = [*papers_of(asked_to_vote(played)[0]).values()]
+        assert len(shown) > 1
+        for vote in played.result["votes"]:
+            assert [titles[paper] for paper in vote["papers"]] == shown
+
     def test_no_history_reaches_it(self, played: Played):
         for request in played.asked("Which idea is the most novel?"):
             history = [
@@ -337,9 +344,11 @@ def test_no_prompt_shows_a_real_name(played: Played):
     assert not [name for name in names if name in text]
 
 
-def test_system_prompts_are_the_scientists_own(played: Played):
+def test_system_prompts_are_the_scientists_own_and_invite_nobody(played: Played):
     for request in played.requests:
         assert request.system.count("<profile>") == 1
+        assert "invite" not in (request.schema or {}).get("properties", {})
+        assert "## Whom you may ask" not in request.text
 
 
 def test_scientists_know_papers_of_their_own_and_the_year_up_to_which_they_know_work(played: Played):

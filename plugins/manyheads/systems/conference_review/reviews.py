@@ -5,7 +5,7 @@ with novelty, feasibility and effectiveness, as in the paper's comparison of its
 App. E).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -186,11 +186,9 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
         only for the missing ones.
     """
     result, subject, form = run.result, run.material, FORMS[run.settings.form]
-    words = len(subject.text.split())
+    source, words, text = subject.source, len(subject.text.split()), subject.text
     result.title = subject.title
-    result.subject = SubjectRecord(
-        source=subject.source, sha256=subject.sha256, words=words, text=subject.text
-    )
+    result.subject = SubjectRecord(source=source, sha256=subject.sha256, words=words, text=text)
     run.begin(STAGE, {STAGE: "Review"})
     variables = {"title": subject.title, "text": subject.text}
     if run.settings.form == "conference":
@@ -229,6 +227,10 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
     result.means = {name: rating_mean([getattr(reply, name) for reply in replies]) for name in form.scores}
 
 
+def _path_of_figure(path: Sequence[str]) -> tuple[str, ...]:
+    return tuple(path) if path[0] == "reviews" else ("means", ".".join(path), "mean")
+
+
 CONFERENCE_REVIEW = System(
     name="conference-review",
     title="Conference review",
@@ -247,11 +249,7 @@ CONFERENCE_REVIEW = System(
     reviews=Reviews(
         "subject", "abstracts", lambda resources: {form: {"form": form} for form in FORMS}, scores
     ),
-    judge=Judge(
-        "subject",
-        "review.overall",
-        lambda path: tuple(path) if path[0] == "reviews" else ("means", ".".join(path), "mean"),
-    ),
+    judge=Judge("subject", "review.overall", _path_of_figure),
     aliases={"review": "conference-review"},
     extras=("statistics",),
 )

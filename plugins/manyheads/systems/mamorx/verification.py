@@ -32,16 +32,12 @@ async def verify(desk: Desk, role: str, *, correct: bool) -> None:
             await _correct(desk, role, review, astray)
         except ModelError as error:
             run.warn(VERIFICATION, f"points without sources could not be corrected: {error.message}")
-    left = [claim for claim in review.claims if not claim.grounded]
-    if left:
-        run.warn(
-            VERIFICATION,
-            f"{len(left)} of {len(review.claims)} points name no source that exists; they are listed separately",
-        )
+    if left := sum(not claim.grounded for claim in review.claims):
+        points = f"{left} of {len(review.claims)} points"
+        run.warn(VERIFICATION, f"{points} name no source that exists; they are listed separately")
     if misquoted := len(review.misquoted):
-        run.warn(
-            VERIFICATION, f"{count(misquoted, 'quote')} in the texts of the review: not found in the paper"
-        )
+        quotes = count(misquoted, "quote")
+        run.warn(VERIFICATION, f"{quotes} in the texts of the review: not found in the paper")
     review.text = markdown(review, desk.form, apart=True)
 
 
@@ -49,9 +45,8 @@ async def look_up(run: MamorxRun, claims: Sequence[Claim]) -> None:
     """Find each source of some claims, and drop repeated claims; in a thread, since a large paper takes a while."""
     await asyncio.to_thread(lambda: [find(run, source) for claim in claims for source in claim.sources])
     for claim in claims:
-        once = {
-            (one.kind, one.name, fold(one.found or one.quote), one.state): one for one in claim.sources[::-1]
-        }
+        first = reversed(claim.sources)
+        once = {(one.kind, one.name, fold(one.found or one.quote), one.state): one for one in first}
         claim.sources = [*once.values()][::-1]
 
 

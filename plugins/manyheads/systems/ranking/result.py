@@ -59,19 +59,13 @@ class RankingConfig(Section):
 
 KINDS = "the folder of a run, a text file, or a text"
 TARGET_SLOT = Slot(
-    "first",
-    file=True,
-    metavar="FILE|RUN|TEXT",
-    required=True,
+    "first", file=True, metavar="FILE|RUN|TEXT", required=True,
     hint=f"name the target abstract: --target, or --set inputs.target=…: {KINDS}",
-)
+)  # fmt: skip
 IDEAS_SLOT = Slot(
-    "rest",
-    file=True,
-    metavar="RUN|FILE|TEXT",
-    required=True,
+    "rest", file=True, metavar="RUN|FILE|TEXT", required=True,
     hint=f"manyheads ranking judge IDEA… --target …, or --set 'inputs.ideas=[…]': each {KINDS}",
-)
+)  # fmt: skip
 
 
 class RankingInputs(Inputs):
@@ -155,23 +149,17 @@ class RankingResult(Quality):
         own, *ideas = entries
         self.title = target.title or own.fields.get("title", "")
         self.target = RankedItem(
-            source=target.source,
-            title=self.title,
-            sha256=target.sha256,
-            words=len(target.text.split()),
+            source=target.source, title=self.title, sha256=target.sha256, words=len(target.text.split()),
             fields=dict(own.fields),
-        )
+        )  # fmt: skip
         self.ideas = [
             RankedItem(
-                source=each.source,
-                title=each.title or each.fields.get("title", ""),
-                fields=dict(each.fields),
+                source=each.source, title=each.title or each.fields.get("title", ""), fields=dict(each.fields),
                 text=None if each.fields else each.text,  # if it is ranked as written
-                round=each.round,
-                settled=each.settled,
+                round=each.round, settled=each.settled,
             )
             for each in ideas
-        ]
+        ]  # fmt: skip
         settled = [each.settled for each in ideas if each.settled is not None]
         self.settled = fmean(settled) if settled else None
 
@@ -219,10 +207,8 @@ class RankingResult(Quality):
 RankingRun = Run[RankingResult, RankingConfig, Contest]
 
 
-CHANCE = 0.05
-"""A bias with a smaller p-value is significant."""
-SIDE_BY_SIDE = 8
-"""Maximum orders in a table across a page."""
+CHANCE = 0.05  # a bias with a smaller p-value is significant
+SIDE_BY_SIDE = 8  # orders in a table across a page
 
 
 def report(record: Record) -> View:
@@ -263,18 +249,14 @@ def bias_in_words(ranked: RankingResult) -> list[str]:
         size = len(ranked.items)
         stood = {(order.place(number), number) for order in ranked.whole for number in range(size)}
         if len(stood) < size * size:  # then a bias may hide behind the ideas' quality
-            words.append(
-                f"Not every idea was shown in every place, which needs at least {size} orders; "
-                "there may still be a bias."
-            )
+            least = f"which needs at least {size} orders; there may still be a bias"
+            words.append(f"Not every idea was shown in every place, {least}.")
     else:
-        words = [
-            f"Position bias: the judge prefers ideas that it is shown {'early' if bias > 0 else 'late'} {held}."
-        ]
+        end = "early" if bias > 0 else "late"
+        words = [f"Position bias: the judge prefers ideas that it is shown {end} {held}."]
     if ranked.consistency is not None:
-        words.append(
-            f"Agreement of the {len(ranked.whole)} rankings: Kendall's W = {ranked.consistency:.2f} (1: always the same)."
-        )
+        agreement = f"Kendall's W = {ranked.consistency:.2f} (1: always the same)"
+        words.append(f"Agreement of the {len(ranked.whole)} rankings: {agreement}.")
     return words
 
 

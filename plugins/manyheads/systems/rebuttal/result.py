@@ -121,8 +121,6 @@ def check(config: RunConfig, roles: Roles) -> Iterator[str]:
         yield unknown(config.system, settings.indicator, roles)
 
 
-# A quality indicator and its traits (App. A.1).
-
 INDICATORS, ENDING = "partials/indicators/", ".md.j2"
 
 
@@ -195,11 +193,9 @@ class Version(Idea):
     @property
     def text(self) -> str:
         """The idea as shown to others."""
-        return (
-            proposal_text(dict(self.fields))
-            if self.formed
-            else "\n\n".join(filter(None, (self.title, self.idea)))
-        )
+        if self.formed:
+            return proposal_text(dict(self.fields))
+        return "\n\n".join(filter(None, (self.title, self.idea)))
 
 
 class Review(replies.Review):
@@ -369,8 +365,7 @@ def steps(rounds: Sequence[Round]) -> list[Step]:
             whole = [(name, [Piece("same", text)]) for name, text in one.idea.fields]
             steps.append(Step(one, whole, alone=True))
             continue
-        pieces = {name: word_diff(getattr(before.idea, name) or "", text) for name, text in one.idea.fields}
-        counts = [changed_words(each) for each in pieces.values()]
-        sections = [(name, shortened(each)) for name, each in pieces.items()]
-        steps.append(Step(one, sections, sum(came for came, _ in counts), sum(went for _, went in counts)))
+        pieces = [(name, word_diff(getattr(before.idea, name) or "", text)) for name, text in one.idea.fields]
+        came, went = map(sum, zip(*(changed_words(each) for _, each in pieces), strict=True))
+        steps.append(Step(one, [(name, shortened(each)) for name, each in pieces], came, went))
     return steps

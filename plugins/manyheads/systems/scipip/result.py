@@ -17,7 +17,7 @@ from manyheads.base.resources import data_file
 from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.config.files import read_yaml
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person
-from manyheads.core.texts import FileOrText, Subject, is_there, subject_of, text_of
+from manyheads.core.texts import FileOrText, is_there, subject_of, text_of
 from manyheads.systems.scipip import replies
 from manyheads.team.run import Run
 
@@ -137,10 +137,8 @@ def need_corpus(config: RunConfig) -> RunConfig:
 
 # The background.
 
-LONG = 1500
-"""A background with more words makes each question long."""
-SHORT = 5
-"""A background with fewer words says little."""
+LONG = 1500  # words; more make each question long
+SHORT = 5  # words; fewer say little
 
 
 @dataclass(frozen=True)
@@ -161,15 +159,11 @@ class Background:
     def warnings(self) -> Iterator[str]:
         """Warnings about the background."""
         if self.words < SHORT:
-            yield (
-                f"{self}: it says little about the goal, so any paper with these words may be found; "
-                "two or three sentences find better ones"
-            )
+            found = "any paper with these words may be found; two or three sentences find better ones"
+            yield f"{self}: it says little about the goal, so {found}"
         if self.words > LONG:
-            yield (
-                f"{self}: most questions contain all of it, and the model may lose the thread; "
-                "shorten it to a page"
-            )
+            thread = "the model may lose the thread; shorten it to a page"
+            yield f"{self}: most questions contain all of it, and {thread}"
         letters = [letter for letter in self.text if letter.isalpha()]
         if 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) < len(letters):
             yield (
@@ -184,15 +178,10 @@ def read_background(config: RunConfig) -> Background | None:
     Raises:
         SubjectError: the file is missing, cannot be read, or does not contain exactly one text.
     """
-    background: str | None = config.inputs.background
-    if background is None:
+    if (background := config.inputs.background) is None:
         return None
     word = re.fullmatch(r"[\w-]+", background.strip()) and not is_there(Path(background))
-    subject: Subject = (
-        text_of(background, "the background", KINDS)
-        if word
-        else subject_of(background, "the background", KINDS)
-    )
+    subject = (text_of if word else subject_of)(background, "the background", KINDS)
     return Background(subject.source, "\n\n".join(filter(None, (subject.title, subject.text))))
 
 

@@ -71,9 +71,8 @@ async def write_abstract(
     await write(run, team, manuscript, draft, before)
     while True:
         current = manuscript.current
-        person = await steer(
-            run, STAGE, current.turn, run.wording(current), edit=Abstract(**sections(current))
-        )
+        edit = Abstract(**sections(current))
+        person = await steer(run, STAGE, current.turn, run.wording(current), edit=edit)
         if person.reply:
             manuscript.add(person.reply, PERSON, current.turn)
         if not person.back:
@@ -97,10 +96,8 @@ async def write(run: VirSciRun, team: Team, manuscript: Manuscript, opening: Ope
             # is drawn to follow the leader, and its last speaker is dropped.
             order = order[1:] if order[0] is team.leader else order[:-1]
         for speaker in order:
-            variables, recall = manuscript.shown(turn - before), manuscript.idea.title
-            question = Question(
-                STAGE, turn, speaker.speaker, "scientist", "revise", variables, recall=recall, spare=True
-            )
+            task = (STAGE, turn, speaker.speaker, "scientist", "revise", manuscript.shown(turn - before))
+            question = Question(*task, recall=manuscript.idea.title, spare=True)
             context = run.wording(manuscript.current)
             reply = await run.spare(STAGE, ask_with_advice(run, team, question, Revision, context=context))
             if reply:

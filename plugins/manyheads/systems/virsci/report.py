@@ -30,10 +30,8 @@ def essence(result: VirSciResult) -> Iterator[tuple[str, str]]:
     elif review.passed:
         yield "Review", f"passed: similarity to published papers at most {closest} of 100{how}"
     else:
-        yield (
-            "Review",
-            f"not passed: similarity to published papers up to {closest} of 100, the limit is {review.threshold}{how}",
-        )
+        limit = f"up to {closest} of 100, the limit is {review.threshold}{how}"
+        yield "Review", f"not passed: similarity to published papers {limit}"
 
 
 def work(result: TeamResult) -> Iterator[str]:
@@ -91,11 +89,10 @@ class TeamPage(Page):
         result = self.result
         if not isinstance(result, VirSciResult) or not result.team:
             return None
-        standings: dict[str, list[Standing]] = {}
-        for place, person in enumerate(result.team):
-            standings[person.name] = [
-                "left" if person.name in result.left else "member" if place else "leader"
-            ]
+        standings: dict[str, list[Standing]] = {
+            person.name: ["left" if person.name in result.left else "member" if place else "leader"]
+            for place, person in enumerate(result.team)
+        }
         asked = Counter((guest.by, guest.name) for guest in result.guests)
         # Until a run is finished, only its events have the guests.
         asked |= Counter((event.by, event.guest) for event in self.record.of(Invited))
@@ -208,16 +205,12 @@ class TeamPage(Page):
     @cached_property
     def best(self) -> list[ScoredIdea]:
         """The ideas, the winning one first, then by votes and confidence; discarded ones last."""
-        return sorted(
-            self.result.ideas,
-            key=lambda idea: (
-                idea != self.chosen,
-                idea.number in self.given_up,
-                -self.votes.get(idea.number, -1),
-                -idea.confidence,
-                idea.number,
-            ),
-        )
+
+        def rank(idea: ScoredIdea) -> tuple[float, ...]:
+            outcome = idea != self.chosen, idea.number in self.given_up, -self.votes.get(idea.number, -1)
+            return *outcome, -idea.confidence, idea.number
+
+        return sorted(self.result.ideas, key=rank)
 
     @property
     def weight(self) -> float:

@@ -82,11 +82,9 @@ async def _rounds(run: VirSciRun, team: Team, topic: str) -> list[Round]:
             return rounds
         if len(rounds) > config.max_discards:
             reviews.passed = False
-            run.warn(
-                STAGE,
-                f"the abstract is kept although it is too close to published work ({review.closest} of 100, too close "
-                f"from {review.threshold}): self_review.max_discards is {config.max_discards}",
-            )
+            close = f"{review.closest} of 100, too close from {review.threshold}"
+            kept = f"the abstract is kept although it is too close to published work ({close})"
+            run.warn(STAGE, f"{kept}: self_review.max_discards is {config.max_discards}")
             return rounds
         judge(run, review, "discarded with its idea", reviews)
         abstract = Abstract.of(last.manuscript.current)

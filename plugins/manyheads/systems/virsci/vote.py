@@ -34,11 +34,8 @@ def candidates_of(
     distinct = {hit.evidence: hit for hits in closest for hit in hits}
     papers = sorted(distinct.values(), key=lambda hit: (hit.paper.title, hit.evidence))
     numbers = {hit.evidence: number for number, hit in enumerate(papers, 1)}
-    candidates = [
-        Candidate(text, [numbers[hit.evidence] for hit in hits])
-        for text, hits in zip(texts, closest, strict=True)
-    ]
-    return candidates, papers
+    places = ([numbers[hit.evidence] for hit in hits] for hits in closest)
+    return [Candidate(*each) for each in zip(texts, places, strict=True)], papers
 
 
 async def most_novel(
@@ -81,12 +78,8 @@ async def most_novel(
 
     async def cast(held: Sequence[int]) -> None:
         """The ballots of these turns; a model at temperature 0 would only repeat its first one."""
-        copied = {
-            seat
-            for seat, member in enumerate(team.members)
-            if run.config.models[member.speaker.model].temperature == 0 and len(held) > 1
-        }
-        seats = range(len(orders))
+        seats, models = range(len(orders)), [run.config.models[each.speaker.model] for each in team.members]
+        copied = {seat for seat in seats if models[seat].temperature == 0 and len(held) > 1}
         asked = [(seat, turn) for turn in held for seat in seats if turn == held[0] or seat not in copied]
         votes = dict(zip(asked, await together(*(vote(*each) for each in asked)), strict=True))
         for seat, turn in product(copied, held[1:]):

@@ -260,11 +260,6 @@ async def test_what_is_missing_is_said_before_anything_is_asked(
     assert not (tmp_path / "run").exists()
 
 
-async def test_a_corpus_need_not_fill_a_team(run: Play) -> None:
-    played = await run("self-reflection", "baseline.rounds=1", "team.size=99")
-    assert len(played.result["ideas"]) == 2
-
-
 LOOKED_UP = (
     "models.default.tools=true", "literature.references=services", "literature.cascade=[local]", "baseline.rounds=2",
     "baseline.turns=2",

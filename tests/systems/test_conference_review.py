@@ -154,15 +154,6 @@ async def test_a_review_that_fails_ends_in_no_mean_and_keeps_the_others(
     assert played.result["means"]["overall"]["n"] == 3
 
 
-async def test_where_all_reviews_fail_none_is_kept(review: Play, llm: LLM, tmp_path: Path) -> None:
-    llm.faults.append(Fault("status", times=None, status=403))
-    with pytest.raises(ModelError, match="3 of 3 reviews failed") as stopped:
-        await review()
-    assert "kept" not in str(stopped.value)
-    assert "manyheads resume" not in str(stopped.value)
-    assert not (tmp_path / "run").exists()
-
-
 async def test_reviews_that_are_the_same_word_for_word_are_told(review: Play, llm: LLM) -> None:
     def always(request: Request) -> str:
         return "the same"

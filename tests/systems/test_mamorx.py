@@ -203,31 +203,6 @@ async def test_what_is_found_out_first_is_asked_for_at_once_and_shown(run: Play,
     assert "figures" in played.result["turns"]
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["mamorx", *(pytest.param(form, marks=pytest.mark.slow) for form in ("neurips", "iclr", "outline"))],
-)
-@pytest.mark.usefixtures("unpaced", "own_cache")
-async def test_the_writer_is_told_one_thing_about_novelty(run: Play, llm: LLM, form: str) -> None:
-    """Each form asks for it in its words; the rule says what that is where nobody could assess it."""
-    with Scholar() as scholar:
-        source = (
-            "literature.cascade=[semantic_scholar]",
-            f"literature.endpoints={{semantic_scholar: '{scholar.url}'}}",
-        )
-        on = "mamorx.novelty.enabled=true", "mamorx.novelty.phrases=1", "literature.retries=0"
-        played = await run(
-            BY_FIELD, *source, *on, f"mamorx.form={form}", inquiries=[], phrase="birds of prey"
-        )
-    assert played.result["novelty"]["verdict"] == "not assessed"
-    [write] = of(played, "WrittenReview")
-    rules = [line for line in write.asking.splitlines() if re.match(r"\d\. ", line)]
-    [rule] = [line for line in rules if "novel" in line or "new" in line]
-    assert "Where the form asks" in rule
-    assert "as its claim" in rule
-    assert "say nothing" not in write.asking
-
-
 # Bounds.
 
 

@@ -126,17 +126,6 @@ async def test_what_could_not_be_asked_is_not_called_missing(look_up: LookUp, sc
     assert played.result["degraded"] == ["semantic_scholar"]
 
 
-async def test_where_one_of_two_sources_is_silent_what_is_found_still_counts(
-    look_up: LookUp, scholar: Scholar
-) -> None:
-    endpoints = {"openalex": "http://127.0.0.1:9", "semantic_scholar": scholar.url}
-    played = await look_up(
-        cited(), cited("A paper of no source at all"),
-        literature={"cascade": ["semantic_scholar", "openalex"], "endpoints": endpoints},
-    )  # fmt: skip
-    assert [one.state for one in works(played)] == ["exists", "not asked"]
-
-
 async def test_an_entry_that_tells_nothing_is_not_asked(look_up: LookUp, scholar: Scholar) -> None:
     [one] = works(await look_up(entry("Personal communication, 2012.")))
     assert one.state == "not asked"

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.asking.roles import Roles
 from manyheads.base.errors import ConfigError, SubjectError
-from manyheads.base.resources import Resources
 from manyheads.core.events import Judged, Stage
 from manyheads.core.texts import read_subject
 from manyheads.engine.readiness import findings
@@ -212,18 +210,6 @@ async def test_a_review_has_a_verdict_on_each_trait_and_at_most_three_weaknesses
         assert fields["weaknesses"]["maxItems"] == 3
 
 
-async def test_a_proposer_answers_each_weakness_before_it_writes_the_idea(run: Play) -> None:
-    played = await run(improved=verdicts(True, False))
-    for asked in played.asked("Improving the idea"):
-        assert list((asked.schema or {})["properties"]) == ["answers", *FIELDS]
-        assert list((asked.form or {})["properties"]) == ["answers", *FIELDS]
-    for one in played.result["rounds"][1:]:
-        assert all(each["weakness"] and each["change"] for each in one["idea"]["answers"])
-    assert not any(
-        played.result["rounds"][1]["idea"]["answers"][0]["change"] in each.asking for each in played.requests
-    )
-
-
 async def test_revisions_have_six_fields_and_a_first_idea_is_a_paragraph(run: Play) -> None:
     played = await run(improved=False)
     first, revised = (one["idea"] for one in played.result["rounds"])
@@ -329,19 +315,6 @@ async def test_an_indicator_of_ones_own_by_a_file(run: Play, tmp_path: Path) -> 
     assert all("elegance:\n\n- few parts\n" in each.system for each in panel)
 
 
-@pytest.mark.parametrize("role", ["proposer", "reviewer", "area_chair"])
-def test_a_role_alone_knows_the_traits_of_its_indicator(role: str) -> None:
-    roles = Roles(Resources.of(()))
-    alone = roles.system(role, {"indicator": "feasibility"})
-    assert "Traits of feasibility:\n\n- the resources that it needs" in alone
-    as_list = roles.system(role, {"indicator": "elegance", "traits": ["few parts", "no exceptions"]})
-    assert as_list == roles.system(role, {"indicator": "elegance", "traits": "- few parts\n- no exceptions"})
-    assert "Traits of elegance:\n\n- few parts\n- no exceptions\n" in as_list
-    gone = r"indicators/elegance\.md\.j2: not found[\s\S]*one of: [^,]*feasibility\.md\.j2, [^,]*novelty\.md\.j2$"
-    with pytest.raises(ConfigError, match=gone):
-        roles.system(role, {"indicator": "elegance"})
-
-
 async def test_a_background_may_move(run: Play, works: Path, llm: LLM, tmp_path: Path) -> None:
     """What it holds counts, not where it is kept."""
     await run(improved=False)
@@ -359,22 +332,6 @@ async def test_an_indicator_without_traits_is_refused(run: Play, llm: LLM, tmp_p
         await run("rebuttal.indicator=elegance")
     assert llm.calls == 0
     assert not (tmp_path / "run").exists()
-
-
-async def test_an_indicator_whose_file_tells_nothing_is_no_choice(
-    run: Play, llm: LLM, tmp_path: Path
-) -> None:
-    folder = tmp_path / "mine/prompts/partials/indicators"
-    folder.mkdir(parents=True)
-    (folder / "charm.md.j2").write_text("{# To be written. #}\n", encoding="utf-8")
-    (folder / "elegance.md.j2").write_text("- few parts\n", encoding="utf-8")
-    with pytest.raises(
-        ConfigError, match=r"known indicators: elegance, feasibility, novelty; give"
-    ) as stopped:
-        await run("rebuttal.indicator=charm", f"paths=[{tmp_path / 'mine'}]")
-    assert "'charm' has no traits" in str(stopped.value)
-    assert f"or fill {folder / 'charm.md.j2'}" in str(stopped.value)
-    assert llm.calls == 0
 
 
 @pytest.mark.parametrize(

@@ -186,15 +186,6 @@ async def test_synonyms_are_looked_up_too_and_can_be_left_out(run: Play) -> None
     assert channels(without, "sleep staging") == []
 
 
-async def test_how_papers_are_found_is_one_setting_under_either_of_its_names(llm: LLM) -> None:
-    own, former = (
-        config_for(llm, "system=scipip", f"{key}.semantic=7")
-        for key in ("literature.retrieval", "scipip.retrieval")
-    )
-    assert own == former
-    assert own.literature.retrieval.semantic == 7
-
-
 @pytest.mark.slow
 async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "papers.jsonl", [paper(n, year=2005 + n) for n in range(12)])
@@ -319,15 +310,6 @@ async def test_the_better_half_is_kept_the_fit_first(run: Play) -> None:
     assert [each > 0 for each in at] == [True] * 4 + [False] * 4
     told = [event.outcome for event in played.of(Judged) if "left out" in event.outcome]
     assert len(told) == 4
-
-
-@pytest.mark.slow
-async def test_the_share_that_is_kept_is_the_users(run: Play) -> None:
-    kept = {}
-    for share in (0.2, 1):
-        played = await run(f"scipip.keep={share}", folder=str(share))
-        kept[share] = sum(each["screening"]["kept"] for each in played.result["ideas"])
-    assert kept == {0.2: 3, 1: 8}, "at least as many as there are final ideas"
 
 
 @pytest.mark.slow

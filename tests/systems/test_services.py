@@ -110,21 +110,6 @@ async def test_dates_are_bound_as_the_config_says(run: Run, scholar: Scholar):
     assert "of the future" not in "\n".join(request.text for request in played.requests)
 
 
-@pytest.mark.slow
-async def test_self_review_compares_with_what_the_service_knows(run: Run, llm: LLM):
-    def overlaps(request: Any) -> Any:
-        count = request.asking.count("<paper>")
-        return [{"paper": n, "similarity": 9, "reason": "Little."} for n in range(1, count + 1)]
-
-    llm.answers["overlaps"] = overlaps
-    played = await run("self_review.enabled=true")
-    [review] = played.result["self_review"]["reviews"]
-    assert {each.paper[:16] for each in played.run.cited(one["evidence"] for one in review["overlaps"])} == {
-        "semantic_scholar"
-    }
-    assert "Little." in (played.folder / "report.html").read_text(encoding="utf-8")
-
-
 def test_every_look_up_stands_in_the_ledger(looked_up: tuple[Played, Sequence[Asked]]):
     played, requests = looked_up
     told = played.of(Searched)

@@ -13,7 +13,7 @@ from manyheads.base.errors import BudgetError
 from manyheads.corpus.meta import BuildOptions
 from manyheads.documents import Reference
 from manyheads.systems.mamorx.config import MamorxConfig
-from manyheads.systems.mamorx.result import Novelty
+from manyheads.systems.mamorx.result import NoveltyAssessment
 from support.corpora import built
 from support.faults import Fault
 from support.llm import LLM
@@ -81,8 +81,8 @@ def assess(llm: LLM, scholar: Scholar, tmp_path: Path, unpaced: None, own_cache:
     return runner
 
 
-def found(played: Played) -> Novelty:
-    return Novelty.model_validate(played.result["novelty"])
+def found(played: Played) -> NoveltyAssessment:
+    return NoveltyAssessment.model_validate(played.result["novelty"])
 
 
 def titles(played: Played, task: str) -> list[str]:

@@ -18,7 +18,7 @@ from manyheads.engine.readiness import prepare
 from manyheads.systems import systems
 from manyheads.systems.loading import load
 from manyheads.systems.scipip.proposal import keep_best, merge
-from manyheads.systems.scipip.result import Candidate, ScipipConfig, Screening
+from manyheads.systems.scipip.result import Candidate, ScipipConfig, ScreeningRecord
 from support.faults import Fault
 from support.llm import LLM
 from support.papers import paper, write_corpus
@@ -352,7 +352,7 @@ def test_of_ideas_as_fit_and_as_novel_the_more_feasible_is_kept() -> None:
             idea=f"{n}",
             by="Ideator",
             origin="literature",
-            screening=Screening(
+            screening=ScreeningRecord(
                 fit=7,
                 novelty=6,
                 feasibility=feasibility,

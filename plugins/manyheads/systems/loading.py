@@ -97,7 +97,7 @@ def _load_for(
                 hint=f"give a name such as {system!r}, a file, a dict, or the result of load_config",
             )
     data = [*first, *layers([], sets, Resources.of()), *([changes] if changes else [])]
-    return _read(data, where, sets, _named(data, system), True)
+    return _read(data, where, sets, _system_named(data, system), True)
 
 
 def validate(data: Mapping[str, Any], where: str = "config", *, strict: bool = True) -> RunConfig:
@@ -107,7 +107,7 @@ def validate(data: Mapping[str, Any], where: str = "config", *, strict: bool = T
 
 def name_of(names: Sequence[str], sets: Iterable[str] = (), resources: Resources | None = None) -> str:
     """The system that files and settings name; raises `ConfigError` if one of them cannot be read."""
-    return _named(list(_layers(names, sets, resources or Resources.of())))
+    return _system_named(list(_layers(names, sets, resources or Resources.of())))
 
 
 def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
@@ -135,7 +135,7 @@ def reopen(folder: Path, sets: tuple[str, ...] = ()) -> RunConfig:
 
 
 def _with_files(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    return files.with_files_in_full(data, system_of(_named([data])).model, folder)
+    return files.with_files_in_full(data, system_of(_system_named([data])).model, folder)
 
 
 def _beside(value: Any, folder: Path) -> Any:
@@ -149,7 +149,7 @@ def _beside(value: Any, folder: Path) -> Any:
     return value
 
 
-def _named(data: Iterable[Mapping[str, Any]], default: str = DEFAULT) -> str:
+def _system_named(data: Iterable[Mapping[str, Any]], default: str = DEFAULT) -> str:
     """The last system that the layers name."""
     return next((str(each["system"]) for each in reversed([*data]) if each.get("system")), default)
 
@@ -158,7 +158,7 @@ def _read(
     data: Sequence[Mapping[str, Any]], where: str, sets: Sequence[str], name: str | None, strict: bool,
     folders: Sequence[Path] = (),
 ) -> RunConfig:  # fmt: skip
-    system = system_of(name := name or _named(data), where)
+    system = system_of(name := name or _system_named(data), where)
     merged: dict[str, Any] = {}
     for each in data:
         own, rest = system.lift(each)

@@ -104,7 +104,7 @@ def held_to_tokens(config: RunConfig) -> RunConfig:
     return config
 
 
-class Course(Part):
+class BaselineCourse(Part):
     """The course of a baseline, and its limit in tokens."""
 
     ideas: int
@@ -120,7 +120,7 @@ class Course(Part):
 
 
 class BaselineResult(TeamResult):
-    baseline: Course | None = None
+    baseline: BaselineCourse | None = None
 
 
 BaselineRun = Run[BaselineResult, BaselineConfig]

@@ -19,10 +19,10 @@ from manyheads.models.governor import ToolsRefusedError
 from manyheads.systems.baselines import config as own
 from manyheads.systems.baselines.config import (
     BaselineConfig,
+    BaselineCourse,
     BaselineInputs,
     BaselineResult,
     BaselineRun,
-    Course,
 )
 from manyheads.systems.baselines.replies import Analysis, Critique, Reading, Reflection
 from manyheads.systems.virsci.ideas import most_confident, scored
@@ -106,21 +106,21 @@ IDEA, NOVELTY, ABSTRACT = "idea", "novelty", "abstract"  # stages, named as a te
 
 
 @dataclass
-class Desk:
+class BaselineDesk:
     """A running baseline."""
 
     run: BaselineRun
     topic: str
     stages: Mapping[str, str]
     allowance: Allowance
-    course: Course
+    course: BaselineCourse
     asked: int = 0  # replies: the inference cost
 
     @classmethod
-    def of(cls, run: BaselineRun, stages: Mapping[str, str]) -> "Desk":
+    def of(cls, run: BaselineRun, stages: Mapping[str, str]) -> "BaselineDesk":
         topic, config = run.config.inputs.topic, run.settings
         like = config.like.run if isinstance(config.like, own.Like) else None
-        course = Course(ideas=0, tokens_allowed=config.allowed, tokens_used=0, like=like)
+        course = BaselineCourse(ideas=0, tokens_allowed=config.allowed, tokens_used=0, like=like)
         run.result.topic, run.result.baseline = Topic(topic=topic, fixed=True), course
         return cls(run, topic, stages, Allowance(config.allowed), course)
 
@@ -248,7 +248,7 @@ async def self_reflection(run: BaselineRun) -> None:
         ConfigError: no topic.
         BudgetError: the tokens do not suffice for the abstract.
     """
-    desk, author = Desk.of(run, REFLECTION_STAGES), run.speaker(RESEARCHER, "Researcher")
+    desk, author = BaselineDesk.of(run, REFLECTION_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author, turns=run.settings.rounds + 1)
     look_ups = (await desk.propose(author, await desk.references(1, desk.topic), 1)).tool_calls
     for turn in range(2, run.settings.rounds + 2):
@@ -256,7 +256,7 @@ async def self_reflection(run: BaselineRun) -> None:
             break
         if not desk.affords(turn - 1, "reflect", desk.abstract_costs):
             break
-        references = await desk.references(turn, desk.ideas[-1].query(run.settings.ideas.whole))
+        references = await desk.references(turn, desk.ideas[-1].query(run.settings.ideas.queries_whole))
         variables = {
             "topic": desk.topic, "current": desk.ideas[-1],
             "earlier": [{"round": idea.turn - 1, "text": idea.reflection} for idea in desk.ideas[1:]],
@@ -283,7 +283,7 @@ async def single(run: BaselineRun) -> None:
         ConfigError: no topic, or no allowance.
         BudgetError: the tokens do not suffice for the abstract.
     """
-    desk, author = Desk.of(run, SINGLE_STAGES), run.speaker(RESEARCHER, "Researcher")
+    desk, author = BaselineDesk.of(run, SINGLE_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author)
     references, ideas = await desk.references(1, desk.topic), desk.ideas
     while not ideas or desk.affords(len(ideas), "propose", *_closing(desk, len(ideas) + 1)):
@@ -292,7 +292,7 @@ async def single(run: BaselineRun) -> None:
     await desk.write(kept, await _pick(desk, author, kept), author)
 
 
-def _closing(desk: Desk, drafted: int) -> tuple[int, int]:
+def _closing(desk: BaselineDesk, drafted: int) -> tuple[int, int]:
     """Tokens to reserve for the choice among the drafts, and for the abstract.
 
     Each idea is shown with its papers, so that it may take as much reading as the prompt that it was drafted from.
@@ -302,7 +302,7 @@ def _closing(desk: Desk, drafted: int) -> tuple[int, int]:
     return desk.allowance.reading(["propose"], judged) if judged > 1 else 0, desk.abstract_costs
 
 
-async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> ScoredIdea:
+async def _pick(desk: BaselineDesk, author: Speaker, kept: Sequence[ScoredIdea]) -> ScoredIdea:
     """The most novel of the kept ideas (Eq. 3, asked of one), or the most confident if there is no choice."""
     run, config = desk.run, desk.run.settings.novelty
     run.begin(NOVELTY, SINGLE_STAGES)
@@ -311,7 +311,7 @@ async def _pick(desk: Desk, author: Speaker, kept: Sequence[ScoredIdea]) -> Scor
     if not desk.allowance.leaves(*_closing(desk, len(kept))):
         run.warn(NOVELTY, "too few tokens are left to compare the ideas; the most confident one is taken")
         return kept[0]
-    queries = [idea.query(run.settings.ideas.whole) for idea in kept]
+    queries = [idea.query(run.settings.ideas.queries_whole) for idea in kept]
     closest = await run.references(NOVELTY, 1, queries, config.references)
     ideas, papers = candidates_of([run.wording(idea) for idea in kept], closest)
     names = [idea.title for idea in kept]
@@ -336,7 +336,7 @@ STAGES = {IDEA: "Discussion", ABSTRACT: "Abstract generation"}
 
 
 @dataclass(frozen=True)
-class Word(Remark):
+class SpokenRemark(Remark):
     """A remark; for an idea its title, marked as a `proposal`."""
 
     proposal: bool = False
@@ -353,7 +353,7 @@ async def discussion(run: BaselineRun) -> None:
         ConfigError: no topic.
         BudgetError: the tokens do not suffice for the abstract.
     """
-    desk, said = Desk.of(run, STAGES), list[Word]()
+    desk, said = BaselineDesk.of(run, STAGES), list[SpokenRemark]()
     people = {role: run.speaker(role, role.capitalize()) for role in TASKS}
     if not run.settings.ideas.references and not desk.tools(people[ENGINEER]):
         del people[ENGINEER]  # there is no literature to look up
@@ -368,7 +368,7 @@ async def discussion(run: BaselineRun) -> None:
     await desk.write(desk.ideas[-1:], desk.ideas[-1], people[RESEARCHER])
 
 
-async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) -> bool:
+async def _turn(desk: BaselineDesk, people: list[Speaker], said: list[SpokenRemark], turn: int) -> bool:
     """Everybody speaks once; False if tokens run short. The first idea is always awaited, and never left out."""
     for speaker in people:
         task, like = TASKS[speaker.role]
@@ -379,7 +379,7 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) 
         if (
             speaker.role == ENGINEER
         ):  # who alone sees papers, close to the current idea or at first to the topic
-            query = previous.query(desk.run.settings.ideas.whole) if previous else desk.topic
+            query = previous.query(desk.run.settings.ideas.queries_whole) if previous else desk.topic
             tools, variables["references"] = desk.tools(speaker), await desk.references(turn, query)
         spare = bool(desk.ideas) or speaker.role != RESEARCHER
         question = Question(IDEA, turn, speaker, speaker.role, task, variables, tools=tools, spare=spare)
@@ -392,9 +392,9 @@ async def _turn(desk: Desk, people: list[Speaker], said: list[Word], turn: int) 
             desk.course.done_in_turns.append(turn)
         if isinstance(reply, Idea):
             desk.add(reply, speaker.name, turn)
-            said.append(Word(speaker.name, reply.title, proposal=True))
+            said.append(SpokenRemark(speaker.name, reply.title, proposal=True))
         else:
-            said.append(Word(speaker.name, desk.run.wording(reply)))
+            said.append(SpokenRemark(speaker.name, desk.run.wording(reply)))
     return True
 
 

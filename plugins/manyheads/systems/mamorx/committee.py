@@ -17,10 +17,10 @@ from manyheads.models.governor import ToolsRefusedError
 from manyheads.systems.mamorx import desk as desks
 from manyheads.systems.mamorx import figures, novelty, references, replies
 from manyheads.systems.mamorx.config import EXPERTS, LEADER, REVIEWER, role_of
-from manyheads.systems.mamorx.desk import EXCHANGES, NAMES, PLAN, VERIFICATION, WRITING, Desk
+from manyheads.systems.mamorx.desk import EXCHANGES, NAMES, PLAN, VERIFICATION, WRITING, ReviewDesk
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.replies import Inquiry, Plan, WrittenReview
-from manyheads.systems.mamorx.result import Entry, Exchange, Novelty, PaperReview, Step
+from manyheads.systems.mamorx.result import Exchange, NoveltyAssessment, PaperReview, PlannedStep, ReviewEntry
 from manyheads.systems.mamorx.review import form_of, markdown, review_from
 from manyheads.systems.mamorx.verification import look_up, look_up_quotes, verify
 from manyheads.team.steering import steer
@@ -43,7 +43,7 @@ async def committee(run: MamorxRun) -> None:
     if settings.novelty.enabled:
         work[desks.NOVELTY] = partial(novelty.assess, run, searched=searched)
     stages, roles = [*work], [LEADER, *map(role_of, EXPERTS)]
-    desk = Desk.of(run, roles, [*stages, PLAN, EXCHANGES, WRITING, VERIFICATION])
+    desk = ReviewDesk.of(run, roles, [*stages, PLAN, EXCHANGES, WRITING, VERIFICATION])
     for stage in stages:
         desk.begin(stage)
 
@@ -63,14 +63,14 @@ async def committee(run: MamorxRun) -> None:
     await references.read_open_texts(run)
     await plan(desk)
     try:
-        await Exchanges(desk).hold()
+        await Questioning(desk).hold()
     finally:
         novelty.cite(run)
     await write(desk)
     await verify(desk, LEADER, correct=True)
 
 
-async def plan(desk: Desk) -> None:
+async def plan(desk: ReviewDesk) -> None:
     """The leader's plan, drafted once."""
     desk.begin(PLAN)
     run = desk.run
@@ -84,12 +84,12 @@ async def plan(desk: Desk) -> None:
         items = [f"{step.expert}: {step.task}" for step in reply.value.steps]
         person = await steer(run, PLAN, 1, "", items=items, edit=reply.value)
         plan = person.reply or reply.value
-        run.result.plan = [Step(**step.model_dump()) for step in plan.steps]
+        run.result.plan = [PlannedStep(**step.model_dump()) for step in plan.steps]
         if not person.back:
             return
 
 
-async def write(desk: Desk) -> None:
+async def write(desk: ReviewDesk) -> None:
     """The review on its form."""
     desk.begin(WRITING)
     run = desk.run
@@ -107,15 +107,15 @@ async def write(desk: Desk) -> None:
 
 
 @dataclass
-class Exchanges:
+class Questioning:
     """The leader's questions to the experts: by tool calls, or by a field of the reply where the model calls no tools.
 
     Experts answer at the same time. One who is asked twice answers one question after the other, and remembers the
     earlier ones.
     """
 
-    desk: Desk
-    _novelty: Novelty = field(default_factory=Novelty)
+    desk: ReviewDesk
+    _novelty: NoveltyAssessment = field(default_factory=NoveltyAssessment)
     """With what experts search in a turn of the leader's, at whose end all see it: prompts of one turn show the same."""
     _phrases: int = 0  # maximum, those of the experts included
     _calls: int = 0  # tool calls in the leader's turn
@@ -278,12 +278,12 @@ async def prompted(run: MamorxRun) -> None:
 
     The prompt asks for no sources; figures and quotes in its points are not looked up.
     """
-    desk, task = Desk.of(run, [REVIEWER], [WRITING]), run.settings.maker
+    desk, task = ReviewDesk.of(run, [REVIEWER], [WRITING]), run.settings.maker
     desk.begin(WRITING)
     kind = desk.form.reply(run.reply_type(REVIEWER, task, WrittenReview), sources=False)
     paper = run.material
     reply = await desk.ask(
-        WRITING, REVIEWER, task, kind, title=paper.title, chapters=paper.whole, form=desk.form
+        WRITING, REVIEWER, task, kind, title=paper.title, chapters=paper.all_chapters, form=desk.form
     )
     run.result.review = review = review_from(run.settings.form, desk.form, reply.value)
     review.text = markdown(review, desk.form, apart=False)
@@ -295,7 +295,7 @@ async def alone(run: MamorxRun) -> None:
     The next round is expected to cost as much as the dearest so far. Without a limit there are as many rounds as the
     committee has exchanges, or fewer if a round changes nothing.
     """
-    desk, settings = Desk.of(run, [REVIEWER], [WRITING, VERIFICATION]), run.settings
+    desk, settings = ReviewDesk.of(run, [REVIEWER], [WRITING, VERIFICATION]), run.settings
     desk.begin(WRITING)
     turn, dearest, task, first = 0, 0, "draft", replies.Weighed
     given: dict[str, Any] = {}
@@ -355,7 +355,7 @@ async def leave(run: MamorxRun, why: str) -> None:
             for each in EXPERTS
         }
         entries = [
-            Entry(name=each, title=NAMES[role_of(each)], value="\n\n".join(answers))
+            ReviewEntry(name=each, title=NAMES[role_of(each)], value="\n\n".join(answers))
             for each, answers in said.items()
             if answers
         ]

@@ -138,7 +138,7 @@ SHARE = 0.5  # of a model's context for the text of the paper, if the role has n
 
 
 @dataclass
-class Desk:
+class ReviewDesk:
     """The people of a run, and the form of the review."""
 
     run: MamorxRun
@@ -147,7 +147,7 @@ class Desk:
     stages: Mapping[str, str]
 
     @classmethod
-    def of(cls, run: MamorxRun, roles: Sequence[str], stages: Sequence[str]) -> "Desk":
+    def of(cls, run: MamorxRun, roles: Sequence[str], stages: Sequence[str]) -> "ReviewDesk":
         """The people of some roles; the result names them and the paper."""
         people = {role: run.speaker(role, NAMES[role], area=run.settings.area) for role in roles}
         result, paper = run.result, run.material
@@ -201,7 +201,7 @@ class Desk:
 
     async def text(self, stage: str, role: str, *, purpose: str, **question: Any) -> Mapping[str, Any]:
         """The paper in a prompt: all of it if it fits; else sections chosen by the role, as many as fit."""
-        chapters = self.run.material.whole
+        chapters = self.run.material.all_chapters
         room = int(4 * SHARE * self.run.config.models[self.people[role].model].window)  # in letters
         if 4 * size_of([Message("".join(one.text for one in chapters))]) <= room:
             return {"chapters": chapters, "left_out": []}

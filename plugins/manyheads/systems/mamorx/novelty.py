@@ -28,7 +28,7 @@ from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.desk import NOVELTY
 from manyheads.systems.mamorx.paper import MamorxRun
 from manyheads.systems.mamorx.replies import NoveltyDecision, NoveltySummary, Relevance, SearchPhrase
-from manyheads.systems.mamorx.result import Bound, Novelty, Related
+from manyheads.systems.mamorx.result import Bound, NoveltyAssessment, RelatedWork
 from manyheads.team.run import Question
 
 R = TypeVar("R", bound=ReplyModel)
@@ -62,7 +62,7 @@ async def assess(run: MamorxRun, *, searched: asyncio.Event | None = None) -> No
     Raises:
         BudgetError: the budget is spent.
     """
-    run.result.novelty = Novelty()
+    run.result.novelty = NoveltyAssessment()
     assessment = _Assessment(run, _assessed(run), run.result.novelty, searched or asyncio.Event())
     try:
         await assessment.run_through()
@@ -94,7 +94,7 @@ def dated(document: Document, today: dt.date) -> tuple[dt.date | None, Bound]:
     return (dt.date(latest + 1, 1, 1), "references") if len(years) >= LEAST_DATED else (None, "")
 
 
-async def pursue(run: MamorxRun, novelty: Novelty, phrase: str) -> list[Related]:
+async def pursue(run: MamorxRun, novelty: NoveltyAssessment, phrase: str) -> list[RelatedWork]:
     """The papers that one more phrase finds, each compared: an expert adds it to the assessment (§3.1).
 
     Raises:
@@ -107,9 +107,9 @@ async def pursue(run: MamorxRun, novelty: Novelty, phrase: str) -> list[Related]
     return [one for one in novelty.related if number in one.phrases]
 
 
-async def assess_text(run: MamorxRun, title: str, abstract: str) -> Novelty:
+async def assess_text(run: MamorxRun, title: str, abstract: str) -> NoveltyAssessment:
     """Assess a title and an abstract alone, with unknown references and date; raises `BudgetError` if it is spent."""
-    novelty = Novelty()
+    novelty = NoveltyAssessment()
     await _Assessment(run, AssessedText(title, abstract), novelty).run_through()
     return novelty
 
@@ -119,7 +119,7 @@ def cite(run: MamorxRun) -> None:
 
     Must not run concurrently with other steps: the order determines the ids of the evidence.
     """
-    novelty = run.result.novelty or Novelty()
+    novelty = run.result.novelty or NoveltyAssessment()
     for one in (each for each in novelty.related if not each.evidence):
         for number in one.phrases:
             query = novelty.phrases[number - 1] if number else run.result.title
@@ -139,7 +139,7 @@ class _Assessment:
 
     run: MamorxRun
     subject: AssessedText
-    novelty: Novelty
+    novelty: NoveltyAssessment
     searched: asyncio.Event = field(default_factory=asyncio.Event)
     nested: bool = False  # an expert has asked for it, by a tool call
 
@@ -181,7 +181,7 @@ class _Assessment:
             if line not in before.missing:
                 self.run.warn(NOVELTY, f"novelty: {line}")
 
-    async def _search(self) -> list[Related]:
+    async def _search(self) -> list[RelatedWork]:
         """The papers to compare with; each phrase is looked up while the model names the next one."""
         window = self._window()
         if not self.novelty.bound:
@@ -275,13 +275,13 @@ class _Assessment:
         )  # fmt: skip
         return [one.model_copy(update={"id": f"local:{one.id}"}) for one in papers]
 
-    async def _related(self, found: Sequence[Sequence[Paper]], first: int, most: int) -> list[Related]:
+    async def _related(self, found: Sequence[Sequence[Paper]], first: int, most: int) -> list[RelatedWork]:
         """The best of each phrase in turn, up to the maximum; dropped papers do not count.
 
         Args:
             first: the number of the first phrase; 0 for title and abstract.
         """
-        merged, chosen = Merged(), list[Related]()
+        merged, chosen = Merged(), list[RelatedWork]()
         known_by_id = {one.paper: one for one in self.novelty.related}
         for each in chain.from_iterable(zip_longest(*found)):
             merged.add([each] if each else [])
@@ -301,7 +301,7 @@ class _Assessment:
                 else "" if paper.abstract.strip() else "no abstract"
             )  # fmt: skip
             name = f"N{len(self.novelty.related) + 1}"
-            one = Related(
+            one = RelatedWork(
                 name=name, paper=paper.id, phrases=phrases,
                 title=paper.title, year=paper.date.year if paper.date else paper.year,
                 abstract=paper.abstract, open_text=paper.open_text or "", dropped=dropped, speaks=bool(speech(f"{paper.title}\n{paper.abstract}")),
@@ -334,7 +334,7 @@ class _Assessment:
             return set()
         return {name for paper in cited.papers for name in (paper.id, *names_of(paper))}
 
-    async def _decide(self, number: int, one: Related) -> None:
+    async def _decide(self, number: int, one: RelatedWork) -> None:
         """Whether a paper is relevant, and if so, whether the subject is novel compared with it."""
         shown = {"abstract": self.subject.abstract, "related": one}
         relevance = await self._ask("relevance", number, Relevance, None, **shown)

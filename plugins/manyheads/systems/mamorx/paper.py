@@ -27,7 +27,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[“\"])")
 
 
 @dataclass(frozen=True)
-class Passage:
+class FoundPassage:
     """Some sentences of the paper, word for word."""
 
     text: str
@@ -117,7 +117,7 @@ class Manuscript:
         return [*abstract, *sections]
 
     @cached_property
-    def whole(self) -> list[Chapter]:
+    def all_chapters(self) -> list[Chapter]:
         """The same, then each figure's caption, each table and the list of references: everything a prompt can show."""
         document, works = self.document, self.references
         figures = [Chapter(f"Figure {one.number}", one.caption, _page(one.page)) for one in document.figures]
@@ -182,18 +182,18 @@ class Manuscript:
         return None
 
     @cached_property
-    def passages(self) -> list[Passage]:
+    def passages(self) -> list[FoundPassage]:
         """The whole text in passages of a few sentences."""
-        found = list[Passage]()
+        found = list[FoundPassage]()
         for chapter in self.chapters:
             end = 0
             for text in (part for paragraph in chapter.text.splitlines() for part in _cut(paragraph)):
                 start = max(end, chapter.text.find(text[:PREFIX], end))
                 end = min(start + len(text), len(chapter.text))
-                found.append(Passage(text, chapter.name, chapter.pages_of(start, end - 1)))
+                found.append(FoundPassage(text, chapter.name, chapter.pages_of(start, end - 1)))
         return found
 
-    def search(self, words: str, limit: int) -> list[Passage]:
+    def search(self, words: str, limit: int) -> list[FoundPassage]:
         """Passages with some of the words, best first (BM25)."""
         return [self.passages[at] for at in ranked([one.text for one in self.passages], words, limit)]
 

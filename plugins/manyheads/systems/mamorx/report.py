@@ -17,7 +17,15 @@ from manyheads.documents.pictures import drawn, page_size
 from manyheads.report.page import Page, View, monogram
 from manyheads.report.pictures import Exchanges, Message, Speaker
 from manyheads.report.record import Record, count
-from manyheads.systems.mamorx.result import Claim, Entry, MamorxResult, Novelty, PaperReview, Related, Source
+from manyheads.systems.mamorx.result import (
+    Claim,
+    MamorxResult,
+    NoveltyAssessment,
+    PaperReview,
+    PointSource,
+    RelatedWork,
+    ReviewEntry,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -50,7 +58,7 @@ def essence(result: MamorxResult) -> Iterator[tuple[str, str]]:
         yield "Points", with_sources if result.names_sources else str(len(points))
 
 
-def conflicts(novelty: Novelty) -> str:
+def conflicts(novelty: NoveltyAssessment) -> str:
     """The number of papers in conflict, after the verdict."""
     return f", {count(len(novelty.conflicts), 'paper')} in conflict" if novelty.conflicts else ""
 
@@ -119,7 +127,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class PageSheet:
     """A page of the paper, with its highlighted quotes."""
 
     page: int
@@ -143,7 +151,7 @@ class ReviewPage(Page):
     def grounded(self) -> int:
         return sum(claim.grounded for claim in self.review.claims)
 
-    def points(self, entry: Entry, *, grounded: bool) -> list[Claim]:
+    def points(self, entry: ReviewEntry, *, grounded: bool) -> list[Claim]:
         """The verified claims of an entry, or the unverified ones."""
         claims = [claim for claim in self.review.claims if claim.number in entry.claims]
         return [claim for claim in claims if (claim.grounded or not self.result.names_sources) == grounded]
@@ -153,17 +161,17 @@ class ReviewPage(Page):
         return states(self.result)
 
     @cached_property
-    def related(self) -> list[Related]:
+    def related(self) -> list[RelatedWork]:
         return self.result.novelty.related if self.result.novelty else []
 
     @cached_property
-    def compared(self) -> list[Related]:
+    def compared(self) -> list[RelatedWork]:
         """The papers selected for comparison, those in conflict first."""
         left = [paper for paper in self.related if not paper.dropped and paper.relevant is not False]
         return sorted(left, key=lambda paper: (paper.novel is not False, paper.novel is None))
 
     @cached_property
-    def passed_over(self) -> list[Related]:
+    def passed_over(self) -> list[RelatedWork]:
         """The other papers that were found."""
         return [paper for paper in self.related if paper not in self.compared]
 
@@ -176,7 +184,7 @@ class ReviewPage(Page):
             (kind, one.name): f"{kind}-{n}" for kind, each in parts.items() for n, one in enumerate(each, 1)
         }
 
-    def link(self, claim: Claim, source: Source) -> str:
+    def link(self, claim: Claim, source: PointSource) -> str:
         """The id of a source's target; empty if there is none."""
         if source.state == "absent":
             return ""
@@ -227,9 +235,9 @@ class ReviewPage(Page):
         return sorted({s.page for s in sources if s.page and s.state != "absent" and s.kind in IN_PAGES})
 
     @cached_property
-    def sheets(self) -> list[Sheet]:
+    def sheets(self) -> list[PageSheet]:
         """The pages of the claims' sources, as many as fit into the report with the figures."""
-        sheets, room = list[Sheet](), LARGEST - sum(len(crop.address) for crop in self.crops.values())
+        sheets, room = list[PageSheet](), LARGEST - sum(len(crop.address) for crop in self.crops.values())
         for page in self.pages if self.file else ():
             assert self.file
             try:
@@ -240,7 +248,7 @@ class ReviewPage(Page):
             room -= len(picture.address)
             if room < 0:
                 break
-            sheets.append(Sheet(page, picture, marks))
+            sheets.append(PageSheet(page, picture, marks))
         return sheets
 
     def _marks(self, path: Path, page: int) -> list[Mark]:
@@ -268,7 +276,7 @@ class ReviewPage(Page):
         return pictures
 
 
-def _anchor(claim: Claim, source: Source) -> str:
+def _anchor(claim: Claim, source: PointSource) -> str:
     place = next(n for n, each in enumerate(claim.sources, 1) if each is source)
     return f"quote-{claim.number}-{place}"
 

@@ -14,7 +14,7 @@ from manyheads.base.errors import ConfigError, did_you_mean
 from manyheads.base.resources import Resources
 from manyheads.config import RunConfig, Strict
 from manyheads.systems.mamorx.replies import Point, Support, WrittenReview
-from manyheads.systems.mamorx.result import Claim, Entry, PaperReview, Source, SourceKind
+from manyheads.systems.mamorx.result import Claim, PaperReview, PointSource, ReviewEntry, SourceKind
 
 FORMS, ENDING = "review_leader/forms/", ".yaml"
 TAKEN = frozenset(("thought", "doubts"))  # fields that a model may fill in before the form's own
@@ -163,9 +163,9 @@ QUOTE = re.compile(r"“([^“”]+)”|«([^«»]+)»|\"([^\"\n]+)\"")
 LEAST_QUOTED = 4  # words in quotation marks; fewer are a term
 
 
-def source_of(support: Support) -> Source:
+def source_of(support: Support) -> PointSource:
     """A source of a point, before it is looked up."""
-    source = Source(kind="passage", name=" ".join(support.where.split()), quote=support.quote.strip())
+    source = PointSource(kind="passage", name=" ".join(support.where.split()), quote=support.quote.strip())
     for kind, name in SOURCE_KINDS.items():
         if name.match(source.name):
             return source.model_copy(update={"kind": kind})
@@ -174,10 +174,10 @@ def source_of(support: Support) -> Source:
 
 def review_from(name: str, form: ReviewForm, reply: WrittenReview) -> PaperReview:
     """The entries of a form from a reply, and its points as claims, numbered over all fields."""
-    entries, claims = list[Entry](), list[Claim]()
+    entries, claims = list[ReviewEntry](), list[Claim]()
     for key, field in form.fields.items():
         value = getattr(reply, key)
-        entry = Entry(name=key, title=field.title, kind=field.kind, scale=field.scale)
+        entry = ReviewEntry(name=key, title=field.title, kind=field.kind, scale=field.scale)
         if field.kind == "points":
             for point in cast(Sequence[Point | str], value):
                 text = point if isinstance(point, str) else point.text
@@ -189,7 +189,9 @@ def review_from(name: str, form: ReviewForm, reply: WrittenReview) -> PaperRevie
         if field.kind == "text":
             quoted = ("".join(groups).strip() for groups in QUOTE.findall(value))
             long = (quote for quote in quoted if len(quote.split()) >= LEAST_QUOTED)
-            entry.quotes = [Source(kind="passage", name="", quote=quote) for quote in dict.fromkeys(long)]
+            entry.quotes = [
+                PointSource(kind="passage", name="", quote=quote) for quote in dict.fromkeys(long)
+            ]
         entries.append(entry)
     return PaperReview(form=name, title=form.title, entries=entries, claims=claims)
 

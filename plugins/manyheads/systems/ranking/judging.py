@@ -330,7 +330,7 @@ def _judged(ranked: result.RankingResult) -> Judged:
     interval, bias = ranked.s_interval, ranked.position_bias
     ends = f", {interval.level:.0%} interval {interval.low:.2f} to {interval.high:.2f}" if interval else ""
     share = f"is {ranked.s:.2f}, the share of {len(ranked.ideas)} ideas ranked above the target"
-    outcome = f"{share}{ends}, over {len(ranked.whole)} of {len(ranked.orders)} orders"
+    outcome = f"{share}{ends}, over {len(ranked.valid_orders)} of {len(ranked.orders)} orders"
     places = "" if bias is None else f"place and rank correlate at {bias:.2f} (p = {ranked.position_p:.2g})"
     return Judged(stage=JUDGING, turn=1, subject="S", outcome=outcome, reasoning=places)
 

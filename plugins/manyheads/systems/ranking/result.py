@@ -109,7 +109,7 @@ TARGET = 0
 
 
 @dataclass(frozen=True)
-class Row:
+class MeanRank:
     """An idea in all orders: its mean rank over the valid ones."""
 
     number: int
@@ -176,7 +176,7 @@ class RankingResult(Quality):
             for place in range(1, len(orders[0].shown) + 1)
         ]
         self.s_by_place = [fmean(here) if here else None for here in places]
-        if len(self.whole) > 1:
+        if len(self.valid_orders) > 1:
             shown, ranked = [each.shown for each in orders], [each.ranked for each in orders]
             bias = position_bias(shown, ranked, seed=seed)
             self.position_bias, self.position_p = bias.bias, bias.p
@@ -188,15 +188,17 @@ class RankingResult(Quality):
         return [*([self.target] if self.target else []), *self.ideas]
 
     @property
-    def whole(self) -> list[RankedOrder]:
+    def valid_orders(self) -> list[RankedOrder]:
         """The orders with a ranking."""
         return [order for order in self.orders if order.ranked]
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[MeanRank]:
         """Target and ideas, the best mean rank first."""
-        ranks = [[order.rank(number) or 0 for order in self.whole] for number in range(len(self.items))]
-        rows = [Row(n, self.name(n), fmean(each) if each else None) for n, each in enumerate(ranks)]
+        ranks = [
+            [order.rank(number) or 0 for order in self.valid_orders] for number in range(len(self.items))
+        ]
+        rows = [MeanRank(n, self.name(n), fmean(each) if each else None) for n, each in enumerate(ranks)]
         return sorted(rows, key=lambda row: (row.mean or 0.0, row.number))
 
     def name(self, number: int) -> str:
@@ -247,7 +249,7 @@ def bias_in_words(ranked: RankingResult) -> list[str]:
     if p is None or p >= CHANCE:
         words = [f"No significant position bias {held}."]
         size = len(ranked.items)
-        stood = {(order.place(number), number) for order in ranked.whole for number in range(size)}
+        stood = {(order.place(number), number) for order in ranked.valid_orders for number in range(size)}
         if len(stood) < size * size:  # then a bias may hide behind the ideas' quality
             least = f"which needs at least {size} orders; there may still be a bias"
             words.append(f"Not every idea was shown in every place, {least}.")
@@ -256,7 +258,7 @@ def bias_in_words(ranked: RankingResult) -> list[str]:
         words = [f"Position bias: the judge prefers ideas that it is shown {end} {held}."]
     if ranked.consistency is not None:
         agreement = f"Kendall's W = {ranked.consistency:.2f} (1: always the same)"
-        words.append(f"Agreement of the {len(ranked.whole)} rankings: {agreement}.")
+        words.append(f"Agreement of the {len(ranked.valid_orders)} rankings: {agreement}.")
     return words
 
 
@@ -279,10 +281,10 @@ def essence(ranked: RankingResult) -> Iterator[tuple[str, str]]:
     ideas = "the idea" if count == 1 else f"the {count} ideas"
     above = "" if ranked.s is None else f": {ranked.s:.0%} of {ideas} ranked above the target on average"
     yield "S", f"{_number(ranked.s)} for {ranked.indicator}{above}{ends}"
-    failed = ", the others failed" * (len(ranked.whole) < orders)
+    failed = ", the others failed" * (len(ranked.valid_orders) < orders)
     agreement = ranked.consistency
     alike = "" if agreement is None else f"; agreement {agreement:.2f} (Kendall's W)"
-    yield "Orders", f"{len(ranked.whole)} of {orders} ranked{failed}{alike}"
+    yield "Orders", f"{len(ranked.valid_orders)} of {orders} ranked{failed}{alike}"
     for place, row in enumerate(ranked.rows, 1):
         mark = ", the target" if row.number == TARGET else ""
         yield str(place), f"{row.title} (mean rank {_number(row.mean)}{mark})"

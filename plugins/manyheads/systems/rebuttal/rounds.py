@@ -23,7 +23,7 @@ from manyheads.systems.rebuttal.result import (
     PROPOSER,
     REVIEWER,
     RebuttalRun,
-    Round,
+    RevisionRound,
     Version,
 )
 from manyheads.team.run import Question
@@ -46,7 +46,7 @@ async def rebuttal(run: RebuttalRun) -> None:
     Raises:
         ConfigError: no background, or an indicator without traits.
     """
-    panel = Panel.of(run)
+    panel = RebuttalPanel.of(run)
     background, source = panel.background, panel.background.source
     if left := background.without:
         such = "; ".join([*background.such, *["…"] * (left > len(background.such))])
@@ -67,7 +67,7 @@ async def rebuttal(run: RebuttalRun) -> None:
     run.result.inference_cost = panel.asked
 
 
-async def _refine(panel: "Panel") -> None:
+async def _refine(panel: "RebuttalPanel") -> None:
     """Algorithm 1, except that review and comparison of a version are requested at the same time (lines
     9 and 10): neither sees the other. A proposer alone (§4.2) judges its own idea.
     """
@@ -104,18 +104,18 @@ async def _refine(panel: "Panel") -> None:
 
 
 @dataclass
-class Panel:
+class RebuttalPanel:
     """The participants and the course of a run; `works` is the background as evidence, `asked` the inference cost."""
 
     run: RebuttalRun
     background: Background
     people: Mapping[str, Speaker]
-    course: result.Course
+    course: result.RebuttalCourse
     works: list[str]
     asked: int = 0
 
     @classmethod
-    def of(cls, run: RebuttalRun) -> "Panel":
+    def of(cls, run: RebuttalRun) -> "RebuttalPanel":
         """The panel of a run. All three get the traits; the paper's area chair gets only the indicator (Fig. 7).
 
         Raises:
@@ -136,16 +136,16 @@ class Panel:
             run.evidence.cite(one.source, one.title, way, passage=one.sha256) for one in background.works
         ]
         found.team = [Person(name=each.name, role=role) for role, each in people.items()]
-        found.background = result.Background(
+        found.background = result.BackgroundRecord(
             source=background.source, sha256=background.sha256, works=works, left_out=background.without
         )
-        found.rebuttal = result.Course(
+        found.rebuttal = result.RebuttalCourse(
             area=config.area, indicator=config.indicator, traits=traits, method=config.method
         )
         return cls(run, background, people, found.rebuttal, works)
 
     @property
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> list[RevisionRound]:
         return self.run.result.rounds
 
     @property
@@ -172,7 +172,7 @@ class Panel:
         if person.reply:
             self._edit(person.reply)
 
-    async def revise(self, turn: int, alone: bool) -> Round:
+    async def revise(self, turn: int, alone: bool) -> RevisionRound:
         """The next version, as a person has it."""
         while True:
             one = await self._revise(turn, alone)
@@ -182,12 +182,12 @@ class Panel:
                 return self._edit(person.reply) if person.reply else one
             self.rounds.pop()
 
-    def _edit(self, idea: FirstIdea | Proposal) -> Round:
+    def _edit(self, idea: FirstIdea | Proposal) -> RevisionRound:
         last = self.rounds[-1]
         last.idea = Version.of(idea, last.round, PERSON, self.works)
         return last
 
-    async def _revise(self, turn: int, alone: bool) -> Round:
+    async def _revise(self, turn: int, alone: bool) -> RevisionRound:
         """The next version, after the review of the last one or without a review (also for a proposer alone, §4.2).
 
         The paper's template contains only the review (Fig. 9). Here no thread is kept, so the background and the idea
@@ -203,10 +203,10 @@ class Panel:
         idea = await self._ask(REVISION, turn, PROPOSER, "reflect", Rethought, **shown)
         return self._add(idea, idea.improved)
 
-    def _add(self, idea: FirstIdea | Proposal | Subject, improved: bool | None = None) -> Round:
+    def _add(self, idea: FirstIdea | Proposal | Subject, improved: bool | None = None) -> RevisionRound:
         number = len(self.rounds)
         version = Version.of(idea, number, self.people[PROPOSER].name, self.works)
-        self.rounds.append(Round(round=number, idea=version, improved=improved))
+        self.rounds.append(RevisionRound(round=number, idea=version, improved=improved))
         self.course.iterations = number
         self._count()
         return self.rounds[-1]
@@ -215,7 +215,7 @@ class Panel:
         judged = [one.improved for one in self.rounds if one.improved is not None]
         self.course.improvements = sum(judged) if judged else None
 
-    async def review(self, one: Round) -> None:
+    async def review(self, one: RevisionRound) -> None:
         """The review of a version, if there is a reviewer, who sees the earlier requests (Fig. 10).
 
         Without a valid one the next revision is made without a review.
@@ -232,9 +232,9 @@ class Panel:
             return
         self.asked += 1
         person = await steer(run, stage, turn, run.wording(reply), edit=reply, back=False, name="review")
-        one.review = result.Review(**(person.reply or reply).model_dump())
+        one.review = result.IdeaReview(**(person.reply or reply).model_dump())
 
-    async def compare(self, before: Round, one: Round, shown: Literal["A", "B"]) -> None:
+    async def compare(self, before: RevisionRound, one: RevisionRound, shown: Literal["A", "B"]) -> None:
         """The area chair's comparison of a version with the one before, if there is an area chair.
 
         The paper names the later one and asks for Yes or No (Fig. 11). Here the two are A and B, the later one as it is
@@ -246,7 +246,7 @@ class Panel:
             texts = (later, earlier) if shown == "A" else (earlier, later)
             versions = dict(zip(("version_a", "version_b"), texts, strict=True))
             reply = await self._ask(REVISION, one.round, AREA_CHAIR, "compare", replies.Verdict, **versions)
-            one.verdict = result.Verdict.of(reply, shown)
+            one.verdict = result.ChairVerdict.of(reply, shown)
             one.improved = one.verdict.improved
             self._count()
 

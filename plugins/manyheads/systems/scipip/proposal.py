@@ -10,7 +10,15 @@ from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.systems.scipip import replies, report, result, retrieval
 from manyheads.systems.scipip.replies import InspiredIdea, RefinedIdea, ideas_of
-from manyheads.systems.scipip.result import IDEATOR, JUDGE, RESEARCHER, Candidate, ScipipRun, Screening, Twin
+from manyheads.systems.scipip.result import (
+    IDEATOR,
+    JUDGE,
+    RESEARCHER,
+    Candidate,
+    ScipipRun,
+    ScreeningRecord,
+    Twin,
+)
 from manyheads.systems.scipip.retrieval import (
     BRAINSTORM,
     FILTER,
@@ -18,8 +26,8 @@ from manyheads.systems.scipip.retrieval import (
     PROBLEM,
     REFINEMENT,
     WRITING,
-    Desk,
     Excerpt,
+    IdeationDesk,
 )
 from manyheads.team.steering import steer, steer_abstract
 from manyheads.team.system import System
@@ -69,7 +77,7 @@ def keep_best(ideas: Sequence[Candidate], share: float, least: int) -> list[Cand
         The ideas kept, the best first.
     """
 
-    def rank(idea: Candidate, screening: Screening) -> tuple[int, int, int]:
+    def rank(idea: Candidate, screening: ScreeningRecord) -> tuple[int, int, int]:
         return -screening.fit, -(screening.novelty + screening.feasibility), idea.number
 
     screened = [(idea, idea.screening) for idea in ideas if idea.screening]
@@ -91,7 +99,7 @@ async def scipip(run: ScipipRun) -> None:
         ConfigError: there is no corpus.
     """
     found, background, settings = run.result, run.material, run.settings
-    found.path, desk = settings.path, Desk.of(run)
+    found.path, desk = settings.path, IdeationDesk.of(run)
     found.background = result.ResearchBackground(source=background.source, text=background.text)
     for warning in background.warnings():
         run.warn("", warning)
@@ -107,7 +115,7 @@ async def scipip(run: ScipipRun) -> None:
         await write(desk)
 
 
-async def brainstorm(desk: Desk) -> list[Candidate]:
+async def brainstorm(desk: IdeationDesk) -> list[Candidate]:
     """Ideas from the background alone (Table 14)."""
     desk.begin(BRAINSTORM)
     run, (least, most) = desk.run, desk.run.settings.brainstorm
@@ -122,7 +130,7 @@ async def brainstorm(desk: Desk) -> list[Candidate]:
     ]
 
 
-async def choose_papers(desk: Desk, papers: Sequence[Excerpt]) -> Sequence[Excerpt]:
+async def choose_papers(desk: IdeationDesk, papers: Sequence[Excerpt]) -> Sequence[Excerpt]:
     """The papers, or those that a person picks."""
     items = [f"{paper.title}\n\n{paper.summary}" for paper in papers]
     person = await steer(desk.run, retrieval.RETRIEVAL, 1, "", items=items, most=len(items), back=False)
@@ -133,7 +141,7 @@ async def choose_papers(desk: Desk, papers: Sequence[Excerpt]) -> Sequence[Excer
     return [papers[number - 1] for number in sorted(person.picks)]
 
 
-async def find_problem(desk: Desk, papers: Sequence[Excerpt]) -> None:
+async def find_problem(desk: IdeationDesk, papers: Sequence[Excerpt]) -> None:
     """The research problem of the background, and why it is worth solving (Table 10)."""
     desk.begin(PROBLEM)
     run, result = desk.run, desk.run.result
@@ -147,7 +155,7 @@ async def find_problem(desk: Desk, papers: Sequence[Excerpt]) -> None:
             return
 
 
-async def find_ideas(desk: Desk, papers: Sequence[Excerpt]) -> None:
+async def find_ideas(desk: IdeationDesk, papers: Sequence[Excerpt]) -> None:
     """Brainstormed ideas, ideas from the literature, and a person's; only those that a person picks, if any."""
     run, found, own = desk.run, desk.run.result, list[Candidate]()
     while True:
@@ -168,7 +176,7 @@ async def find_ideas(desk: Desk, papers: Sequence[Excerpt]) -> None:
         own = [idea.model_copy(update={"number": number}) for number, idea in numbered]
 
 
-async def propose(desk: Desk, papers: Sequence[Excerpt], numbered: int) -> list[Candidate]:
+async def propose(desk: IdeationDesk, papers: Sequence[Excerpt], numbered: int) -> list[Candidate]:
     """Ideas for the problem from the papers (Table 11); numbers continue from earlier ideas."""
     desk.begin(IDEAS)
     run, found = desk.run, desk.run.result
@@ -204,7 +212,7 @@ def _known(
     return [each for each in dict.fromkeys(named) if each in shown]
 
 
-async def filter_ideas(desk: Desk) -> list[Candidate]:
+async def filter_ideas(desk: IdeationDesk) -> list[Candidate]:
     """Merge equal ideas, judge each by itself, all in parallel, and keep the best; `selection` has the rules.
 
     Returns:
@@ -231,15 +239,15 @@ async def filter_ideas(desk: Desk) -> list[Candidate]:
     return best
 
 
-async def _screen(desk: Desk, idea: Candidate) -> Screening:
+async def _screen(desk: IdeationDesk, idea: Candidate) -> ScreeningRecord:
     """The judgement of one idea by a judge who sees neither the others nor its origin (Table 12)."""
     shown: dict[str, Any] = {"background": desk.run.material.text, "problem": desk.run.result.problem}
     shown |= {"title": idea.title, "idea": idea.idea}
     reply = await desk.ask(FILTER, JUDGE, "screen", replies.Screening, turn=idea.number, **shown)
-    return Screening(**reply.model_dump())
+    return ScreeningRecord(**reply.model_dump())
 
 
-async def refine(desk: Desk, selection: Sequence[Candidate]) -> None:
+async def refine(desk: IdeationDesk, selection: Sequence[Candidate]) -> None:
     """Refine the kept ideas to a few final ones, in one question so that they fit together (Table 13)."""
     desk.begin(REFINEMENT)
     run, found = desk.run, desk.run.result
@@ -252,7 +260,7 @@ async def refine(desk: Desk, selection: Sequence[Candidate]) -> None:
     found.idea = found.final[person.picks[0] - 1 if person.picks else 0]
 
 
-async def _refine(desk: Desk, selection: Sequence[Candidate]) -> None:
+async def _refine(desk: IdeationDesk, selection: Sequence[Candidate]) -> None:
     run, found, by = desk.run, desk.run.result, desk.people[IDEATOR].name
     least, most = (min(each, len(selection)) for each in run.settings.final)
     kind = ideas_of(run.reply_type(IDEATOR, "refine", replies.Refinement), RefinedIdea, least, most)
@@ -275,7 +283,7 @@ def _origin(sources: Sequence[Candidate]) -> result.Origin | None:
     return "person" if "person" in origins else "both"
 
 
-async def write(desk: Desk) -> None:
+async def write(desk: IdeationDesk) -> None:
     """The abstract of the first final idea, or of the one that a person picked."""
     desk.begin(WRITING)
 

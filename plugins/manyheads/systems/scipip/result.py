@@ -142,7 +142,7 @@ SHORT = 5  # words; fewer say little
 
 
 @dataclass(frozen=True)
-class Background:
+class ScipipBackground:
     """The research background of a run; `text` includes the title, if there is one."""
 
     source: str
@@ -172,7 +172,7 @@ class Background:
             )
 
 
-def read_background(config: RunConfig) -> Background | None:
+def read_background(config: RunConfig) -> ScipipBackground | None:
     """The named background; a single word without dot or slash is a text, unless a file has this name.
 
     Raises:
@@ -182,7 +182,7 @@ def read_background(config: RunConfig) -> Background | None:
         return None
     word = re.fullmatch(r"[\w-]+", background.strip()) and not is_there(Path(background))
     subject = (text_of if word else subject_of)(background, "the background", KINDS)
-    return Background(subject.source, "\n\n".join(filter(None, (subject.title, subject.text))))
+    return ScipipBackground(subject.source, "\n\n".join(filter(None, (subject.title, subject.text))))
 
 
 Origin = Literal["literature", "brainstorm", "both", "person"]
@@ -216,7 +216,7 @@ class EntitySet(Part):
         return list(dict.fromkeys(name for names in self.synonyms.values() for name in names))
 
 
-class Cluster(Part):
+class PaperCluster(Part):
     """Papers with nearly the same content (§3.2.2), as evidence; the first represents all."""
 
     number: int
@@ -225,7 +225,7 @@ class Cluster(Part):
     """Whether the model was shown its first paper, under the cluster's number."""
 
 
-class Screening(Part):
+class ScreeningRecord(Part):
     """The judgement of an idea by itself, and the filter's decision (§3.3.1)."""
 
     fit: int
@@ -255,7 +255,7 @@ class Candidate(Idea):
     origin: Origin
     merged: list[Twin] = []
     """Nearly equal ideas merged into it."""
-    screening: Screening | None = None
+    screening: ScreeningRecord | None = None
 
 
 class FinalIdea(Idea):
@@ -279,7 +279,7 @@ class ScipipResult(Part):
     path: str | None = None
     background: ResearchBackground | None = None
     entities: EntitySet = EntitySet()
-    clusters: list[Cluster] = []
+    clusters: list[PaperCluster] = []
     """Of the papers that were found, the most relevant first; `evidence` tells how each was found."""
     records: dict[str, int] = {}
     """Of the papers that the model was shown, how many records each maker has made; an empty name stands for none."""
@@ -298,4 +298,4 @@ class ScipipResult(Part):
     """Number of replies requested."""
 
 
-ScipipRun = Run[ScipipResult, ScipipConfig, Background]
+ScipipRun = Run[ScipipResult, ScipipConfig, ScipipBackground]

@@ -46,14 +46,14 @@ NAMES = {IDEATOR: "Ideator", INDEXER: "Indexer", JUDGE: "Judge", RESEARCHER: "Re
 
 
 @dataclass
-class Desk:
+class IdeationDesk:
     """The people of a run."""
 
     run: ScipipRun
     people: Mapping[str, Speaker]
 
     @classmethod
-    def of(cls, run: ScipipRun) -> "Desk":
+    def of(cls, run: ScipipRun) -> "IdeationDesk":
         """The people the run's config needs; the result names them."""
         area = {"area": run.settings.area}
         roles = list(dict.fromkeys(role for role, _ in needs(run.config)))
@@ -102,7 +102,7 @@ def ecosystem_of(run: ScipipRun) -> Ecosystem:
     return run.literature
 
 
-async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerpt]:
+async def retrieve(desk: IdeationDesk, brainstormed: Sequence[Candidate]) -> list[Excerpt]:
     """The papers for the ideas: one from each of the first `scipip.papers` clusters.
 
     Args:
@@ -129,7 +129,7 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerp
     ids = {each.paper.id: _cite(run, each) for each in inspirations.papers}
     clusters = await asyncio.to_thread(database.clusters, [*ids], options.weights, options.threshold)
     result.clusters = [
-        results.Cluster(
+        results.PaperCluster(
             number=n, members=[ids[paper] for paper in each.members], shown=n <= run.settings.papers
         )
         for n, each in enumerate(clusters, 1)
@@ -144,7 +144,7 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerp
     return excerpts
 
 
-async def _entities(desk: Desk, brainstormed: Sequence[Candidate]) -> EntitySet:
+async def _entities(desk: IdeationDesk, brainstormed: Sequence[Candidate]) -> EntitySet:
     """Entities of the background and of brainstormed ideas, and their synonyms.
 
     The paper also has a model read the abstracts of the semantic hits again, and name synonyms of their entities (§3.2.1).

@@ -60,7 +60,7 @@ class Likeness:
 
 
 @dataclass(frozen=True)
-class Discarded:
+class DiscardedIdea:
     """An idea discarded after self-review, with the papers that its abstract is too close to."""
 
     idea: ScoredIdea
@@ -79,7 +79,7 @@ class Archive(Thread):
 
 
 async def find_ideas(
-    run: VirSciRun, team: Team, topic: str, discarded: Sequence[Discarded], *, before: int, numbered: int
+    run: VirSciRun, team: Team, topic: str, discarded: Sequence[DiscardedIdea], *, before: int, numbered: int
 ) -> tuple[list[ScoredIdea], list[ScoredIdea]]:
     """All ideas, with those that a person adds, and the ones that a person picks; see `propose_ideas`."""
     ideas = list[ScoredIdea]()
@@ -103,7 +103,7 @@ async def find_ideas(
 
 
 async def propose_ideas(
-    run: VirSciRun, team: Team, topic: str, discarded: Sequence[Discarded], *, before: int, numbered: int
+    run: VirSciRun, team: Team, topic: str, discarded: Sequence[DiscardedIdea], *, before: int, numbered: int
 ) -> list[ScoredIdea]:
     """All ideas that the team proposes on a topic, in order.
 
@@ -117,7 +117,7 @@ async def propose_ideas(
     run.begin(STAGE, stages(run.config), "Idea generation, again" if before else None, turns=turns)
     async for member in speakers(run, team, archive, STAGE, before=before):
         previous = archive.ideas[-1] if archive.ideas else None
-        query = previous.query(config.whole) if previous else topic
+        query = previous.query(config.queries_whole) if previous else topic
         [references] = await run.references(STAGE, archive.turn, [query], config.references)
         # The prompt contains R_k,i-1 already; showing it twice would double its weight and cost.
         table = previous and run.wording(previous)
@@ -139,6 +139,6 @@ async def propose_ideas(
         archive.ideas.append(idea)
         run.result.ideas.append(idea)
         # the next speaker's query; at a turn's end the summary comes first
-        run.expect(idea.query(config.whole))
+        run.expect(idea.query(config.queries_whole))
         archive.add(member, run.wording(idea), guests, number)
     return archive.ideas

@@ -46,7 +46,7 @@ def report(record: Record, *, alone: bool = False) -> View:
 
 
 @dataclass(frozen=True)
-class Version:
+class DraftVersion:
     """A version of the abstract with its difference to the one before: pieces by section, title first."""
 
     number: int
@@ -135,12 +135,12 @@ class TeamPage(Page):
         return tallies(self.result.votes, self.result.ideas)
 
     @cached_property
-    def versions(self) -> list[Version]:
+    def versions(self) -> list[DraftVersion]:
         """Each draft with the previous one; the first of a round has none.
 
         Guests are listed with the first draft of the turn by the member who asked them.
         """
-        versions: list[Version] = []
+        versions: list[DraftVersion] = []
         drafts, heard = self.result.drafts, dict[tuple[str, int], list[Line]]()
         for turn, line in self.guests["abstract"]:
             heard.setdefault((line.by, turn), []).append(line)
@@ -155,7 +155,7 @@ class TeamPage(Page):
             changes = [changed_words(pieces) for _, pieces in sections]
             came, went = (sum(numbers) for numbers in zip(*changes, strict=True))
             advice = heard.pop((new.by, new.turn), [])
-            versions.append(Version(number, new, sections, advice, alone, came, went))
+            versions.append(DraftVersion(number, new, sections, advice, alone, came, went))
         return versions
 
     @property

@@ -7,7 +7,7 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Draft
 from manyheads.systems.virsci import result
 from manyheads.systems.virsci.abstract import STAGE as ABSTRACT
-from manyheads.systems.virsci.abstract import Manuscript, write
+from manyheads.systems.virsci.abstract import AbstractDrafts, write
 from manyheads.systems.virsci.config import stages
 from manyheads.systems.virsci.ideas import Likeness
 from manyheads.systems.virsci.replies import Revision, SelfReview, review_of
@@ -19,7 +19,7 @@ STAGE = "review"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AbstractComparison:
     """R_review: the abstract compared with each of the closest papers, in the order of the list.
 
     `number` is of the review in its run, from 1, and its turn; from `threshold` on the abstract is too close.
@@ -41,8 +41,8 @@ class Comparison:
 
 
 async def review_and_revise(
-    run: VirSciRun, team: Team, manuscript: Manuscript, reviews: SelfReviews
-) -> Comparison:
+    run: VirSciRun, team: Team, manuscript: AbstractDrafts, reviews: SelfReviews
+) -> AbstractComparison:
     """The leader's review of one abstract; if it had to be revised, the second review.
 
     `reviews` are the earlier ones of the run. An abstract that is still too close in the second review does not pass.
@@ -55,7 +55,7 @@ async def review_and_revise(
     return await _review(run, team, manuscript, reviews)
 
 
-async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Comparison) -> None:
+async def _revise(run: VirSciRun, team: Team, manuscript: AbstractDrafts, review: AbstractComparison) -> None:
     """Another round of writing; the leader begins, with the self-review in the prompt (2025, Eq. 6; 2024, Eq. 8).
 
     The other members get the usual prompt (Eq. 4).
@@ -75,16 +75,18 @@ async def _revise(run: VirSciRun, team: Team, manuscript: Manuscript, review: Co
     await write(run, team, manuscript, rework, current.turn)
 
 
-async def _review(run: VirSciRun, team: Team, manuscript: Manuscript, reviews: SelfReviews) -> Comparison:
+async def _review(
+    run: VirSciRun, team: Team, manuscript: AbstractDrafts, reviews: SelfReviews
+) -> AbstractComparison:
     """The next review, recorded in the result."""
     run.begin(STAGE, stages(run.config))
     abstract = manuscript.current
     review = await _compare(run, team, abstract, len(reviews.reviews) + 1)
     overlaps = [
-        result.Overlap(evidence=each.hit.evidence, similarity=each.similarity, reason=each.reason)
+        result.OverlapRecord(evidence=each.hit.evidence, similarity=each.similarity, reason=each.reason)
         for each in review.overlaps
     ]
-    record = result.SelfReview(
+    record = result.SelfReviewRecord(
         number=review.number, round=abstract.round or 1, title=abstract.title,
         closest=review.closest, too_close=bool(review.too_close), overlaps=overlaps,
     )  # fmt: skip
@@ -94,13 +96,13 @@ async def _review(run: VirSciRun, team: Team, manuscript: Manuscript, reviews: S
     return review
 
 
-async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> Comparison:
+async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> AbstractComparison:
     """Eq. 5: Q_review = ⟨Q_check, R_abstract, B_past(R_abstract)⟩, without history."""
     config, leader = run.settings.self_review, team.leader.speaker
     [hits] = await run.references(STAGE, number, [abstract.spoken()], config.references)
     if not hits:
         run.warn(STAGE, "the abstract is not reviewed: no published paper was found to compare it with")
-        return Comparison(number, (), config.threshold)
+        return AbstractComparison(number, (), config.threshold)
 
     def each_once(reply: SelfReview) -> str | None:
         """Each listed paper is compared exactly once."""
@@ -114,10 +116,10 @@ async def _compare(run: VirSciRun, team: Team, abstract: Draft, number: int) -> 
     reply = await run.hear(question, kind)
     overlaps = sorted(reply.overlaps, key=lambda each: each.paper) if reply else ()
     likenesses = (Likeness(hits[each.paper - 1], each.similarity, each.reason) for each in overlaps)
-    return Comparison(number, tuple(likenesses), config.threshold)
+    return AbstractComparison(number, tuple(likenesses), config.threshold)
 
 
-def judge(run: VirSciRun, review: Comparison, outcome: str, reviews: SelfReviews) -> None:
+def judge(run: VirSciRun, review: AbstractComparison, outcome: str, reviews: SelfReviews) -> None:
     """Record the outcome of the last review and report it as an event."""
     reviews.reviews[-1].outcome = outcome
     nearest = max(review.overlaps, key=lambda each: each.similarity)

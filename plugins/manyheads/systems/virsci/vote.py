@@ -20,7 +20,7 @@ STAGE = VOTE = "novelty"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class BallotIdea:
     """An idea as shown to judges: its text, without its author's ratings, and the numbers of its closest papers of B_past."""
 
     text: str
@@ -29,13 +29,13 @@ class Candidate:
 
 def candidates_of(
     texts: Sequence[str], closest: Sequence[Sequence[Cited]]
-) -> tuple[list[Candidate], list[Cited]]:
+) -> tuple[list[BallotIdea], list[Cited]]:
     """Ideas for judges, and their papers, each once, in an order that tells nothing about the ideas: by title."""
     distinct = {hit.evidence: hit for hits in closest for hit in hits}
     papers = sorted(distinct.values(), key=lambda hit: (hit.paper.title, hit.evidence))
     numbers = {hit.evidence: number for number, hit in enumerate(papers, 1)}
     places = ([numbers[hit.evidence] for hit in hits] for hits in closest)
-    return [Candidate(*each) for each in zip(texts, places, strict=True)], papers
+    return [BallotIdea(*each) for each in zip(texts, places, strict=True)], papers
 
 
 async def most_novel(
@@ -54,7 +54,7 @@ async def most_novel(
     titles, turns = [idea.title for idea in ideas], run.settings.turns
     recall = " / ".join(titles)
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
-    whole, k = run.settings.ideas.whole, run.settings.novelty.references
+    whole, k = run.settings.ideas.queries_whole, run.settings.novelty.references
     closest = await run.references(STAGE, before + 1, [idea.query(whole) for idea in ideas], k)
     candidates, papers = candidates_of([run.wording(idea) for idea in ideas], closest)
     orders, ballots = orders_of(run.rng, len(team.members), len(ideas)), list[Ballot]()

@@ -194,15 +194,6 @@ async def test_the_leader_may_follow_up_until_it_has_finished(run: Play, llm: LL
     assert len(of(played, "Plan")) == 1
 
 
-async def test_what_is_found_out_first_is_asked_for_at_once_and_shown(run: Play, llm: LLM) -> None:
-    played = await run(BY_FIELD, "mamorx.figures.enabled=true", inquiries=[])
-    [plan] = of(played, "Plan")
-    assert "Figure 1: Strikes by depth of snow." in plan.asking
-    assert played.result["figures"][0]["name"] == "Figure 1"
-    assert [event.stage for event in played.of(Stage)][:2] == ["figures", "plan"]
-    assert "figures" in played.result["turns"]
-
-
 # Bounds.
 
 
@@ -590,16 +581,3 @@ async def test_a_run_that_stopped_anywhere_comes_to_the_same(
         assert sum(each.title == "ExpertAnswer" for each in llm.requests) <= 3, (
             "what was answered is not asked again"
         )
-
-
-async def test_a_server_that_is_down_ends_the_run_and_leaves_what_there_is(
-    run: Play, llm: LLM, tmp_path: Path
-) -> None:
-    llm.faults.append(Fault("status", None, lambda request: request.title == "WrittenReview", status=500))
-    with pytest.raises(ModelError):
-        await run(BY_FIELD, inquiries=inquiries("impact"))
-    assert left_in(tmp_path / "run")["partial"]
-    llm.faults.clear()
-    played = await run(BY_FIELD, inquiries=inquiries("impact"))
-    assert played.result["partial"] == ""
-    assert len(of(played, "Plan")) == 1

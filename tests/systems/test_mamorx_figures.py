@@ -162,24 +162,6 @@ async def test_a_figure_without_a_picture_or_a_caption(
     assert all("And Figure 12" not in request.text for request in played.requests)
 
 
-async def test_pictures_beside_a_source_are_shown(seeing: LLM, tmp_path: Path) -> None:
-    names = ("left.png", "right.jpg")
-    for name, colour in zip(names, ("navy", "olive"), strict=True):
-        Image.new("RGB", (600, 300), colour).save(tmp_path / name)
-    figures = (
-        Figure(number="1", caption="Two panels.", page=0, files=names),
-        Figure(number="2", caption="Outside.", page=0, files=("../left.png",)),
-    )
-    given = manuscript(Document(figures=figures), tmp_path / "paper.tex")
-    played = await play(alone(seeing, given), tmp_path / "run", seeing)
-    first, second = played.run.result.figures
-    assert (first.seen, first.why, second.seen) == (True, "", False)
-    [request] = of(played.requests, "FigureCritique")
-    [png] = request.pictures
-    assert size(png)[0] > 3 * size(png)[1], "side by side"
-    assert "whole page" not in request.asking
-
-
 async def test_odd_boxes_and_captions_beyond_the_pictures(
     paper: Manuscript, seeing: LLM, tmp_path: Path
 ) -> None:
@@ -239,19 +221,6 @@ async def test_a_server_that_is_down_is_told_once_with_its_reason(
     for note in played.run.result.figures:
         assert (note.seen, note.critique, bool(note.why)) == (False, "", True)
         assert "sees no pictures" not in note.why
-
-
-async def test_a_refused_picture_is_a_warning_of_its_figure(paper: Manuscript, tmp_path: Path) -> None:
-    def is_second(request: Request) -> bool:
-        return request.title != "Colours" and shows_picture(request) and "Figure 2" in request.asking.split("caption")[0]  # fmt: skip
-
-    with LLM(answers=SEEING, faults=[Fault("status", status=413, times=None, when=is_second)]) as llm:
-        played = await play(alone(llm, paper), tmp_path, llm)
-    first, second = played.run.result.figures
-    assert (first.seen, second.seen) == (True, False)
-    assert second.critique, "its caption is judged"
-    assert played.run.warnings
-    assert all(each.startswith("Figure 2") for each in played.run.warnings)
 
 
 @pytest.mark.slow

@@ -311,7 +311,7 @@ async def test_only_what_is_relevant_is_compared(assess: Review, llm: LLM) -> No
 
 async def test_decisions_are_asked_for_at_once(assess: Review, llm: LLM, scholar: Scholar) -> None:
     scholar.papers = [held(n, f"Accounts of a late harvest, volume {n} of six") for n in range(6)]
-    llm.delay = 0.02
+    llm.delay = 0.2
     await assess()
     assert llm.peak == 6
 

@@ -110,14 +110,6 @@ async def test_what_exists_with_other_details_says_which(
     assert told.startswith(detail)
 
 
-async def test_a_short_title_needs_year_and_authors_too(look_up: LookUp) -> None:
-    own = [
-        cited("Gloves", year=year, authors=(name,))
-        for year, name in ((2013, "Ray"), (1999, "Ray"), (2013, "Moe"))
-    ]
-    assert [one.state for one in works(await look_up(*own))] == ["exists", "differs", "not found"]
-
-
 async def test_what_could_not_be_asked_is_not_called_missing(look_up: LookUp, scholar: Scholar) -> None:
     scholar.troubles.append(Trouble("status", times=None, status=503))
     played = await look_up(cited(), cited("Another of its kind", doi="10.1234/x"))
@@ -200,12 +192,7 @@ async def test_a_retraction_is_told_by_the_source_that_knows(
 ) -> None:
     """Also where another one has found the work."""
     authors = [{"author": {"display_name": name}} for name in ("Ada Berg", "Bo Lee")]
-    known = {
-        "doi": "https://doi.org/10.1234/hand.1",
-        "publication_year": 2012,
-        "authorships": authors,
-        "abstract": "It feels.",
-    }
+    known = {"doi": "https://doi.org/10.1234/hand.1", "publication_year": 2012, "authorships": authors}
     second = "semantic_scholar" if first == "openalex" else "openalex"
     with OpenAlexServer(papers=[work(1, HAND["title"], is_retracted=True, **known)]) as openalex:
         endpoints = {"openalex": openalex.url, "semantic_scholar": scholar.url}

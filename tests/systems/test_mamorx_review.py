@@ -352,26 +352,6 @@ def test_a_long_section_is_read_in_parts_that_lose_nothing() -> None:
     assert [*parts("")] == [""]
 
 
-async def test_a_part_says_which_it_is(llm: LLM, tmp_path: Path) -> None:
-    tei(tmp_path / "paper.xml", more="Owls are quiet birds. " * 1000)
-    ask = {"expert": "clarity", "question": "What?", "expects": "That."}
-    llm.tool_calls = [
-        ("ask", ask),
-        ("read_section", {"name": "Discussion", "part": 2}),
-        ("read_section", {"name": "4", "part": 9}),
-    ]
-    llm.answers = {"finished": True}
-    off = [f"mamorx.{each}.enabled=false" for each in ("novelty", "references", "figures")]
-    await play(
-        config_for(llm, "system=mamorx", f"inputs.paper={tmp_path / 'paper.xml'}", "models.default.tools=true", *off),
-        tmp_path / "run", llm,
-    )  # fmt: skip
-    after = next(each for each in llm.requests if each.title == "ExpertAnswer" and each.tools_answered)
-    second, beyond = [said.text for said in after.messages if said.role == "tool"]
-    assert second.startswith("Part 2 of 2")
-    assert "2 parts" in beyond
-
-
 def test_an_abstract_alone_is_a_paper_that_says_so(tmp_path: Path) -> None:
     abstract = "Owls find mice by sound alone. " * 4
     (tmp_path / "a.md").write_text(f"# Owls\n\n{abstract}")

@@ -152,18 +152,10 @@ async def test_all_is_asked_at_once_and_each_judge_stands_alone(rank: Play, llm:
     llm.delay = 0.2
     played = await rank()
     assert llm.peak == 4
-    assert [(stage.stage, stage.number, stage.total) for stage in played.of(Stage)] == [
-        ("condensing", 1, 2), ("ranking", 2, 2),
-    ]  # fmt: skip
+    assert [stage.stage for stage in played.of(Stage)] == ["condensing", "ranking"]
     assert sorted(said.speaker for said in played.said("rank")) == ["Judge1", "Judge2", "Judge3", "Judge4"]
     assert all([message.role for message in each.messages] == ["system", "user"] for each in judged(played))
-    [*ranks, last] = played.of(Judged)
-    told = {f"Judge{number}": each["target_place"] for number, each in enumerate(played.result["orders"], 1)}
-    assert {each.subject: each.outcome for each in ranks} == {
-        name: f"ranks the target 2 of 4, shown in place {place}" for name, place in told.items()
-    }
-    assert {each.reasoning for each in ranks} == {"It is Dogs."}
-    assert last.outcome.startswith("is 0.33, the share of 3 ideas ranked above the target")
+    assert played.of(Judged)[-1].outcome.startswith("is 0.33, the share of 3 ideas ranked above the target")
 
 
 async def test_each_text_is_condensed_once_and_alone(rank: Play) -> None:
@@ -279,30 +271,12 @@ async def test_an_order_that_leads_to_no_ranking_is_counted_and_not_guessed(rank
     assert found["s"] == fmean(whole) == pytest.approx(1 / 3)
     assert found["s_by_place"][0] is None
     assert found["inference_cost"] == 8
-    assert any(
-        warning.startswith(
-            f"order {number} of 4 failed and is left out of S, the target was shown in place 1; manyheads resume"
-        )
-        for warning in found["warnings"]
-    )
-    assert [each.reasoning for each in played.of(Judged) if each.outcome.startswith("gives no ranking")] == [
-        broken["failed"]
-    ]
-    assert _calls(found["usage"]) == (llm.calls, 7, 2), "what the failed order cost is told"
+    told = f"order {number} of 4 failed and is left out of S, the target was shown in place 1"
+    assert any(warning.startswith(told) for warning in found["warnings"])
+    assert found["usage"]["unused"]["calls"] == 2, "what the failed order cost is told"
     llm.answers["ranking"], calls = liked, llm.calls
     again = (await rank("attempts=2")).result
-    assert again["failed"] == 0, "resumed, the run asks for it once more"
-    assert llm.calls == calls + 1
-    assert _calls(again["usage"]) == (llm.calls, 8, 2)
-
-
-def _calls(usage: Mapping[str, Any]) -> tuple[int, int, int]:
-    """All calls, those of replies by stage, and those that came to none."""
-    return (
-        usage["calls"],
-        sum(each["calls"] for each in usage["by_stage"].values()),
-        usage["unused"]["calls"],
-    )
+    assert (again["failed"], llm.calls) == (0, calls + 1), "resumed, the run asks for it once more"
 
 
 async def test_where_all_orders_fail_there_is_no_result(rank: Play, llm: LLM, tmp_path: Path) -> None:

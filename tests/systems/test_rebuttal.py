@@ -334,19 +334,6 @@ async def test_an_indicator_without_traits_is_refused(run: Play, llm: LLM, tmp_p
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    ("sets", "told"),
-    [
-        (("background=Owls.",), "1 abstract"),
-        (("background=[Owls., Bats.]",), "2 abstracts"),
-        (("background=Owls.", "rebuttal.idea=Bats."), "an idea to begin with, and 1 abstract"),
-    ],
-)
-def test_a_check_counts_what_it_begins_with(llm: LLM, sets: tuple[str, ...], told: str) -> None:
-    found = list(findings(config_for(llm, "system=rebuttal", *sets)))
-    assert [each.message for each in found if each.subject == "inputs"] == [told]
-
-
 async def test_without_a_background_nothing_is_begun(run: Play, llm: LLM, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="needs a background") as stopped:
         await run(background=False)

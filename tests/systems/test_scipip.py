@@ -477,11 +477,6 @@ def test_a_background_that_may_mislead_is_read_with_a_warning(text: str, problem
     assert problem in warning
 
 
-def test_an_ordinary_background_is_read_without_one() -> None:
-    assert warned(BACKGROUND) == []
-    assert warned("Größere Roboter greifen nach dem, was ihre Kamera sieht.") == []
-
-
 def test_papers_of_services_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"literature\.references"):
         read(BACKGROUND, literature={"references": "services"})

@@ -10,7 +10,7 @@ import pytest
 from manyheads.base.errors import ConfigError, LiteratureError
 from manyheads.base.http import Pace
 from manyheads.base.resources import Resources
-from manyheads.core.events import Retrieved, Searched, Warned
+from manyheads.core.events import Searched, Warned
 from manyheads.literature import semantic_scholar
 from manyheads.systems.loading import load
 from support.llm import LLM
@@ -89,25 +89,6 @@ def test_papers_that_nothing_can_be_compared_with_are_not_shown(looked_up: tuple
     assert "withheld" not in shown
     assert "of no year" not in shown
     assert "Year: 2031\n" in shown, "unknown citations are left out, not told as none"
-
-
-@pytest.mark.slow
-async def test_the_nearest_in_meaning_come_first_with_their_cosine(run: Run):
-    played = await run("ideas.references=2")
-    [first, *_] = played.of(Retrieved)
-    assert len(first.hits) == 2
-    scores = [hit["score"] for hit in first.hits]
-    assert scores == sorted(scores, reverse=True)
-    assert -1 <= scores[-1] <= scores[0] <= 1
-    assert scores[0] != scores[1]
-    assert first.hits[0]["id"].startswith("semantic_scholar:")
-
-
-@pytest.mark.slow
-async def test_dates_are_bound_as_the_config_says(run: Run, scholar: Scholar):
-    played = await run("literature.before=bound")
-    assert all(asked.params["publicationDateOrYear"] == ":2020-12-31" for asked in scholar.requests)
-    assert "of the future" not in "\n".join(request.text for request in played.requests)
 
 
 def test_every_look_up_stands_in_the_ledger(looked_up: tuple[Played, Sequence[Asked]]):

@@ -84,11 +84,7 @@ class Contest:
 
 
 def read_contest(named: str | None, ideas: Sequence[str], after: int | None = None) -> Contest:
-    """The target and the ideas, each read by `read_idea`.
-
-    Raises:
-        SubjectError: one of them is missing, cannot be read, or has no idea or abstract.
-    """
+    """The target and the ideas, each read by `read_idea`; raises `SubjectError` as that does."""
     target = texts.subject_of(named or "", "the target", TARGETS)
     return Contest(target, tuple(read_idea(each, after) for each in ideas))
 
@@ -97,8 +93,7 @@ def read_idea(named: str, after: int | None = None) -> Entry:
     """An idea by name: the folder of a run, a text file, or a text.
 
     Args:
-        after: for a run that revised its idea, the version after this number of revisions, or the last; default: the final
-        idea. Ideas without revisions are taken as they are.
+        after: for a run that revised its idea, the version after this number of revisions, or the last; default: the final one.
 
     Raises:
         SubjectError: it is missing, cannot be read, or has no idea.
@@ -124,32 +119,24 @@ def read_idea(named: str, after: int | None = None) -> Entry:
 def with_ideas(named: Sequence[str]) -> tuple[list[str], list[str]]:
     """Names without folders that have no idea, and the reasons: `runs/*` may include other folders.
 
-    Raises:
-        SubjectError: nothing is left.
+    Raises `SubjectError` if nothing is left.
     """
-    kept, left, wrong = list[str](), list[str](), None
+    kept, wrong = list[str](), list[SubjectError]()
     for each in named:
-        folder = False
-        with suppress(OSError):  # a text, not a valid file name
-            folder = Path(each).is_dir()
         try:
-            if folder:
-                read_idea(each)
+            with suppress(OSError):  # a text, not a valid file name
+                if Path(each).is_dir():
+                    read_idea(each)
             kept.append(each)
         except SubjectError as error:
-            wrong = wrong or error
-            left.append(error.message)
+            wrong.append(error)
     if wrong and not kept:
-        raise wrong
-    return kept, left
+        raise wrong[0]
+    return kept, [error.message for error in wrong]
 
 
 def read_ideas(named: str) -> tuple[Entry, ...]:
-    """All final ideas of a run; for other names the idea of `read_idea`.
-
-    Raises:
-        SubjectError: it is missing, cannot be read, or has no idea.
-    """
+    """All final ideas of a run; for other names the idea of `read_idea`; raises `SubjectError` as that does."""
     path = path_of(named, KINDS)
     if path is None or not path.is_dir():
         return (read_idea(named),)
@@ -166,9 +153,7 @@ class Background:
     Attributes:
         source: as the config names it; empty for a text.
         works: abstracts with titles; the text is empty if only the title is known.
-        idea: an idea to begin with.
-        without: number of papers left out, without an abstract or invalid.
-        such: the first few of these, with the reason.
+        without, such: the number of papers left out, without an abstract or invalid; the first few, with the reason.
     """
 
     source: str = ""

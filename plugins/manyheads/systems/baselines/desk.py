@@ -188,10 +188,11 @@ class BaselineDesk:
 
     def affords(self, turn: int, task: str, *reserved: int) -> bool:
         """Whether another reply to a task and the remaining stages can be paid; if not, the idea stage ends with this turn."""
-        need, limit = self.allowance.expected(task) + sum(reserved), self.allowance.limit
-        if enough := self.allowance.leaves(need):
+        need, allowance = self.allowance.expected(task) + sum(reserved), self.allowance
+        if enough := allowance.leaves(need):
             return enough
-        why = f"{self.allowance.used} of {limit} tokens are used; another reply and the remaining stages may take {need}"
+        used = f"{allowance.used} of {allowance.limit} tokens are used"
+        why = f"{used}; another reply and the remaining stages may take {need}"
         self._stop(turn, "tokens", "tokens", "no further reply", why)
         return False
 
@@ -204,8 +205,7 @@ class BaselineDesk:
 
         A baseline that costs less than the run it is compared with is not one at equal cost.
         """
-        self.course.stopped_by = cause
-        allowance = self.allowance
+        self.course.stopped_by, allowance = cause, self.allowance
         if allowance.limit is not None and allowance.leaves(allowance.expected(task), self.abstract_costs):
             used, key = f"{allowance.used} of {allowance.limit} tokens", f"{self.run.config.system}.{cause}"
             more = f"for equal cost allow more {cause}, --set {key}=<larger>"
@@ -242,19 +242,14 @@ async def self_reflection(run: BaselineRun) -> None:
 
     Turn 1 of the idea stage is the proposal, turn r + 1 is round r. Its prompt has the reflections of earlier rounds, the idea
     with its self-ratings, similar papers, and the last look-ups. An early "done" ends the rounds only with `until_done`; a
-    limit in tokens ends them while the abstract can still be paid.
-
-    Raises:
-        ConfigError: no topic.
-        BudgetError: the tokens do not suffice for the abstract.
+    limit in tokens ends them while the abstract can still be paid: if not, this raises `BudgetError`, as all baselines do.
     """
     desk, author = BaselineDesk.of(run, REFLECTION_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author, turns=run.settings.rounds + 1)
     look_ups = (await desk.propose(author, await desk.references(1, desk.topic), 1)).tool_calls
     for turn in range(2, run.settings.rounds + 2):
-        if desk.is_done(turn - 1, "the agent calls the idea finished"):
-            break
-        if not desk.affords(turn - 1, "reflect", desk.abstract_costs):
+        done = desk.is_done(turn - 1, "the agent calls the idea finished")
+        if done or not desk.affords(turn - 1, "reflect", desk.abstract_costs):
             break
         references = await desk.references(turn, desk.ideas[-1].query(run.settings.ideas.queries_whole))
         variables = {
@@ -278,10 +273,6 @@ async def single(run: BaselineRun) -> None:
 
     As in a team, the `ideas.keep` ideas of highest confidence are compared, with their closest papers and without their
     ratings; with `novelty.enabled` off the most confident one is taken.
-
-    Raises:
-        ConfigError: no topic, or no allowance.
-        BudgetError: the tokens do not suffice for the abstract.
     """
     desk, author = BaselineDesk.of(run, SINGLE_STAGES), run.speaker(RESEARCHER, "Researcher")
     desk.seat(author)
@@ -314,8 +305,7 @@ async def _pick(desk: BaselineDesk, author: Speaker, kept: Sequence[ScoredIdea])
     queries = [idea.query(run.settings.ideas.queries_whole) for idea in kept]
     closest = await run.references(NOVELTY, 1, queries, config.references)
     ideas, papers = candidates_of([run.wording(idea) for idea in kept], closest)
-    names = [idea.title for idea in kept]
-    shown = {"ideas": ideas, "references": papers}
+    shown, names = {"ideas": ideas, "references": papers}, [idea.title for idea in kept]
     question = Question(NOVELTY, 1, author, RESEARCHER, "pick", shown, names=names)
     kind = vote_among(run.reply_type(RESEARCHER, "pick", Vote), len(kept))
     vote = (await desk.ask(question, kind)).value
@@ -348,10 +338,6 @@ async def discussion(run: BaselineRun) -> None:
     As in the published system, everybody hears everything, but only the titles of earlier versions of the idea. The critic's
     approval ends the discussion only with `until_done`; a limit in tokens ends it, even within a turn, while the abstract can
     still be paid.
-
-    Raises:
-        ConfigError: no topic.
-        BudgetError: the tokens do not suffice for the abstract.
     """
     desk, said = BaselineDesk.of(run, STAGES), list[SpokenRemark]()
     people = {role: run.speaker(role, role.capitalize()) for role in TASKS}
@@ -359,9 +345,8 @@ async def discussion(run: BaselineRun) -> None:
         del people[ENGINEER]  # there is no literature to look up
     desk.seat(*people.values(), turns=run.settings.turns)
     for turn in range(1, run.settings.turns + 1):
-        if desk.is_done(turn - 1, "the critic approves the idea"):
-            break
-        if not await _turn(desk, list(people.values()), said, turn):
+        done = desk.is_done(turn - 1, "the critic approves the idea")
+        if done or not await _turn(desk, list(people.values()), said, turn):
             break
     else:
         desk.exhaust("turns", TASKS[next(iter(people))][0])

@@ -15,7 +15,7 @@ from manyheads.asking.replies import ReplyModel, Text, label
 from manyheads.asking.roles import Roles
 from manyheads.base.errors import ModelError
 from manyheads.config import Inputs, RunConfig, Section, Slot
-from manyheads.core import Reply, together
+from manyheads.core import together
 from manyheads.core.results import Figure, Part
 from manyheads.core.texts import Subject, read_subject
 from manyheads.measures.ratings import CRITERIA
@@ -199,7 +199,7 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
         name = f"{EXAMPLES}{run.settings.example}{ENDING}"
         variables["example"] = run.roles.prompts.render(name, {}).strip()
 
-    async def review(name: str) -> Reply[ReplyModel] | ModelError:
+    async def review(name: str) -> ModelError | None:
         """One review. Its failure does not end the others, which are paid for."""
         speaker = run.speaker(ROLE, name, reviewer=name)
         try:
@@ -207,28 +207,24 @@ async def conference_review(run: Run[ReviewResult, ReviewConfig, Subject]) -> No
         except ModelError as error:
             return error
         result.reviews.append(form.kept(**reply.value.model_dump(), reviewer=name, model=reply.model))
-        return reply
+        return None
 
     names = [f"Reviewer{number}" for number in range(1, run.settings.repeats + 1)]
-    answers = dict(zip(names, await together(*map(review, names)), strict=True))
-    failed = {name: each for name, each in answers.items() if isinstance(each, ModelError)}
-    if failed:
+    errors = zip(names, await together(*map(review, names)), strict=True)
+    if failed := {name: error for name, error in errors if error}:
         error = next(iter(failed.values()))
         others = ", the others are kept" if len(failed) < len(names) else ""
-        raise ModelError(
-            f"{len(failed)} of {len(names)} reviews failed ({', '.join(failed)}){others}: {error.message}",
-            tried=error.tried,
-            hint=error.hint,
-        ) from error
-    replies = [each.value for each in answers.values() if not isinstance(each, ModelError)]
-    if len(replies) > 1 and len({reply.model_dump_json() for reply in replies}) == 1:
-        run.warn(
-            STAGE,
-            f"all {len(replies)} reviews are identical: with a deterministic model, "
-            "such as at temperature 0, they count as one",
+        problem = (
+            f"{len(failed)} of {len(names)} reviews failed ({', '.join(failed)}){others}: {error.message}"
         )
+        raise ModelError(problem, tried=error.tried, hint=error.hint) from error
     result.reviews.sort(key=lambda review: names.index(review.reviewer))
-    result.means = {name: rating_mean([getattr(reply, name) for reply in replies]) for name in form.scores}
+    said = {each.model_dump_json(exclude={"reviewer", "model"}) for each in result.reviews}
+    if len(names) > 1 and len(said) == 1:
+        alike = "with a deterministic model, such as at temperature 0, they count as one"
+        run.warn(STAGE, f"all {len(names)} reviews are identical: {alike}")
+    scores = ((name, [getattr(each, name) for each in result.reviews]) for name in form.scores)
+    result.means = {name: rating_mean(values) for name, values in scores}
 
 
 def _path_of_figure(path: Sequence[str]) -> tuple[str, ...]:

@@ -9,19 +9,8 @@ from manyheads.asking.replies import ReplyModel, Text
 from manyheads.asking.roles import Roles
 from manyheads.config import Inputs, RunConfig, Section, Slot, Strict
 from manyheads.systems.ideas import PathInFull
-from manyheads.systems.mamorx.replies import (
-    Assessment,
-    CaptionCritique,
-    Colours,
-    Correction,
-    ExpertAnswer,
-    FigureCritique,
-    FigureDescription,
-    Inquiries,
-    Plan,
-    SectionChoice,
-    WrittenReview,
-)
+from manyheads.systems.mamorx import replies
+from manyheads.systems.mamorx.replies import SectionChoice, WrittenReview
 from manyheads.team.tools import LOOK_UPS
 
 
@@ -109,44 +98,41 @@ def role_of(expert: str) -> str:
     return f"{expert}_expert"
 
 
+FIGURE_CRITIC = {
+    "look": replies.Colours,
+    "describe": replies.FigureDescription,
+    "critique": replies.FigureCritique,
+    "captions": replies.CaptionCritique,
+}
+LEADING = {
+    "plan": replies.Plan,
+    "lead": replies.Assessment,
+    "inquire": replies.Inquiries,
+    "write": WrittenReview,
+    "correct": replies.Correction,
+    "choose": SectionChoice,
+}
+ANSWERING = {"choose": SectionChoice, "answer": replies.ExpertAnswer}
+REVIEWING = {
+    "draft": WrittenReview,
+    "rethink": WrittenReview,
+    "correct": replies.Correction,
+    "choose": SectionChoice,
+}
+
+
 def needs(config: RunConfig) -> Mapping[tuple[str, str], type[ReplyModel]]:
     """The tasks that a config uses."""
-    settings: MamorxConfig = config.settings
-    match settings.maker:
-        case "plain" | "outline":
-            return {(REVIEWER, settings.maker): WrittenReview}
+    tasks: dict[str, Mapping[str, type[ReplyModel]]]
+    match config.settings.maker:
         case "alone":
-            tasks = {
-                "draft": WrittenReview,
-                "rethink": WrittenReview,
-                "correct": Correction,
-                "choose": SectionChoice,
-            }
-            return {(REVIEWER, task): kind for task, kind in tasks.items()}
+            tasks = {REVIEWER: REVIEWING}
         case "committee":
-            leader = {
-                "plan": Plan,
-                "lead": Assessment,
-                "inquire": Inquiries,
-                "write": WrittenReview,
-                "correct": Correction,
-            }
-            expert = {"choose": SectionChoice, "answer": ExpertAnswer}
-            figures = {
-                "look": Colours,
-                "describe": FigureDescription,
-                "critique": FigureCritique,
-                "captions": CaptionCritique,
-            }
-            return {
-                **{
-                    ("figure_critic", task): kind
-                    for task, kind in figures.items()
-                    if settings.figures.enabled
-                },
-                **{(LEADER, task): kind for task, kind in {**leader, "choose": SectionChoice}.items()},
-                **{(role_of(each), task): kind for each in EXPERTS for task, kind in expert.items()},
-            }
+            tasks = {"figure_critic": FIGURE_CRITIC} if config.settings.figures.enabled else {}
+            tasks |= {LEADER: LEADING} | {role_of(each): ANSWERING for each in EXPERTS}
+        case task:
+            tasks = {REVIEWER: {task: WrittenReview}}
+    return {(role, task): kind for role, kinds in tasks.items() for task, kind in kinds.items()}
 
 
 def uses_corpus(config: RunConfig) -> bool:
@@ -158,8 +144,6 @@ def uses_corpus(config: RunConfig) -> bool:
 def searches(config: RunConfig, roles: Roles) -> bool:
     """Whether a run looks up papers: for novelty, for references, or by a tool of a card."""
     settings: MamorxConfig = config.settings
-    committee = settings.maker == "committee"
-    listed = {name for role, _ in needs(config) for name in roles.card(role).tools}
-    return (committee and (settings.novelty.enabled or settings.references.enabled)) or bool(
-        LOOK_UPS & listed
-    )
+    if settings.maker == "committee" and (settings.novelty.enabled or settings.references.enabled):
+        return True
+    return any(LOOK_UPS & {*roles.card(role).tools} for role, _ in needs(config))

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from manyheads.core import together
@@ -50,61 +50,77 @@ async def most_novel(
     Raises:
         ModelError: no ballot is valid.
     """
-    run.begin(STAGE, stages(run.config), turns=run.settings.turns.of(STAGE))
     titles, turns = [idea.title for idea in ideas], run.settings.turns
+    run.begin(STAGE, stages(run.config), turns=turns.of(STAGE))
     recall = " / ".join(titles)
     run.expect(recall, *titles, recall=True)  # the titles are for the abstract stage
     whole, k = run.settings.ideas.queries_whole, run.settings.novelty.references
     closest = await run.references(STAGE, before + 1, [idea.query(whole) for idea in ideas], k)
-    candidates, papers = candidates_of([run.wording(idea) for idea in ideas], closest)
-    orders, ballots = orders_of(run.rng, len(team.members), len(ideas)), list[Ballot]()
+    shown = candidates_of([run.wording(idea) for idea in ideas], closest)
+    poll = _Poll(run, team, ideas, *shown, orders_of(run.rng, len(team.members), len(ideas)), recall)
+    if turns.adaptive:
+        async for turn in another_turns(run, team, STAGE, poll.standing, before=before):
+            await poll.cast([turn])
+    else:
+        await poll.cast(range(before + 1, before + turns.of(STAGE) + 1))
+    winner, tie = break_tie(poll.ballots)
+    if tie:
+        run.emit(Judged(stage=STAGE, subject="tie", outcome=ideas[winner - 1].title, reasoning=tie))
+    return ideas[winner - 1], poll.ballots, tie
 
-    async def vote(seat: int, turn: int) -> Ballot | None:
+
+@dataclass
+class _Poll:
+    """The voters and what they are shown, each in an order of their own."""
+
+    run: VirSciRun
+    team: Team
+    ideas: Sequence[ScoredIdea]
+    candidates: Sequence[BallotIdea]
+    papers: Sequence[Cited]
+    orders: Sequence[Sequence[int]]
+    recall: str
+    ballots: list[Ballot] = field(default_factory=list[Ballot])
+
+    async def vote(self, seat: int, turn: int) -> Ballot | None:
         """Eq. 3: ⟨Q_check, ∪ (I_j, B_past(I_j))⟩, without any memory of the dialogue. None without a valid reply."""
-        member, order = team.members[seat], orders[seat]
-        shown = [candidates[place] for place in order]
-        variables, names = {"ideas": shown, "references": papers}, [titles[place] for place in order]
-        task = (STAGE, turn, member.speaker, "scientist", "vote")
-        question = Question(*task, variables, recall=recall, names=names, spare=True)
-        kind = vote_among(run.reply_type("scientist", "vote", Vote), len(candidates))
+        run, member, order = self.run, self.team.members[seat], self.orders[seat]
+        variables = {"ideas": [self.candidates[place] for place in order], "references": self.papers}
+        names, task = (
+            [self.ideas[place].title for place in order],
+            (STAGE, turn, member.speaker, "scientist", "vote"),
+        )
+        question = Question(*task, variables, recall=self.recall, names=names, spare=True)
+        kind = vote_among(run.reply_type("scientist", "vote", Vote), len(order))
         context = run.roles.prompts.render("partials/candidates.md.j2", variables)
-        reply = await run.spare(STAGE, ask_with_advice(run, team, question, kind, context=context))
+        reply = await run.spare(STAGE, ask_with_advice(run, self.team, question, kind, context=context))
         if reply is None:
             return None
-        ballot, why = ballot_of(reply.value, member.name, turn, ideas, order), reply.value.thought
-        ballot.papers = [hit.evidence for hit in papers]
+        ballot, why = ballot_of(reply.value, member.name, turn, self.ideas, order), reply.value.thought
+        ballot.papers = [hit.evidence for hit in self.papers]
         run.emit(Voted(stage=STAGE, turn=turn, voter=member.name, choice=ballot.choice, reasoning=why))
         return ballot
 
-    async def cast(held: Sequence[int]) -> None:
+    async def cast(self, held: Sequence[int]) -> None:
         """The ballots of these turns; a model at temperature 0 would only repeat its first one."""
-        seats, models = range(len(orders)), [run.config.models[each.speaker.model] for each in team.members]
-        copied = {seat for seat in seats if models[seat].temperature == 0 and len(held) > 1}
+        members, models = self.team.members, self.run.config.models
+        seats, again = range(len(members)), len(held) > 1
+        copied = {n for n in seats if again and models[members[n].speaker.model].temperature == 0}
         asked = [(seat, turn) for turn in held for seat in seats if turn == held[0] or seat not in copied]
-        votes = dict(zip(asked, await together(*(vote(*each) for each in asked)), strict=True))
+        votes = dict(zip(asked, await together(*(self.vote(*each) for each in asked)), strict=True))
         for seat, turn in product(copied, held[1:]):
             first = votes[seat, held[0]]
             votes[seat, turn] = first and first.model_copy(update={"turn": turn, "copy_of": held[0]})
-        ballots.extend(ballot for turn in held for seat in seats if (ballot := votes[seat, turn]))
-        need_one(ballots, "novelty: the votes")
+        self.ballots += [ballot for turn in held for seat in seats if (ballot := votes[seat, turn])]
+        need_one(self.ballots, "novelty: the votes")
         if copied:
-            names = ", ".join(team.members[seat].name for seat in sorted(copied))
-            reasoning = f"at temperature 0 all turns would be the same: asked once, counted {len(held)} times"
-            run.emit(Judged(stage=STAGE, turn=held[-1], subject="votes", outcome=names, reasoning=reasoning))
+            names = ", ".join(members[seat].name for seat in sorted(copied))
+            why = f"at temperature 0 all turns would be the same: asked once, counted {len(held)} times"
+            self.run.emit(Judged(stage=STAGE, turn=held[-1], subject="votes", outcome=names, reasoning=why))
 
-    def standing() -> str:
-        counts = Counter(ballot.choice for ballot in ballots)
-        return "\n".join(f"{counts[n]}/{len(ballots)}: {idea.title}" for n, idea in enumerate(ideas, 1))
-
-    if turns.adaptive:
-        async for turn in another_turns(run, team, STAGE, standing, before=before):
-            await cast([turn])
-    else:
-        await cast(range(before + 1, before + turns.of(STAGE) + 1))
-    winner, tie = break_tie(ballots)
-    if tie:
-        run.emit(Judged(stage=STAGE, subject="tie", outcome=ideas[winner - 1].title, reasoning=tie))
-    return ideas[winner - 1], ballots, tie
+    def standing(self) -> str:
+        counts, total = Counter(ballot.choice for ballot in self.ballots), len(self.ballots)
+        return "\n".join(f"{counts[n]}/{total}: {idea.title}" for n, idea in enumerate(self.ideas, 1))
 
 
 def break_tie(ballots: Sequence[Ballot]) -> tuple[int, str | None]:

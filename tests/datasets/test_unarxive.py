@@ -83,8 +83,8 @@ def test_a_paper_is_read_with_its_text_and_what_it_cites_there(tmp_path: Path) -
     ]
     entries = {f"b{n}": {"bib_entry_raw": f"Berg, J. Salt {n}."} for n in (1, 2, 3, 4)}
     [found], _ = read(tmp_path / "a.jsonl", row(body_text=body, bib_entries=entries))
-    assert found.introduction == "Salt moves.\nSo it does.\n\nWe ask why."
-    assert found.method == "We do."
+    assert found.introduction == "Salt … moves [1], [2].\nSo it does.\n\nWe ask why."
+    assert found.method == "We do [2]."
     assert found.core_references == ("Berg, J. Salt 1.", "Berg, J. Salt 2.")
     assert len(found.references) == 4
 

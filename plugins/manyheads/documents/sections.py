@@ -2,9 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
 
+from manyheads.documents.document import CORE
 from manyheads.documents.layout import CAPTION, Line, joined, spacing, wordy
 from manyheads.documents.section_kinds import Kind, kind_of
 
@@ -369,20 +372,22 @@ def _parts(number: str) -> list[tuple[str, int]]:
     return parts
 
 
-def set_kinds(made: list[Division]) -> None:
+def set_kinds(made: Sequence[Division]) -> None:
     """Set each passage's kind: by its title, else by its parent's, else by its position.
 
     A section with another title is the method if it is between introduction or related work and the experiments; everything
-    after the references is appendix.
+    after the references is appendix. A subsection whose section is missing has its own kind alone.
     """
     after, numbered = False, any(one.number for one in made)
     # If sections are I, II and III, subsections are A, B and C.
     roman = any(one.number == "II" for one in made)
     parent: Kind = "other"
+    top, orphans, orphan = "", set[int](), False
     for one in made:
         own = _kind(one.title)
         after = after or one.references
         letter = LETTER.match(one.number) and not roman
+        first, _, rest = one.number.partition(".")
         if (after and not one.references) or letter or "appendix" in (own, one.kind):
             one.kind = "appendix"
             after = after or own == "appendix"
@@ -392,8 +397,14 @@ def set_kinds(made: list[Division]) -> None:
             and (one.number or not numbered or own != "other" or ASIDE.search(one.title))
         ):
             one.kind = parent = own
+            top, orphan = first, False
+        elif rest and top and first != top:
+            one.kind = parent = own
+            top, orphan = first, True
         else:
             one.kind = own if parent == "other" else parent
+        if orphan:
+            orphans.add(id(one))
     begun = False
     last: Kind = "other"
     for one in made:
@@ -401,10 +412,52 @@ def set_kinds(made: list[Division]) -> None:
             begun = True
         if one.references or one.kind in ("conclusion", "appendix"):
             begun = False
-        if begun and one.kind == "other" and one.title and not ASIDE.search(one.title):
+        unnamed = one.kind == "other" and one.title and not ASIDE.search(one.title)
+        if begun and unnamed and id(one) not in orphans:
             one.kind = "method" if last not in ("experiments", "results") else last
         if one.kind not in ("other", "appendix"):
             last = one.kind
+
+
+class Core(NamedTuple):
+    """Text of introduction and method, and the distinct references cited there: the paper's core references (SciPIP, §3.1)."""
+
+    introduction: str = ""
+    method: str = ""
+    cites: tuple[str, ...] = ()
+
+
+def core_of(parts: Sequence[Division], cites: Sequence[Iterable[str]]) -> Core:
+    """Introduction, method and core references of a paper by its sections, and what each of them cites.
+
+    Text before the first heading is the introduction if no heading names one.
+    """
+    for one in parts:
+        one.number, one.title = numbered_title(one.title, one.number)
+    set_kinds(parts)
+    if parts and not parts[0].title and all(one.kind != "introduction" for one in parts):
+        parts[0].kind = "introduction"
+
+    def text(kind: Kind) -> str:
+        return "\n\n".join(text for one in parts if one.kind == kind and (text := one.text.strip()))
+
+    core = (own for one, own in zip(parts, cites, strict=True) if one.kind in CORE)
+    return Core(text("introduction"), text("method"), tuple(dict.fromkeys(chain.from_iterable(core))))
+
+
+def numbered_title(title: str, number: str = "") -> tuple[str, str]:
+    """A heading's number, if known apart or written before its title, and its title."""
+    title = " ".join(title.split())
+    if number:
+        return number, title
+    if (match := NUMBERED.match(title)) and not match[2].islower() and not match[1].isalpha():
+        return match[1].rstrip("."), match[2].rstrip(".:")
+    if match := re.match(
+        r"(?:Appendix\s+)?([A-Z](?:\.\d+)*)[.:]\s+(?=\S)|(?:Appendix\s+)([A-Z])\s+(?=\S)|([IVX]+)\.\s+(?=\S)",
+        title,
+    ):
+        return match[1] or match[2] or match[3], title[match.end() :].rstrip(".:")
+    return "", title.rstrip(".:")
 
 
 def _kind(title: str) -> Kind:

@@ -10,13 +10,7 @@ import pytest
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import RawPaper, Reader, Rejects
 from manyheads.datasets.formats import format_examples, formats
-from manyheads.datasets.opening import (
-    Opening,
-    detect,
-    name_of,
-    open_corpus,
-    open_sources,
-)
+from manyheads.datasets.opening import Opening, detect, name_of, open_corpus, open_sources
 from support.papers import paper, write_corpus
 
 XML = '<?xml version="1.0"?>\n<collection id="2021.fruit"><volume id="1"><meta><year>2021</year></meta></volume></collection>'

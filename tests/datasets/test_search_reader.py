@@ -117,7 +117,4 @@ def test_namesakes_are_told_apart_by_their_ids(search: Callable[..., Search], sc
     ]
     found, _ = read(search("pears", (2010, 2010)))
     assert {one.byline[0] for one in found} == {"Jo Berg"}
-    assert {one.authors for one in found} == {
-        ("1",),
-        ("7", "Li Wei"),
-    }
+    assert {one.authors for one in found} == {("1",), ("7", "Li Wei")}

@@ -4,16 +4,7 @@ import time
 
 import pytest
 
-from manyheads.documents import (
-    Document,
-    Figure,
-    Hidden,
-    Note,
-    Passage,
-    Section,
-    Table,
-    find_quote,
-)
+from manyheads.documents import Document, Figure, Hidden, Note, Passage, Section, Table, find_quote
 
 METHOD = (
     "We train the encoder for 40 epochs with a learning rate of 0.003, and do not use any warm-up (Berg et al., 2019; Lee, 2020). "

@@ -147,10 +147,3 @@ def test_fast() -> None:
     begin = time.process_time()
     assert [find_quote(paper, quote) is not None for quote in quotes] == [True, True, False]
     assert time.process_time() - begin < 0.15
-
-
-@pytest.mark.parametrize(
-    "quote", ["seven words that stand nowhere at all", "words … that stand … nowhere", "one"]
-)
-def test_a_document_without_text_has_no_passage(quote: str) -> None:
-    assert find_quote(Document(), quote) is None

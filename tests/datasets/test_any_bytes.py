@@ -16,10 +16,11 @@ from manyheads.datasets.formats import Reading, format_of, formats
 from manyheads.datasets.opening import Opening, detect, open_corpus
 from manyheads.datasets.values import FieldName, bibtex_names
 
-FILES = ("jsonl", "unarxive", "anthology", "bibtex", "csv", "parquet", "tei", "pdf")
+FILES = ("jsonl", "unarxive", "oag", "aminer", "anthology", "bibtex", "csv", "parquet", "tei", "pdf")
 PIECES = (
     "@article{a, title={Pears}, author={Jo Berg and}, year=2015}\n", "@string{x = ", "{", "}", "\\'", '"', "\\begin{array}",
     "title,abstract,authors,year\n", "Pears,About,\"Jo, Al\",2015\n", ";", "\t", "[", "\x00", "\x1b[31m", "é",
+    "#index 1\n#* Pears\n#@ Jo Berg\n#t 2015\n", "#%", '{"id": 1, "n_citation": 2, "authors": [{}]}\n', '{"paper_id": 3, "metadata": {',
     "<collection id='P18'>", "<volume id='1'>", "<paper id='1'>", "</paper>", "<title>Pears</title>", "</volume>", "&amp;",
     "<meta><year>2015</year></meta>", "<author><last>Berg</last></author>", "</collection>", "PAR1", "%PDF-1.7\n", "<TEI xmlns='http://www.tei-c.org/ns/1.0'>",
     "<text><body><div><head>1 Method</head><p>", "<ref type='bibr' target='#b0'/>", "</p></div></body></text></TEI>", "\r\n", "\r", "@", "#",

@@ -9,6 +9,7 @@ from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.datasets.opening import Opening, open_corpus
 from manyheads.datasets.values import bibtex_names
+from support.datasets import read_papers
 
 LIBRARY = r"""Free text before the first entry is a comment, even with an a@b.
 @string{pears = "Journal of {Pears}"}
@@ -28,8 +29,7 @@ LIBRARY = r"""Free text before the first entry is a comment, even with an a@b.
 
 def read(path: Path, text: str) -> tuple[list[RawPaper], Rejects]:
     path.write_text(text, encoding="utf-8")
-    rejects = Rejects()
-    return [one for _, one in open_corpus(path, Opening("bibtex")).papers(rejects)], rejects
+    return read_papers(path, "bibtex")
 
 
 def test_entries_are_read_as_people_read_them(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.opening import Opening, open_corpus
+from manyheads.corpus.records import RawPaper
+from support.datasets import read_papers
 
 TITLE = "<i>In vivo</i> probes &amp; tides"
 ABSTRACT = "<jats:p>Layers with H<jats:sub>2</jats:sub>O drift when p < 0.05.</jats:p>"
@@ -26,8 +26,7 @@ SOURCES = {
 
 
 def _only(source: Path) -> RawPaper:
-    rejects = Rejects()
-    [(_, paper)] = open_corpus(source, Opening()).papers(rejects)
+    [paper], _ = read_papers(source)
     return paper
 
 

@@ -64,18 +64,6 @@ def test_files(tmp_path: Path, name: str, content: bytes) -> None:
 
 
 @MANY
-@given(papers=CONTENT, abstracts=CONTENT)
-def test_dumps(tmp_path: Path, papers: bytes, abstracts: bytes) -> None:
-    (tmp_path / "papers").write_bytes(papers)
-    (tmp_path / "abstracts").write_bytes(abstracts)
-    rejects = Rejects()
-    outcome(
-        lambda: [one for _, one in open_corpus(tmp_path, Opening("semantic-scholar")).papers(rejects)],
-        rejects,
-    )
-
-
-@MANY
 @given(
     rows=st.lists(
         st.dictionaries(

@@ -403,7 +403,7 @@ def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below:
             one.words = _grown(band, one)
             boxes = [*map(_extent, one.words)]
             around = hull(boxes) if boxes else hull(each.box for each in band.drawings)
-            near = [each for each in band.drawings if _inside(each.box, _wider(around, 14))]
+            near = [each for each in band.drawings if _inside(each.box, wider(around, 14))]
             one.box = _trimmed(sheet, hull((around, *(each.box for each in near))), band.box)
         else:
             band = above if above.drawn > 200 or below.drawn <= 200 else below
@@ -450,7 +450,7 @@ def _connected(band: Band) -> list[Drawing]:
     around = hull(one.box for one in solid)
     if around[3] - around[1] < SMALL / 2:
         return []
-    return [one for one in band.drawings if _inside(one.box, _wider(around, NEAR))]
+    return [one for one in band.drawings if _inside(one.box, wider(around, NEAR))]
 
 
 def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
@@ -520,7 +520,7 @@ def _rows(words: Sequence[Word]) -> tuple[tuple[str, ...], ...]:
 def _take_out(sheet: Sheet, captions: Sequence[Caption]) -> None:
     """Remove captions, and the lines within figures and tables, from a sheet."""
     captioned = {id(line) for one in captions for line in one.lines}
-    boxes = [_wider(one.box, 3) for one in captions if one.box]
+    boxes = [wider(one.box, 3) for one in captions if one.box]
     sheet.lines = [
         line
         for line in sheet.lines
@@ -545,5 +545,5 @@ def _touches(box: Box, other: Box) -> bool:
     return box[0] <= other[2] and box[2] >= other[0] and box[1] <= other[3] and box[3] >= other[1]
 
 
-def _wider(box: Box, by: float) -> Box:
+def wider(box: Box, by: float) -> Box:
     return box[0] - by, box[1] - by, box[2] + by, box[3] + by

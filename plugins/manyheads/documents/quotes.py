@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from difflib import SequenceMatcher
 from itertools import product
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 from manyheads.documents.document import Box, Document, Limits
 from manyheads.documents.pdfium import opened, page_of
-from manyheads.documents.words import Letter, Place, letters_of
+from manyheads.documents.words import Letter, Place, direction_of, letters_of
 
 SHORT = 4
 """Words below which a quote must match exactly."""
@@ -355,15 +356,9 @@ def places(path: Path, page: int, text: str) -> list[Box]:
     with opened(path) as document:
         raw = page_of(document, path, page)
         shown = Place.on(raw)
-        textpage = raw.get_textpage()
-        try:
+        with closing(raw.get_textpage()) as textpage:
             letters = [one for one in letters_of(textpage, Limits()) if one.style and not one.style.invisible]
-        finally:
-            textpage.close()
-        quarters = Counter(
-            one.style.quarter for one in letters if one.style and one.style.quarter is not None
-        )
-        reading = Place.on(raw, next((quarter for quarter, _ in quarters.most_common(1)), None))
+        reading = Place.on(raw, direction_of(letters))
         raw.close()
     # A letter may be drawn as a ligature, and count as two.
     folds = [folded(one.text) for one in letters]

@@ -8,7 +8,8 @@ import ctypes
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
@@ -154,6 +155,12 @@ def letters_of(
             Letter(text, left.value, right.value, bottom.value, top.value, x.value, y.value, style)
         )
     return letters
+
+
+def direction_of(letters: Iterable[Letter]) -> int | None:
+    """The rotation of most letters; None if there are none."""
+    turns = Counter(one.style.quarter for one in letters if one.style and one.style.quarter is not None)
+    return turns.most_common(1)[0][0] if turns else None
 
 
 def _style(c: Any, raw: Any, index: int) -> Style:

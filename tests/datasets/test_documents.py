@@ -11,7 +11,6 @@ from reportlab.platypus import PageBreak, Paragraph
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.graph import GRAPH, Citations, Graph
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.datasets.opening import detect, name_of, open_corpus
 from manyheads.documents.draft import year_told
@@ -72,7 +71,9 @@ def pdf(path: Path, title: str, *cited: str, head: str = "") -> Path:
 def test_a_tei_is_a_paper_with_its_text_and_what_it_cites(tmp_path: Path) -> None:
     (tmp_path / "berg.grobid.tei.xml").write_text(tei(TITLES[0], *TITLES[1:], date="2019-03-04"))
     assert detect(tmp_path) == detect(tmp_path / "berg.grobid.tei.xml") == "tei"
-    [found], _ = read_papers(tmp_path)
+    (tmp_path / "berg.pdf").write_bytes(b"%PDF-1.7 is not read beside its TEI")
+    [found], rejects = read_papers(tmp_path, "pdf")
+    assert not rejects.total
     assert (found.id, found.title, found.year, found.byline) == ("berg", TITLES[0], 2019, NAMES[:2])
     assert found.abstract == "We measure how salt in motion at sea comes about."
     assert (found.introduction, found.method) == ("We begin (0).", "We do (1).")
@@ -89,16 +90,6 @@ def test_a_pdf_is_a_paper_with_its_text_and_what_it_cites(tmp_path: Path) -> Non
     assert found.method.startswith("We do it.")
     assert [TITLES[1] in one for one in found.references] == [True, False]
     assert found.core_references == found.references[:1]
-
-
-@pytest.mark.slow
-def test_the_tei_of_a_pdf_is_read_in_its_place(tmp_path: Path) -> None:
-    pdf(tmp_path / "2018-a.pdf", TITLES[0], TITLES[1])
-    pdf(tmp_path / "2018-b.pdf", TITLES[1], TITLES[0])
-    (tmp_path / "2018-b.tei.xml").write_text(tei(TITLES[2]))
-    assert detect(tmp_path) == "pdf"
-    found, _ = read_papers(tmp_path)
-    assert {one.id: one.title for one in found} == {"2018-a": TITLES[0], "2018-b": TITLES[2]}
 
 
 @pytest.mark.parametrize(
@@ -220,21 +211,6 @@ def test_a_folder_of_documents_is_told_from_other_datasets(tmp_path: Path) -> No
     (tmp_path / "another.pdf").write_bytes(b"%PDF-1.7")
     assert detect(tmp_path) == "pdf"
     assert [name_of(one) for one in ("x/berg.tei.xml", "x/berg.pdf")] == ["berg", "berg"]
-
-
-def test_a_corpus_of_documents_knows_who_cites_whom(tmp_path: Path) -> None:
-    (tmp_path / "papers").mkdir()
-    for number, title in enumerate(TITLES):
-        cited = TITLES[number - 1 :: -1] if number else ()
-        (tmp_path / "papers" / f"201{number}-{number}.tei.xml").write_text(tei(title, *cited))
-    reader = open_corpus(tmp_path / "papers")
-    build_corpus(reader, tmp_path / "corpus", BuildOptions(bound=2012), load_embedder("lexical")).close()
-    with Graph(tmp_path / "corpus" / GRAPH) as graph:
-        assert graph.citations(["2013-3"]) == {
-            "2013-3": Citations(("2010-0", "2011-1", "2012-2"), ("2011-1", "2012-2"))
-        }
-    counts = read_meta(tmp_path / "corpus").counts
-    assert (counts.full_texts, counts.with_references, counts.citations_within) == (4, 3, 6)
 
 
 @pytest.mark.skipif(not (REAL_DATA / "pdfs").is_dir(), reason="needs real papers")

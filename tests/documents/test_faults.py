@@ -71,22 +71,22 @@ def lines(path: Path, text: str, *, pages: int = 2, rows: int = 40) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda path: path.write_bytes(b""), ["empty"]),
-        (lambda path: path.write_text("Just some words, no paper."), ["unsupported format"]),
-        (lambda path: path.write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 20), ["broken"]),
-        (cut, ["broken"]),
-        (encrypted, ["encrypted"]),
-        (scanned, ["3 words on 3 pages"]),
-        (without_pages, ["page"]),
-        (lambda path: lines(path, "$ - - $ & -- a ## -- 5 % $ & !"), ["ocrmypdf", "fonts"]),
-        (lambda path: lines(path, "A running head of a long paper", pages=9, rows=1), ["no text"]),
-        (lambda path: None, ["No such file"]),
-        (Path.mkdir, ["directory"]),
-    ],
-)
+NO_PAPERS: list[tuple[Callable[[Path], object], list[str]]] = [
+    (lambda path: path.write_bytes(b""), ["empty"]),
+    (lambda path: path.write_text("Just some words, no paper."), ["unsupported format"]),
+    (lambda path: path.write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 20), ["broken"]),
+    (cut, ["broken"]),
+    (encrypted, ["encrypted"]),
+    (scanned, ["3 words on 3 pages"]),
+    (without_pages, ["page"]),
+    (lambda path: lines(path, "$ - - $ & -- a ## -- 5 % $ & !"), ["ocrmypdf", "fonts"]),
+    (lambda path: lines(path, "A running head of a long paper", pages=9, rows=1), ["no text"]),
+    (lambda path: None, ["No such file"]),
+    (Path.mkdir, ["directory"]),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), NO_PAPERS)
 def test_refused(make: Callable[[Path], object], words: list[str], tmp_path: Path) -> None:
     make(tmp_path / "paper.pdf")
     refused(tmp_path / "paper.pdf", *words)

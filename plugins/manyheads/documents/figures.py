@@ -179,6 +179,10 @@ class Band:
             (x1 - x0) * (y1 - y0) for _, (x0, y0, x1, y1) in self.drawings if min(x1 - x0, y1 - y0) > 4
         )
 
+    def within(self, box: Box) -> "Band":
+        drawings = [one for one in self.drawings if _inside(one.box, box)]
+        return Band(box, drawings, [one for one in self.words if _inside(_extent(one), box)])
+
 
 def floats(
     made: Sequence[Sheet], body: float, words: Mapping[str, int]
@@ -273,6 +277,9 @@ def _bands(
     low = min((box[1] for box in across if box[1] >= one.bottom - 3), default=sheet.page.height)
     for y0, y1 in _head_rules(sheet):
         high, low = max(high, y1 if y1 < one.top else 0), min(low, y0 if y0 > one.bottom else low)
+    page = sheet.page
+    free = (each for each in page.drawings if id(each) not in taken)
+    drawings = [each for each in free if not _is_ground(each, page.width, page.height)]
     bands: list[Band] = []
     for top, bottom in ((high, one.top), (one.bottom, low)):
         # Text may stand beside a figure, in its column.
@@ -280,7 +287,7 @@ def _bands(
         west = max((box[2] for box in beside if box[2] <= left + 5), default=one.left)
         east = min((box[0] for box in beside if box[0] >= right - 5), default=one.right)
         box = max(one.left, west) - 2, top, min(one.right, east) + 2, bottom
-        bands.append(_band(sheet, box, taken))
+        bands.append(Band(box, drawings, page.words).within(box))
     return bands[0], bands[1]
 
 
@@ -293,36 +300,33 @@ def _off(caption: Caption, drawing: Drawing) -> float:
 
 
 def _ruled(sheet: Sheet, caption: Caption, captions: Sequence[Caption]) -> Box | None:
-    """The region between the first and last similar rules near a table's caption."""
-    rules = sorted(
-        (box for _, box in sheet.page.drawings if box[3] - box[1] < 3 and box[2] - box[0] > 60),
-        key=lambda box: box[1],
-    )
-    best: Box | None = None
+    """The region between the first and last similar rules near a table's caption, up to the next caption."""
+    wide = (box for _, box in sheet.page.drawings if box[3] - box[1] < 3 and box[2] - box[0] > 60)
+    rules = sorted(wide, key=lambda box: box[1])
+    line = caption.lines[0]
+    others = [other for other in captions if other is not caption]
     for down in (True, False):
-        ordered = rules if down else rules[::-1]
-        first = next(
-            (
-                box
-                for box in ordered
-                if -3 < (box[1] - caption.bottom if down else caption.top - box[3]) < 40
-                and overlap((box[0], box[2]), (caption.lines[0].x0, caption.lines[0].x1)) > 0
-            ),
-            None,
+        near = (
+            box
+            for box in (rules if down else rules[::-1])
+            if -3 < (box[1] - caption.bottom if down else caption.top - box[3]) < 40
+            and overlap((box[0], box[2]), (line.x0, line.x1)) > 0
         )
-        if first is None:
+        if (first := next(near, None)) is None:
             continue
-        alike = [box for box in rules if abs(box[0] - first[0]) < 3 and abs(box[2] - first[2]) < 3]
-        ends = [other.top if down else other.bottom for other in captions if other is not caption]
+        low = high = first[1]
         if down:
-            limit = min((end for end in ends if end > first[1]), default=math.inf)
-            alike = [box for box in alike if first[1] <= box[1] < limit]
+            high = min((other.top for other in others if other.top > low), default=math.inf)
         else:
-            limit = max((end for end in ends if end < first[1]), default=-math.inf)
-            alike = [box for box in alike if limit < box[1] <= first[1]]
-        if len(alike) > 1 and best is None:
-            best = hull(alike)
-    return best
+            low = max((other.bottom for other in others if other.bottom < high), default=-math.inf)
+        alike = [
+            box
+            for box in rules
+            if max(abs(box[0] - first[0]), abs(box[2] - first[2])) < 3 and low <= box[1] <= high
+        ]
+        if len(alike) > 1:
+            return hull(alike)
+    return None
 
 
 def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:
@@ -333,17 +337,6 @@ def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:
         for _, (x0, y0, x1, y1) in sheet.page.drawings
         if y1 - y0 < 3 and x1 - x0 > 60 and any(abs(y0 - edge) < 14 for edge in edges)
     ]
-
-
-def _band(sheet: Sheet, box: Box, taken: set[int]) -> Band:
-    page = sheet.page
-    drawings = [
-        one
-        for one in page.drawings
-        if id(one) not in taken and _inside(one.box, box) and not _is_ground(one, page.width, page.height)
-    ]
-    words = [one for one in page.words if _inside(_extent(one), box)]
-    return Band(box, drawings, words)
 
 
 def _is_ground(one: Drawing, width: float, height: float) -> bool:
@@ -424,20 +417,14 @@ def _without_figures(band: Band, table: Caption, captions: Sequence[Caption]) ->
     """A table's region, limited by the pictures of a figure whose caption ends it."""
     left, top, right, bottom = band.box
     down = top >= table.bottom - 4
-    edge = bottom if down else top
-    if not any(
-        one.kind == "figure" and abs((one.top if down else one.bottom) - edge) < 4 for one in captions
-    ):
-        return band
+    ends = (abs(one.top - bottom if down else one.bottom - top) for one in captions if one.kind == "figure")
     solid = [
         box for kind, box in band.drawings if kind != "path" and min(box[2] - box[0], box[3] - box[1]) > SMALL
     ]
-    if not solid:
+    if not solid or min(ends, default=math.inf) >= 4:
         return band
     least, most = min(box[1] for box in solid), max(box[3] for box in solid)
-    box = (left, top, right, least) if down else (left, most, right, bottom)
-    drawings = [one for one in band.drawings if _inside(one.box, box)]
-    return Band(box, drawings, [one for one in band.words if _inside(_extent(one), box)])
+    return band.within((left, top, right, least) if down else (left, most, right, bottom))
 
 
 def _connected(band: Band) -> list[Drawing]:

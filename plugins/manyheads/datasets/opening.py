@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from manyheads.base.errors import CorpusError
 from manyheads.config import LiteratureConfig
@@ -151,44 +151,41 @@ def detect(path: Path) -> str:
         )
     if path.is_file() and not _start(path).strip():
         raise CorpusError(f"{path}: empty", hint="download the file again")
-    if found := _of_folder(path) if path.is_dir() else _of_file(path):
-        return found.name
+    match = None if path.is_dir() else _of_file(path)
+    if found := match[1] if match else path.is_dir() and _of_folder(path):
+        return found
     raise CorpusError(f"{path}: unknown format", tried=format_examples(), hint="set it with --format NAME")
 
 
-@dataclass(frozen=True)
-class Match:
-    """A format, and how many keys of a record tell it."""
-
-    name: str
-    keys: int = 0
+Match: TypeAlias = tuple[int, str]
+"""How many keys of a record tell a format, and its name."""
 
 
-def _of_folder(folder: Path) -> Match | None:
+def _of_folder(folder: Path) -> str | None:
     files = {file: file.name.lower() for file in sorted(folder.rglob("*")) if file.is_file()}
     for name, one in formats().items():
         if (sign := one.signs.names) and any(map(sign.search, files.values())):
-            return Match(name)
+            return name
         if (parts := one.signs.parts) and all(part_files(folder, part) for part in parts):
-            return Match(name)
+            return name
     pdfs = sum(name.endswith(".pdf") for name in files.values())
     if pdfs > 1:  # a table beside them describes them; a single PDF may be a dataset's documentation
-        return Match("pdf")
+        return "pdf"
     # a table may lie beside any other dataset
     for name, one in sorted(formats().items(), key=lambda item: item[1].signs.content is None):
         packed = tuple(f"{ending}{gz}" for ending in one.signs.endings for gz in ("", ".gz"))
         if some := [file for file, name in files.items() if name.endswith(packed)]:
-            return _of_file(some[0]) or Match(name)
+            return (_of_file(some[0]) or (0, name))[1]
     packed = [file for file, name in files.items() if name.endswith(PACKED)]
-    matches = [match for file in packed[:MOST_SNIFFED] if (match := _of_file(file))]
-    return max(matches, key=lambda match: match.keys, default=Match("pdf") if pdfs else None)
+    matches = filter(None, map(_of_file, packed[:MOST_SNIFFED]))
+    return max(matches, key=lambda match: match[0], default=(0, "pdf" if pdfs else None))[1]
 
 
 def _of_file(file: Path) -> Match | None:
     start = _start(file).decode("utf-8", "replace").removeprefix("\ufeff")
     for name, one in formats().items():
         if one.signs.content and one.signs.content.search(start):
-            return Match(name)
+            return 0, name
     if (text := start.lstrip()).startswith("{") or re.match(r"\[\s*\{", text):
         return _of_json(text)
     if text.startswith("<"):
@@ -197,8 +194,8 @@ def _of_file(file: Path) -> Match | None:
     columns = partial(format_of("csv").columns, chosen={})
     _, header = csv_header(text, columns)
     named = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
-    fallback = Match("csv") if named or len(columns(header).keys() & {*NEEDED}) > 1 else None
-    return _by_keys(dict.fromkeys(header, True)) or fallback
+    is_table = named or len(columns(header).keys() & {*NEEDED}) > 1
+    return _by_keys(dict.fromkeys(header, True)) or ((0, "csv") if is_table else None)
 
 
 def _of_json(text: str) -> Match:
@@ -209,24 +206,24 @@ def _of_json(text: str) -> Match:
     try:
         value = from_json(text, allow_partial=True)  # its lines may be longer than the part that was read
     except ValueError:
-        return Match(name)
+        return 0, name
     record = next(iter(value), None) if isinstance(value, list) else value
     if not isinstance(record, dict) or not record:
-        return Match(name)
+        return 0, name
     keys = {*map(str, record := cast("dict[str, Any]", record))}
     people = value_at("authors.name")(record) or len(keys & OURS) < LEAST_OURS
-    return _by_keys(record) or Match("json" if people else name)
+    return _by_keys(record) or (0, "json" if people else name)
 
 
 def _by_keys(record: Mapping[str, Any]) -> Match | None:
     """The format that most keys of a record tell."""
     each = ((name, keys) for name, one in formats().items() for keys in one.signs.keys)
-    matches = [
-        Match(name, len(keys))
+    found = (
+        (len(keys), name)
         for name, keys in each
         if all(value_at(key)(record) not in (None, []) for key in keys)
-    ]
-    return max(matches, key=lambda match: match.keys, default=None)
+    )
+    return max(found, key=lambda match: match[0], default=None)
 
 
 def _start(file: Path) -> bytes:

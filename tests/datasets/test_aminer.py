@@ -13,7 +13,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.records import Reader
-from manyheads.datasets.opening import Opening, open_corpus
+from manyheads.datasets.opening import SourceOptions, open_corpus
 from support.datasets import read_papers
 
 AUTHORS = """\
@@ -65,7 +65,7 @@ FILES: Mapping[str, str] = {
 
 
 def aminer(path: Path) -> Reader:
-    return open_corpus(path, Opening("aminer"))
+    return open_corpus(path, SourceOptions("aminer"))
 
 
 def dataset(folder: Path, *without: str, **changed: str) -> Reader:

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.records import Rejects
-from manyheads.datasets.opening import Opening, open_corpus
+from manyheads.datasets.opening import SourceOptions, open_corpus
 from manyheads.datasets.values import anthology_id
 from support.datasets import read_papers
 
@@ -124,7 +124,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 def peak(path: Path, papers: int) -> int:
     """Bytes at most, while a file of so many papers is read."""
     path.write_text(xml(*(PAPER.format(number=number) for number in range(papers))), encoding="utf-8")
-    reader = open_corpus(path, Opening("anthology"))
+    reader = open_corpus(path, SourceOptions("anthology"))
     tracemalloc.start()
     try:
         assert sum(1 for _ in reader.papers(Rejects())) == papers

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from manyheads.base.errors import CorpusError
 from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.formats import Reading, format_of, formats
-from manyheads.datasets.opening import Opening, detect, open_corpus
+from manyheads.datasets.formats import FieldReader, format_of, formats
+from manyheads.datasets.opening import SourceOptions, detect, open_corpus
 from manyheads.datasets.values import FieldName, bibtex_names
 
 FILES = ("jsonl", "unarxive", "oag", "aminer", "anthology", "bibtex", "csv", "parquet", "tei", "pdf")
@@ -60,7 +60,7 @@ def outcome(read: Callable[[], list[RawPaper]], rejects: Rejects) -> None:
 def test_files(tmp_path: Path, name: str, content: bytes) -> None:
     path, rejects = tmp_path / "some.file", Rejects()
     path.write_bytes(content)
-    outcome(lambda: [one for _, one in open_corpus(path, Opening(name)).papers(rejects)], rejects)
+    outcome(lambda: [one for _, one in open_corpus(path, SourceOptions(name)).papers(rejects)], rejects)
 
 
 @MANY
@@ -76,7 +76,7 @@ def test_files(tmp_path: Path, name: str, content: bytes) -> None:
 def test_rows_of_dumps(tmp_path: Path, rows: list[dict[str, object]]) -> None:
     for part in ("papers", "abstracts"):
         (tmp_path / part).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    rejects, reader = Rejects(), open_corpus(tmp_path, Opening("semantic-scholar", scratch=tmp_path))
+    rejects, reader = Rejects(), open_corpus(tmp_path, SourceOptions("semantic-scholar", scratch=tmp_path))
     outcome(lambda: [one for _, one in reader.papers(rejects)], rejects)
 
 
@@ -96,7 +96,7 @@ def test_cells(cells: list[object]) -> None:
     known: tuple[FieldName, ...] = (
         "title", "abstract", "authors", "year", "citations", "venue", "keywords", "author_ids",
     )  # fmt: skip
-    made = Reading(format_of("csv"), dict(zip(known, known, strict=True))).fields(
+    made = FieldReader(format_of("csv"), dict(zip(known, known, strict=True))).fields(
         dict(zip(known, cells, strict=True))
     )
     assert isinstance(made, tuple) or isinstance(made["title"], str)

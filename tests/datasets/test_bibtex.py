@@ -7,7 +7,7 @@ import pytest
 from manyheads.base.errors import CorpusError
 from manyheads.base.text import NotTeXError, from_latex
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.opening import Opening, open_corpus
+from manyheads.datasets.opening import SourceOptions, open_corpus
 from manyheads.datasets.values import bibtex_names
 from support.datasets import read_papers
 
@@ -75,7 +75,7 @@ def test_entries_in_latin_1_are_told(tmp_path: Path) -> None:
     path = tmp_path / "old.bib"
     path.write_bytes("@misc{a, title={Früchte}, author={A B}, year=2015}\n".encode("latin-1") * 3)
     with pytest.raises(CorpusError) as told:
-        list(open_corpus(path, Opening("bibtex")).papers(Rejects()))
+        list(open_corpus(path, SourceOptions("bibtex")).papers(Rejects()))
     assert "3 of 3 records are not UTF-8" in told.value.message
     assert "iconv" in str(told.value.hint)
 

@@ -13,7 +13,7 @@ import pytest
 
 from manyheads.base.errors import CorpusError, install_command
 from manyheads.corpus.records import RawPaper, Rejects
-from manyheads.datasets.opening import Opening, column_option, open_corpus
+from manyheads.datasets.opening import SourceOptions, column_option, open_corpus
 from manyheads.datasets.records import CHUNK, LONGEST_ROW
 from manyheads.datasets.values import terms, whole, year_of
 from support.datasets import read_papers
@@ -51,7 +51,7 @@ def test_a_list_of_json_is_a_table(tmp_path: Path, indent: int | None) -> None:
 def test_lines_of_json_with_columns_are_a_table(tmp_path: Path) -> None:
     path = tmp_path / "own.jsonl"
     path.write_text("\n\n".join([json.dumps(OWN)] * 2), encoding="utf-8")
-    reader = open_corpus(path, Opening(columns={"year": "pub_date"}))
+    reader = open_corpus(path, SourceOptions(columns={"year": "pub_date"}))
     assert [(one.title, one.year) for one in read_papers(reader)[0]] == [("Pears", 2015)] * 2
 
 
@@ -126,7 +126,9 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
     assert "no column found for title" in told.value.message
     assert "T, abstract, authors" in str(told.value.tried)
     assert "--columns title=COLUMN" in str(told.value.hint)
-    [found], _ = read_papers(open_corpus(path, Opening("csv", columns=column_option("title=T, year=when"))))
+    [found], _ = read_papers(
+        open_corpus(path, SourceOptions("csv", columns=column_option("title=T, year=when")))
+    )
     assert (found.id, found.title, found.year) == ("a-1", "Pears", 2015)
     with pytest.raises(CorpusError, match="no column 'W'"):
         read_papers(path, "csv", columns={"title": "W"})
@@ -318,7 +320,7 @@ def test_text_of_parquet_that_is_not_utf8_is_a_rejected_row(tmp_path: Path) -> N
     )  # pyright: ignore[reportUnknownMemberType]
     rejects = Rejects()
     with pytest.raises(CorpusError, match="not UTF-8"):
-        list(open_corpus(path, Opening("parquet")).papers(rejects))
+        list(open_corpus(path, SourceOptions("parquet")).papers(rejects))
     assert rejects.by_field == {"encoding": 1}
 
 

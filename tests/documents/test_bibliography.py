@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from manyheads.documents.bibliography import Citations, reference
+from manyheads.documents.bibliography import CitationFinder, reference
 
 ENTRIES = {
     "Vaswani, A., Shazeer, N.: Attention is all you need. In: NIPS, pp. 5998–6008 (2017)": "Vaswani; Shazeer | Attention is all you need | 2017",
@@ -61,7 +61,7 @@ CITED = [
     ],
 )
 def test_citations_by_names(text: str, cites: tuple[int, ...]) -> None:
-    assert Citations([reference(one) for one in CITED]).of(text) == cites
+    assert CitationFinder([reference(one) for one in CITED]).of(text) == cites
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_citations_by_names(text: str, cites: tuple[int, ...]) -> None:
 )
 def test_citations_by_numbers(text: str, cites: tuple[int, ...]) -> None:
     entries = [reference(f"[{number}] A. Berg. Reading alone. Readings, 2020.") for number in (1, 2, 3)]
-    assert Citations(entries).of(text) == cites
+    assert CitationFinder(entries).of(text) == cites
 
 
 @pytest.mark.parametrize(
@@ -87,5 +87,5 @@ def test_citations_by_numbers(text: str, cites: tuple[int, ...]) -> None:
 def test_long_nonsense_takes_no_time(piece: str) -> None:
     text = piece * (60_000 // len(piece))
     start = time.perf_counter()
-    Citations([reference(text), *map(reference, CITED)]).of(text)
+    CitationFinder([reference(text), *map(reference, CITED)]).of(text)
     assert time.perf_counter() - start < 5

@@ -25,7 +25,7 @@ from manyheads.corpus.records import (
 )
 from manyheads.datasets.formats import NEEDED, Dataset, Format, format_examples, format_of, formats, value_at
 from manyheads.datasets.full_texts import Documents
-from manyheads.datasets.networks import AcademicGraph, AMiner, Search, part_files
+from manyheads.datasets.networks import AcademicGraph, AMiner, SearchReader, part_files
 from manyheads.datasets.records import csv_header
 from manyheads.literature.library import connect
 from manyheads.literature.lookup import LookupCache
@@ -45,7 +45,7 @@ ENDINGS = re.compile(
 
 
 @dataclass(frozen=True)
-class Opening:
+class SourceOptions:
     """Options for reading datasets.
 
     Attributes:
@@ -69,16 +69,15 @@ class Opening:
     cache: Callable[[], LookupCache] = LookupCache
 
 
-def open_sources(sources: Sequence[str], opening: Opening) -> Reader:
+def open_sources(sources: Sequence[str], opening: SourceOptions) -> Reader:
     """The reader of one or several datasets; a source is a path, or `s2:` and the words of a search. Raises `CorpusError` if it
     does not exist, its format is unknown, or an option does not apply to the format."""
     readers = [open_corpus(source, opening) for source in sources]
     return readers[0] if len(readers) == 1 else Several(readers)
 
 
-def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
-    """The reader of one dataset; see `open_sources`."""
-    opening, source = opening or Opening(), str(source)
+def open_corpus(source: str | Path, opening: SourceOptions | None = None) -> Reader:
+    opening, source = opening or SourceOptions(), str(source)
     if is_search(source, opening.format):
         name = API
     elif opening.format != AUTO:
@@ -93,7 +92,7 @@ def open_corpus(source: str | Path, opening: Opening | None = None) -> Reader:
     return _reader(found, source, opening)
 
 
-def _reader(found: Format, source: str, how: Opening) -> Reader:
+def _reader(found: Format, source: str, how: SourceOptions) -> Reader:
     path = Path(source)
     match found.records:
         case "papers":
@@ -107,7 +106,9 @@ def _reader(found: Format, source: str, how: Opening) -> Reader:
         case "search":
             connecting = partial(connect, "semantic_scholar", how.literature)
             address = how.literature.endpoints.get("semantic_scholar", "")
-            return Search(source.removeprefix(SEARCH), how.years, connecting, how.cache, how.limit, address)
+            return SearchReader(
+                source.removeprefix(SEARCH), how.years, connecting, how.cache, how.limit, address
+            )
         case _:
             return Dataset(path, found, how.columns)
 
@@ -216,7 +217,6 @@ def _of_json(text: str) -> Match:
 
 
 def _by_keys(record: Mapping[str, Any]) -> Match | None:
-    """The format that most keys of a record tell."""
     each = ((name, keys) for name, one in formats().items() for keys in one.signs.keys)
     found = (
         (len(keys), name)
@@ -250,7 +250,6 @@ class Several(Reader):
         self.name, self._readers = " + ".join(one.name for one in readers), readers
 
     def papers(self, rejects: Rejects) -> Iterator[tuple[int, RawPaper]]:
-        """See `Reader.papers`."""
         for reader in self._readers:
             # Each is judged by its own records: good datasets do not hide a broken one.
             own = Rejects(rejects.log, file=reader.name)

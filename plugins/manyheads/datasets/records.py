@@ -336,7 +336,6 @@ def _elements(stream: _Bounded, path: Sequence[str]) -> Iterator[dict[str, Any]]
 
 
 def _plain(element: Element, without: Collection[Element]) -> dict[str, Any] | str:
-    """An element as an object; one with text alone as its text."""
     if not len(element) and not element.attrib:
         return element.text or ""
     fields: dict[str, Any] = {f"@{name}": value for name, value in element.attrib.items()}

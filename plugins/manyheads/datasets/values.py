@@ -93,7 +93,6 @@ def sequence(cell: object) -> list[Any] | None:
 
 
 def _literal(cell: object) -> object:
-    """The list or object in a text; anything else unchanged."""
     if not isinstance(cell, str) or cell.lstrip()[:1] not in ("[", "{"):
         return cell
     try:
@@ -175,7 +174,6 @@ def person(one: object) -> str:
 
 
 def _first(one: object, keys: Sequence[str]) -> object:
-    """The first non-empty value of an object; None if it is not an object."""
     about = cast(Object, one) if isinstance(one, Mapping) else {}
     return next((about[key] for key in keys if about.get(key)), None)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from manyheads.base.resources import parse_yaml
-from manyheads.documents.bibliography import DOI, Citations, reference
+from manyheads.documents.bibliography import DOI, CitationFinder, reference
 from manyheads.documents.document import (
     Document,
     Figure,
@@ -102,7 +102,7 @@ class Draft:
         self._shorten_abstract()
         spelled = self._cleared()
         set_kinds(self.divisions)
-        citations = Citations(self.references)
+        citations = CitationFinder(self.references)
         sections = tuple(
             Section(
                 title=one.title,
@@ -134,7 +134,6 @@ class Draft:
         return Document.model_validate(parts)
 
     def read(self) -> int:
-        """Number of letters and digits in all parts."""
         cells = (cell for one in self.tables for row in one.rows for cell in row)
         sections = (f"{one.number} {one.title} {one.text}" for one in self.divisions if not one.references)
         parts = (one.text for one in (*self.references, *self.notes))
@@ -192,8 +191,6 @@ FRONT = 200
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of a text."""
-
     kind: Literal[
         "title", "authors", "abstract", "heading", "paragraph", "figure", "table", "note", "reference"
     ]

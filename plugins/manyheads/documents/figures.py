@@ -21,9 +21,9 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from manyheads.documents.document import Box, Figure, Table, hull
-from manyheads.documents.layout import Line, Sheet, joined, wordy
+from manyheads.documents.layout import PageLines, TextLine, joined, wordy
 from manyheads.documents.sections import PLAIN, bare, heading, opens_abstract, small_capitals
-from manyheads.documents.words import Drawing, Word
+from manyheads.documents.words import Graphic, PdfWord
 
 LABEL = re.compile(
     r"^(?:(?:Supplementary|Extended Data)\s+)?(Figure|Fig\.?|FIGURE|FIG\.?|Table|TABLE|Tab\.)\s*"
@@ -33,17 +33,15 @@ LABEL = re.compile(
 
 @dataclass
 class Caption:
-    """A caption with its figure or table."""
-
     kind: Literal["figure", "table"]
     number: str
-    lines: list[Line]
+    lines: list[TextLine]
     left: float
     """Horizontal bounds of its region."""
     right: float
     box: Box | None = None
     source: Literal["raster", "vector", "space", ""] = ""
-    words: list[Word] = field(default_factory=list[Word])
+    words: list[PdfWord] = field(default_factory=list[PdfWord])
 
     @property
     def top(self) -> float:
@@ -55,7 +53,6 @@ class Caption:
 
     @property
     def across(self) -> tuple[float, float]:
-        """Left and right edge of its lines."""
         return min(one.x0 for one in self.lines), max(one.x1 for one in self.lines)
 
     def text(self, words: Mapping[str, int]) -> str:
@@ -65,7 +62,7 @@ class Caption:
         return match[4] if match else text
 
 
-def captions_of(sheet: Sheet, body: float) -> list[Caption]:
+def captions_of(sheet: PageLines, body: float) -> list[Caption]:
     """The captions of a page, in reading order."""
     starts = [line for line in sheet.lines if _starts_caption(line, sheet, body)]
     made: list[Caption] = []
@@ -85,7 +82,7 @@ def captions_of(sheet: Sheet, body: float) -> list[Caption]:
     return made
 
 
-def _starts_caption(line: Line, sheet: Sheet, body: float) -> bool:
+def _starts_caption(line: TextLine, sheet: PageLines, body: float) -> bool:
     """Whether a line begins a caption rather than a text line: `Figure 2. We see` may be either."""
     match = LABEL.match(line.text)
     if not match:
@@ -105,8 +102,7 @@ def _starts_caption(line: Line, sheet: Sheet, body: float) -> bool:
     return apart and marked and match[4][:1].isupper()
 
 
-def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> Line | None:
-    """The next line of the caption."""
+def _next_line(lines: Sequence[TextLine], sheet: PageLines, starts: Sequence[TextLine]) -> TextLine | None:
     last, left, right = lines[-1], min(one.x0 for one in lines), max(one.x1 for one in lines)
     step = last.base - lines[-2].base if len(lines) > 1 else 1.45 * last.size
     candidates = [
@@ -123,7 +119,7 @@ def _next_line(lines: Sequence[Line], sheet: Sheet, starts: Sequence[Line]) -> L
     return candidates[0] if candidates and full else None
 
 
-def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: float) -> None:
+def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: PageLines, body: float) -> None:
     """Set the horizontal bounds of a caption's region, if another caption is beside it."""
     left, right = one.across
     for other in captions:
@@ -135,13 +131,13 @@ def _keep_apart(one: Caption, captions: Sequence[Caption], sheet: Sheet, body: f
                 one.left = max(one.left, (left + edges[1]) / 2)
 
 
-def _text_between(one: Caption, other: Caption, sheet: Sheet, body: float) -> bool:
+def _text_between(one: Caption, other: Caption, sheet: PageLines, body: float) -> bool:
     """Whether a paragraph separates two captions, so that their regions are not side by side."""
     top, bottom = min(one.bottom, other.bottom), max(one.top, other.top)
     return any(top < line.base < bottom and prose(line, body) for line in sheet.lines)
 
 
-def prose(line: Line, body: float) -> bool:
+def prose(line: TextLine, body: float) -> bool:
     """Whether a line is part of a paragraph: words in the text's font, across its whole column."""
     wide = line.width > 0.55 * (line.right - line.left)
     gaps = any(other.x0 - one.x1 > 1.3 * line.size for one, other in pairwise(line.words))
@@ -169,8 +165,8 @@ class Band:
     """The page between a caption and the next text above or below it."""
 
     box: Box
-    drawings: list[Drawing]
-    words: list[Word]
+    drawings: list[Graphic]
+    words: list[PdfWord]
 
     @property
     def drawn(self) -> float:
@@ -185,7 +181,7 @@ class Band:
 
 
 def floats(
-    made: Sequence[Sheet], body: float, words: Mapping[str, int]
+    made: Sequence[PageLines], body: float, words: Mapping[str, int]
 ) -> tuple[tuple[Figure, ...], tuple[Table, ...], tuple[str, ...]]:
     """All figures and tables, and missing ones; removes their lines from the sheets."""
     figures: list[Figure] = []
@@ -209,7 +205,7 @@ def floats(
     return tuple(figures), tuple(tables), tuple(faults)
 
 
-def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]:
+def _texts(sheet: PageLines, captions: Sequence[Caption], body: float) -> list[TextLine]:
     """Lines outside figures and tables: complete paragraphs, headings, captions, separated parts."""
     captioned = {id(line) for one in captions for line in one.lines}
     ruled = [box for one in captions if one.kind == "table" and (box := _ruled(sheet, one, captions))]
@@ -242,7 +238,7 @@ def _texts(sheet: Sheet, captions: Sequence[Caption], body: float) -> list[Line]
     return [*kept, *(line for one in captions for line in one.lines), *sheet.furniture, *sheet.notes]
 
 
-def _front(sheet: Sheet, lines: Sequence[Line], body: float) -> list[Line]:
+def _front(sheet: PageLines, lines: Sequence[TextLine], body: float) -> list[TextLine]:
     """Title, authors and addresses: above the abstract or the first heading, and above all pictures."""
     opening = next((one for one in lines if opens_abstract(one, body) or PLAIN.match(bare(one)[1])), None)
     drawn = (box[1] for _, box in sheet.page.drawings if box[3] - box[1] > 4)
@@ -251,7 +247,7 @@ def _front(sheet: Sheet, lines: Sequence[Line], body: float) -> list[Line]:
 
 
 def _bands(
-    one: Caption, sheet: Sheet, texts: Sequence[Line], taken: set[int], captions: Sequence[Caption]
+    one: Caption, sheet: PageLines, texts: Sequence[TextLine], taken: set[int], captions: Sequence[Caption]
 ) -> tuple[Band, Band]:
     """The regions above and below a caption, up to the next text or another caption's region."""
     left, right = one.across
@@ -291,7 +287,7 @@ def _bands(
     return bands[0], bands[1]
 
 
-def _off(caption: Caption, drawing: Drawing) -> float:
+def _off(caption: Caption, drawing: Graphic) -> float:
     """Distance of a drawing above or below a caption; infinite if it is neither."""
     x0, y0, x1, y1 = drawing.box
     if overlap((x0, x1), caption.across) <= 0:
@@ -299,7 +295,7 @@ def _off(caption: Caption, drawing: Drawing) -> float:
     return min((off for off in (caption.top - y1, y0 - caption.bottom) if off > -5), default=math.inf)
 
 
-def _ruled(sheet: Sheet, caption: Caption, captions: Sequence[Caption]) -> Box | None:
+def _ruled(sheet: PageLines, caption: Caption, captions: Sequence[Caption]) -> Box | None:
     """The region between the first and last similar rules near a table's caption, up to the next caption."""
     wide = (box for _, box in sheet.page.drawings if box[3] - box[1] < 3 and box[2] - box[0] > 60)
     rules = sorted(wide, key=lambda box: box[1])
@@ -329,7 +325,7 @@ def _ruled(sheet: Sheet, caption: Caption, captions: Sequence[Caption]) -> Box |
     return None
 
 
-def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:
+def _head_rules(sheet: PageLines) -> list[tuple[float, float]]:
     """Upper and lower edges of the rules that separate running heads and footnotes."""
     edges = [*(one.bottom for one in sheet.furniture), *(one.top for one in sheet.notes[:1])]
     return [
@@ -339,12 +335,11 @@ def _head_rules(sheet: Sheet) -> list[tuple[float, float]]:
     ]
 
 
-def _is_ground(one: Drawing, width: float, height: float) -> bool:
-    """Whether a drawing is the page's background."""
+def _is_ground(one: Graphic, width: float, height: float) -> bool:
     return one.box[2] - one.box[0] > 0.95 * width and one.box[3] - one.box[1] > 0.95 * height
 
 
-def _tables_below(captions: Sequence[tuple[Sheet, list[Caption]]], body: float) -> bool:
+def _tables_below(captions: Sequence[tuple[PageLines, list[Caption]]], body: float) -> bool:
     """Whether most tables of this document are below their captions."""
     votes = 0
     for sheet, own in captions:
@@ -357,12 +352,12 @@ def _tables_below(captions: Sequence[tuple[Sheet, list[Caption]]], body: float) 
     return votes >= 0
 
 
-def _grown(band: Band, caption: Caption) -> list[Word]:
+def _grown(band: Band, caption: Caption) -> list[PdfWord]:
     """The words of a table: row by row from its caption, until the gap is too wide."""
     down = band.box[1] >= caption.bottom - 4
     edge = caption.bottom if down else caption.top
     rows = sorted((one for one in band.words if one.upright), key=lambda one: one.base, reverse=not down)
-    words: list[Word] = []
+    words: list[PdfWord] = []
     for word in rows:
         x0, y0, x1, y1 = _extent(word)
         if (y0 - edge if down else edge - y1) > ROW:
@@ -378,7 +373,7 @@ def _grown(band: Band, caption: Caption) -> list[Word]:
     return words
 
 
-def _place(sheet: Sheet, captions: Sequence[Caption], body: float, tables_below: bool) -> None:
+def _place(sheet: PageLines, captions: Sequence[Caption], body: float, tables_below: bool) -> None:
     """Find the region of each caption of a page."""
     if not captions:
         return
@@ -427,7 +422,7 @@ def _without_figures(band: Band, table: Caption, captions: Sequence[Caption]) ->
     return band.within((left, top, right, least) if down else (left, most, right, bottom))
 
 
-def _connected(band: Band) -> list[Drawing]:
+def _connected(band: Band) -> list[Graphic]:
     """The drawings of a figure: those of its region except isolated rules."""
     solid = [one for one in band.drawings if min(one.box[2] - one.box[0], one.box[3] - one.box[1]) > 4]
     if not solid:
@@ -454,7 +449,7 @@ def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
     return box
 
 
-def _trimmed(sheet: Sheet, box: Box, bounds: Box) -> Box | None:
+def _trimmed(sheet: PageLines, box: Box, bounds: Box) -> Box | None:
     """A box trimmed to the visible content, or extended within limits if the content continues beyond an edge."""
     page = sheet.page
     scale, pixels = page.scale, page.pixels
@@ -484,9 +479,9 @@ def _trimmed(sheet: Sheet, box: Box, bounds: Box) -> Box | None:
     return tuple(round(float(value) / scale, 1) for value in (left, top, right, bottom))  # pyright: ignore[reportReturnType]
 
 
-def _rows(words: Sequence[Word]) -> tuple[tuple[str, ...], ...]:
+def _rows(words: Sequence[PdfWord]) -> tuple[tuple[str, ...], ...]:
     """The words of a table by rows and cells."""
-    rows: list[list[Word]] = []
+    rows: list[list[PdfWord]] = []
     for word in sorted((one for one in words if one.upright), key=lambda one: (one.base, one.x0)):
         if rows and abs(word.base - rows[-1][0].base) < 0.45 * max(word.size, rows[-1][0].size):
             rows[-1].append(word)
@@ -504,8 +499,7 @@ def _rows(words: Sequence[Word]) -> tuple[tuple[str, ...], ...]:
     return tuple(made)
 
 
-def _take_out(sheet: Sheet, captions: Sequence[Caption]) -> None:
-    """Remove captions, and the lines within figures and tables, from a sheet."""
+def _take_out(sheet: PageLines, captions: Sequence[Caption]) -> None:
     captioned = {id(line) for one in captions for line in one.lines}
     boxes = [wider(one.box, 3) for one in captions if one.box]
     sheet.lines = [
@@ -515,7 +509,7 @@ def _take_out(sheet: Sheet, captions: Sequence[Caption]) -> None:
     ]
 
 
-def _extent(word: Word) -> Box:
+def _extent(word: PdfWord) -> Box:
     if not word.upright:
         return word.ink
     return word.x0, min(word.ink[1], word.base - 0.5 * word.size), word.x1, max(word.ink[3], word.base)

@@ -45,14 +45,11 @@ METAS: Mapping[str, Literal["title", "authors", "abstract"]] = {
 
 @dataclass
 class Element:
-    """An element of a page."""
-
     tag: str
     attributes: dict[str, str] = field(default_factory=dict[str, str])
     children: "list[Element | str]" = field(default_factory=list["Element | str"])
 
     def has(self, *names: str) -> bool:
-        """Whether it has a class."""
         return not {*names}.isdisjoint(self.attributes.get("class", "").split())
 
     def all(self, tag: str, *names: str) -> "Iterator[Element]":
@@ -223,7 +220,6 @@ def _hides(node: Element) -> bool:
 
 
 def _formula(node: Element) -> str:
-    """A formula's source."""
     return f"${node.attributes['alttext']}$" if node.attributes.get("alttext") else _inline(node)
 
 

@@ -111,7 +111,6 @@ def uses(text: str, command: str) -> Iterator[tuple[str, int, int]]:
 
 
 def without(text: str, command: str) -> str:
-    """The text without a command and its argument."""
     pieces, place = list[str](), 0
     for _, start, end in uses(text, command):
         pieces.append(text[place:start])

@@ -15,14 +15,14 @@ from manyheads.documents.bibliography import entries, reference
 from manyheads.documents.document import Box, Document, Figure, Hidden, Limits, Note, hull, letter_count
 from manyheads.documents.draft import Draft, day_made, numbers_told, speech, year_told
 from manyheads.documents.figures import floats, wider
-from manyheads.documents.layout import Line, groups, joined, marked, sheets, vocabulary
+from manyheads.documents.layout import TextLine, groups, joined, marked, sheets, vocabulary
 from manyheads.documents.pdfium import address, clips, objects, opened, spare
 from manyheads.documents.sections import ABSTRACT, Division, divisions, paragraphs, title_and_authors
 from manyheads.documents.words import (
     SCANNED,
-    Drawing,
-    Page,
-    Place,
+    Graphic,
+    PageFrame,
+    PdfPage,
     Unseen,
     direction_of,
     hide_text,
@@ -31,11 +31,11 @@ from manyheads.documents.words import (
 )
 
 
-def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], dict[str, str]]:
+def read_pages(path: Path, limits: Limits) -> tuple[list[PdfPage], int, list[str], dict[str, str]]:
     """The pages within the limits, their total number, faults, and the file's metadata."""
     import pypdfium2 as pdfium
 
-    pages: list[Page] = []
+    pages: list[PdfPage] = []
     faults: list[str] = []
     deadline = time.monotonic() + limits.seconds
     with opened(path, faults) as document:
@@ -64,12 +64,11 @@ def read_pages(path: Path, limits: Limits) -> tuple[list[Page], int, list[str], 
     return pages, count, faults, about
 
 
-def _page(raw: Any, number: int, limits: Limits) -> Page:
-    """The content of an open page."""
+def _page(raw: Any, number: int, limits: Limits) -> PdfPage:
     with closing(raw.get_textpage()) as textpage:
         letters = letters_of(textpage, limits, clips(raw, limits.objects))
         characters = textpage.count_chars()
-    place = Place.on(raw, direction_of(letters))
+    place = PageFrame.on(raw, direction_of(letters))
     turn: Any = (place.quarter - raw.get_rotation() // 90) % 4 * 90
     drawings, cut = _drawings(raw, place, limits)
     faults = [
@@ -80,7 +79,7 @@ def _page(raw: Any, number: int, limits: Limits) -> Page:
             for wide, high in spare(raw)
         ),
     ]
-    page = Page(number, place.width, place.height, turn, drawings=drawings)
+    page = PdfPage(number, place.width, place.height, turn, drawings=drawings)
     page.faults = [f"page {number}: {fault}" for fault in faults]
     page.scale = min(1.0, math.sqrt(limits.pixels / max(1.0, page.width * page.height)))
 
@@ -95,7 +94,7 @@ def _page(raw: Any, number: int, limits: Limits) -> Page:
     return page
 
 
-def _drawings(raw: Any, place: Place, limits: Limits) -> tuple[list[Drawing], bool]:
+def _drawings(raw: Any, place: PageFrame, limits: Limits) -> tuple[list[Graphic], bool]:
     """Visible images, forms and paths of a page, and whether there are too many."""
     import pypdfium2.raw as c
 
@@ -106,7 +105,7 @@ def _drawings(raw: Any, place: Place, limits: Limits) -> tuple[list[Drawing], bo
         c.FPDF_PAGEOBJ_SHADING: "path",
     }
     values = [ctypes.c_float() for _ in range(4)]
-    drawings: list[Drawing] = []
+    drawings: list[Graphic] = []
     pages = {0}
     """The page itself, and forms that are most of it: what is drawn in others belongs to them."""
     for number, (drawing, code, around, matrix) in enumerate(objects(raw, limits.objects + 1)):
@@ -122,7 +121,7 @@ def _drawings(raw: Any, place: Place, limits: Limits) -> tuple[list[Drawing], bo
             pages.add(address(drawing))
         else:
             box = max(0.0, x0), max(0.0, y0), min(place.width, x1), min(place.height, y1)
-            drawings.append(Drawing(kind, box))
+            drawings.append(Graphic(kind, box))
     return drawings, False
 
 
@@ -185,7 +184,7 @@ def read_pdf(path: Path, limits: Limits) -> Document:
     ).document()
 
 
-def _need_text(path: Path, pages: Sequence[Page], total: int, faults: Sequence[str]) -> None:
+def _need_text(path: Path, pages: Sequence[PdfPage], total: int, faults: Sequence[str]) -> None:
     if not pages:
         raise DocumentError(f"no page of {path} can be read", tried="; ".join(faults[:3]))
     words = [word.text for page in pages for word in page.words]
@@ -236,7 +235,7 @@ def _beside(boxes: Sequence[Box], page: int, figures: Sequence[Figure], margin: 
     return None
 
 
-def _notes(lines: Sequence[Line], words: Mapping[str, int]) -> list[Note]:
+def _notes(lines: Sequence[TextLine], words: Mapping[str, int]) -> list[Note]:
     return [
         Note(text=joined((line.text for line in group), words), page=group[0].page)
         for group in groups(lines, marked)

@@ -111,7 +111,6 @@ def _read(file: Path, pixels: int) -> "Image":
 
 
 def _on_white(image: "Image") -> "Image":
-    """In colour, without transparency."""
     import numpy as np
     from PIL import Image
 
@@ -204,7 +203,6 @@ def page_size(path: Path, page: int) -> tuple[float, float]:
 
 
 def png(image: "Image") -> bytes:
-    """A picture as a file."""
     file = BytesIO()
     image.save(file, "PNG")
     return file.getvalue()

@@ -241,7 +241,6 @@ def _add_float(draft: Draft, one: Mapping[str, Any], folder: Path) -> None:
 
 
 def _reference(given: Any, number: str = "") -> Reference:
-    """An entry, from its text or its parts."""
     if isinstance(given, str):
         return reference_of(given)
     entry = _object(given)
@@ -261,7 +260,6 @@ def _reference(given: Any, number: str = "") -> Reference:
 
 
 def _first(one: Mapping[str, Any], *keys: str) -> Any:
-    """The first value that is there."""
     return next(filter(None, map(one.get, keys)), None)
 
 

@@ -197,14 +197,14 @@ def build(
     from manyheads.corpus.building import build_corpus
     from manyheads.corpus.embedding import load_embedder
     from manyheads.corpus.meta import PRESET_FORMATS
-    from manyheads.datasets.opening import Opening, folder_of, open_sources
+    from manyheads.datasets.opening import SourceOptions, folder_of, open_sources
 
     if (options.vectors is None) != (options.ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
     built = BuildOptions.of(options.preset, **filters)
     config = changes.config([])
     target = options.out or CORPORA / folder_of(options.name, options.sources[0])
-    opening = Opening(
+    opening = SourceOptions(
         format=reading.format,
         preset=PRESET_FORMATS.get(options.preset or ""),
         columns=reading.mapping,

@@ -98,14 +98,6 @@ def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> Non
         )
 
 
-def test_an_index_finds_the_nearest_papers(tmp_path: Path, embedder: Embedder) -> None:
-    source = write_corpus(tmp_path / "papers.jsonl.gz", papers(90))
-    vectors = embedder.embed(["robust retrieval"])
-    with build_corpus(source, tmp_path / "corpus", OPTIONS, embedder, index_from=1) as made:
-        exact, quick = (made.papers.store.query(vectors, 8, exact=exact) for exact in (True, False))
-    assert quick == exact
-
-
 @pytest.mark.slow
 def test_the_same_source_and_options_give_the_same_fingerprint(tmp_path: Path, embedder: Embedder) -> None:
     source = write_corpus(tmp_path / "papers.jsonl", papers(60))

@@ -27,7 +27,7 @@ from manyheads.cli.options import (
 )
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import building, library, show_silent
-from manyheads.corpus.meta import INDEX_FROM, BuildOptions
+from manyheads.corpus.meta import BuildOptions
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -178,8 +178,6 @@ class Building(Options):
     """Paper ids of the rows of --vectors, one per line."""
     limit: int = Field(default=1000, ge=1, le=1000)
     """Maximum number of papers per year of a search."""
-    index_from: int = Field(default=INDEX_FROM, ge=0)
-    """Number of papers from which an index for measure --search approximate is built; 0 for never."""
 
 
 @app.command()
@@ -219,7 +217,7 @@ def build(
         made = build_corpus(
             reader, target, built, load_embedder(options.embedding),
             name=options.name, vectors=(options.vectors, options.ids) if options.vectors and options.ids else None,
-            interests=librarian, progress=progress, index_from=options.index_from,
+            interests=librarian, progress=progress,
         )  # fmt: skip
     with made:
         _show(made.meta, target)

@@ -19,7 +19,6 @@ from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, Text
 from manyheads.corpus.graph import Counts as GraphCounts
 from manyheads.corpus.meta import (
     AUTHORS,
-    INDEX_FROM,
     META,
     NAMES,
     REJECTS,
@@ -30,7 +29,6 @@ from manyheads.corpus.meta import (
     Meta,
 )
 from manyheads.corpus.phrases import LEXICAL
-from manyheads.corpus.qdrant import EdgeStore
 from manyheads.corpus.records import JsonLines, RawPaper, Reader, Rejects
 from manyheads.corpus.references import Index
 from manyheads.corpus.scientists import (
@@ -128,41 +126,24 @@ def fill_papers(
     model: Embedder,
     vectors: tuple[Path, Path] | None,
     tell: Progress,
-    index_from: int = INDEX_FROM,
 ) -> int:
-    """Write the knowledge bank of papers in batches, with matrix and index if it is large; returns the number of imported vectors.
-    Raises `EmbeddingError`.
-    """
-    from manyheads.corpus.matrix import MATRIX_FROM, writing_matrix
-
+    """Write the knowledge bank of papers in batches; returns the number of imported vectors. Raises `EmbeddingError`."""
     file = None if vectors is None else VectorFile(*vectors, dim=model.dim)
     if file is not None:
         _need_same_model(file, chain.from_iterable(map(spool.masked, spool.years)), model)
     step = "embedding papers" if file is None else "storing papers"
     imported, total = 0, sum(years.total() for years in spool.years.values())
     count = _counter(tell, step, total)
-    with KnowledgeBank.create(folder, model) as bank, ExitStack() as held:
-        matrix = (
-            held.enter_context(writing_matrix(folder / PAPERS, model.dim)) if total >= MATRIX_FROM else None
-        )
-
-        def add(papers: list[Paper], vectors: "Vectors", period: Period) -> None:
-            bank.add(papers, vectors, count, period=period)
-            if matrix is not None:
-                matrix([(one.year or 0, one.id) for one in papers], period, vectors)
-
+    with KnowledgeBank.create(folder, model) as bank:
         for period in spool.years:
             for some in _portions(spool.masked(period), CHUNK if file else BATCH):
                 given = [one for one in some if file and one.id in file]
                 if file and given:
-                    add(given, file.of([one.id for one in given]), period)
+                    bank.add(given, file.of([one.id for one in given]), count, period=period)
                     imported += len(given)
                 rest = [one for one in some if not file or one.id not in file]
                 if rest:
-                    add(rest, model.embed([*map(paper_text, rest)]), period)
-        if 0 < index_from <= total and isinstance(bank.store, EdgeStore):
-            tell("indexing papers", 0, None)
-            bank.store.build_index()
+                    bank.add(rest, progress=count, period=period)
     return imported
 
 
@@ -271,7 +252,6 @@ def build_corpus(
     vectors: tuple[Path, Path] | None = None,
     interests: Condense | None = None,
     progress: Progress | None = None,
-    index_from: int = INDEX_FROM,
 ) -> Ecosystem:
     """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
 
@@ -283,7 +263,6 @@ def build_corpus(
         vectors: a `.npy` file (n, dim) and a file with its n ids, used instead of embedding those papers.
         interests: a model that summarises keywords as interests, for scientists without interests in the dataset.
         progress: receives the step, the number done and, if known, the total.
-        index_from: papers from which an index (HNSW) is built, for `manyheads measure --search approximate`; 0 for never.
 
     Raises:
         CorpusError: the source is not a corpus, has no past papers, or none pass the filters, or `target` exists or is unwritable.
@@ -313,7 +292,7 @@ def build_corpus(
             model = held.enter_context(CachedEmbedder(embedder))  # word hashing is faster than the cache
         profiles, names, masker = _mask_and_profile(selection, options, interests, tell)
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
-        imported = fill_papers(partial, spool, model, vectors, tell, index_from)
+        imported = fill_papers(partial, spool, model, vectors, tell)
         fill_scientists(partial, profiles.scientists, model, tell)
         with (partial / SCIENTISTS).open("w", encoding="utf-8") as lines:
             lines.write("[")

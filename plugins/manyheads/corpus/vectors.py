@@ -152,13 +152,10 @@ class VectorStore(Closing):
                 self._write([*map(point_id, ids)], rows, stored)
 
     def query(
-        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, exact: bool = True, using: str = ""
+        self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, using: str = ""
     ) -> list[list[Record]]:
-        """The k most similar records for each of (q, dim) vectors, best first, ties by id.
-
-        Unless `exact`, the engine may use an index: faster, but may miss some. In a store with several vectors per record, `using`
-        selects one.
-        """
+        """The k most similar records for each of (q, dim) vectors, by exact search, best first, ties by id. In a store with several
+        vectors per record, `using` selects one."""
         self._check(vectors)
         if using not in (self.names or ("",)):
             raise EmbeddingError(
@@ -168,7 +165,7 @@ class VectorStore(Closing):
         left, limit = [*range(len(rows))], k + 1
         while left:
             with self._errors():
-                answers = self._nearest([rows[one] for one in left], limit, where, exact, using or None)
+                answers = self._nearest([rows[one] for one in left], limit, where, using or None)
             for one, points in zip(left, answers, strict=True):
                 best[one] = sorted(map(record_of, points), key=lambda record: (-record.score, record.id))
             # the engine's order of ties depends on its files: get all of them, then cut by id
@@ -217,7 +214,7 @@ class VectorStore(Closing):
 
     @abstractmethod
     def _nearest(
-        self, vectors: list[Any], k: int, where: Filter, exact: bool, using: str | None
+        self, vectors: list[Any], k: int, where: Filter, using: str | None
     ) -> Iterable[Iterable[Any]]: ...
 
     @abstractmethod

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.corpora import resolve_corpus, verify_corpus
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.graph import GRAPH, Citations, Extraction, Graph, Text
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.records import JsonLines, RawPaper, Rejects
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.selection import Spool, select
 from support.corpora import copied
 from support.papers import NAMES, REAL_DATA, paper, papers, write_corpus

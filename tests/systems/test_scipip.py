@@ -11,10 +11,10 @@ import pytest
 from manyheads.base.errors import BudgetError, ChangedError, ConfigError, SubjectError
 from manyheads.core.events import Judged, Stage
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.engine.readiness import findings, prepare
 from manyheads.systems import systems
 from manyheads.systems.loading import load

@@ -32,10 +32,10 @@ from manyheads.corpus.meta import BuildOptions
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.corpus.building import Progress
-    from manyheads.corpus.database import LiteratureDatabase
-    from manyheads.corpus.extracted import Source
+    from manyheads.corpus.database import Source
     from manyheads.corpus.graph import Extraction
     from manyheads.corpus.meta import Meta
+    from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.datasets.targets import Targets, Wish
     from manyheads.engine.survey import Extractor, Librarian
 
@@ -360,10 +360,10 @@ def extract(options: Extracting, changes: Changes) -> None:
     extracted.
     """
     from manyheads.corpus.corpora import resolve_corpus
-    from manyheads.corpus.database import LiteratureDatabase
     from manyheads.corpus.digest import extracting
     from manyheads.corpus.ecosystem import Ecosystem
     from manyheads.corpus.embedding import load_embedder
+    from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.models.offline import OFFLINE
 
     if options.extractor == "lexical" and (changes.model or options.budget):

@@ -12,11 +12,11 @@ from weakref import WeakSet
 
 from manyheads.base.papers import Paper
 from manyheads.corpus.building import Progress
-from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.database import Source
 from manyheads.corpus.ecosystem import CHUNK, Ecosystem
-from manyheads.corpus.extracted import Source
 from manyheads.corpus.graph import LEXICAL, MOST_ENTITIES, Basis, Extraction, Text
 from manyheads.corpus.phrases import WORDS, Phrases, stems
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.vectors import lock_file
 
 RECIPE = "2"

@@ -136,10 +136,10 @@ async def retrieve(desk: Desk, brainstormed: Sequence[Candidate]) -> list[Excerp
     ids = {each.paper.id: _cite(run, each) for each in inspirations.papers}
     clusters = await asyncio.to_thread(database.clusters, [*ids], options.weights, options.threshold)
     result.clusters = [
-        Cluster(number=n, members=[ids[paper] for paper in each.members], shown=n <= run.settings.papers)
+        Cluster(number=n, members=[ids[paper] for paper in each], shown=n <= run.settings.papers)
         for n, each in enumerate(clusters, 1)
     ]
-    first = [each.members[0] for each in clusters[: run.settings.papers]]
+    first = [each[0] for each in clusters[: run.settings.papers]]
     papers, records = {each.paper.id: each.paper for each in inspirations.papers}, database.records(first)
     excerpts = list[Excerpt]()
     for paper in (papers[each] for each in first):

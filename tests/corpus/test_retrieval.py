@@ -10,12 +10,11 @@ import pytest
 
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.corpus.corpora import verify_corpus
-from manyheads.corpus.database import LiteratureDatabase, Scope
+from manyheads.corpus.database import RECORDS, VECTORS
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extracted import RECORDS, VECTORS
 from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
-from manyheads.corpus.retrieval import Channel, Inspirations, RetrievalConfig
+from manyheads.corpus.retrieval import Channel, Inspirations, LiteratureDatabase, RetrievalConfig, Scope
 from manyheads.corpus.vectors import lock_folder
 from support import corpora
 from support.papers import SUBJECTS, paper
@@ -312,8 +311,8 @@ def test_before_a_year_means_without_it(database: LiteratureDatabase) -> None:
 def test_papers_that_say_the_same_are_one_cluster(database: LiteratureDatabase) -> None:
     ids = [f"p{number}" for number in (3, 0, 4, 1, 8, 5)]
     clusters = database.clusters(ids, (0.5, 0.5), 0.5)
-    assert [one.members for one in clusters] == [("p3",), ("p0", "p4", "p8"), ("p1", "p5")]
-    assert [one.members[0] for one in clusters] == ["p3", "p0", "p1"]
+    assert clusters == [("p3",), ("p0", "p4", "p8"), ("p1", "p5")]
+    assert [one[0] for one in clusters] == ["p3", "p0", "p1"]
     assert len(database.clusters([*ids, "no such paper"], (1, 0), 1.0)) == 4
 
 
@@ -409,7 +408,7 @@ async def test_a_vector_of_the_bank_stands_for_all_three(tmp_path: Path) -> None
         [own] = await database.semantic(["fragile objects"], 3)
         [theirs] = await ecosystem.past(["fragile objects"], 3)
         assert [hit.paper.id for hit in own] == [hit.paper.id for hit in theirs]
-        assert [one.members for one in database.clusters(["p0", "p1"], (0.5, 0.5), 0.9)] == [("p0",), ("p1",)]
+        assert database.clusters(["p0", "p1"], (0.5, 0.5), 0.9) == [("p0",), ("p1",)]
 
 
 def test_a_record_of_no_paper_of_the_corpus(tmp_path: Path) -> None:
@@ -470,7 +469,7 @@ async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
         assert await putting == 2
         assert len((await reader.retrieve(GRASP, similar)).papers) == 12
         reader.close()
-        monkeypatch.setattr("manyheads.corpus.extracted.PATIENCE", 0.1)
+        monkeypatch.setattr("manyheads.corpus.database.PATIENCE", 0.1)
         with (
             lock_folder(tmp_path / "corpus" / RECORDS / VECTORS, shared=True),
             pytest.raises(CorpusError, match="in use"),

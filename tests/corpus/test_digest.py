@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.base.papers import Paper
-from manyheads.corpus.digest import RECIPE, Reading, digest, extract, sentences
-from manyheads.corpus.graph import ENTITY_WORDS, MOST_ENTITIES, Extraction, Text
-from manyheads.corpus.phrases import Phrases
+from manyheads.corpus.digest import RECIPE, PaperTexts, digest, extract, sentences
+from manyheads.corpus.graph import ENTITY_WORDS, MOST_ENTITIES, Extraction, FullText
+from manyheads.corpus.phrases import KeyPhrases
 
 ABSTRACT = (
     "Robots grasp rigid objects well. However, fragile objects remain hard to grasp, e.g. Ripe berries. "
@@ -20,8 +20,8 @@ ABSTRACT = (
 PAPER = Paper(id="p1", title="Tactile grasp planning for fragile objects", abstract=ABSTRACT, year=2012)
 
 
-def record(paper: Paper, text: Text = Text("", "")) -> Extraction:
-    [made] = extract([Reading(paper, text)], Phrases.of([f"{paper.title}. {paper.abstract}"]))
+def record(paper: Paper, text: FullText = FullText("", "")) -> Extraction:
+    [made] = extract([PaperTexts(paper, text)], KeyPhrases.of([f"{paper.title}. {paper.abstract}"]))
     return made
 
 
@@ -48,7 +48,7 @@ def test_a_phrase_that_all_papers_have_says_less_than_one_of_a_few() -> None:
         f"On neural networks, {n}. We train neural networks for {'berry picking' * (n < 8)}."
         for n in range(400)
     ]
-    best = Phrases.of(texts).best("Robots", "We train neural networks for berry picking.", 2)
+    best = KeyPhrases.of(texts).best("Robots", "We train neural networks for berry picking.", 2)
     assert best == ("berry picking", "neural networks")
 
 
@@ -66,7 +66,7 @@ def test_a_phrase_that_all_papers_have_says_less_than_one_of_a_few() -> None:
 def test_participles_and_verbs_are_no_part_of_a_phrase(text: str, entities: tuple[str, ...]) -> None:
     others = [f"They {verb} it, to frobnicate glass. We frobnicate." for verb in ("see", "like")]
     others += ["It has parts consisting of the same.", "They are consisting of it."]
-    assert Phrases.of([text, *others]).best("", text, 5) == entities
+    assert KeyPhrases.of([text, *others]).best("", text, 5) == entities
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_short_abstracts(text: str, background: str, summary: str, ideas: tuple[
 
 def test_without_an_abstract_the_introduction_is_read_and_without_that_the_title() -> None:
     bare = PAPER.model_copy(update={"abstract": " "})
-    read = record(bare, Text("Berries are soft. We present a hand for them.", ""))
+    read = record(bare, FullText("Berries are soft. We present a hand for them.", ""))
     assert (read.basis, read.summary) == ("full text", "We present a hand for them.")
     titled = record(bare)
     assert (titled.basis, titled.background, titled.main_ideas) == ("title", PAPER.title, ())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.base.papers import Paper, Scientist
-from manyheads.corpus.ecosystem import Collection, Item, KnowledgeBank, paper_text
+from manyheads.corpus.ecosystem import Collection, KnowledgeBank, paper_text
 from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.corpus.vectors import MEMORY, Filter
 from support.embedding import PrecomputedEmbedder
@@ -151,7 +151,7 @@ def test_precomputed_vectors_need_no_model() -> None:
 async def test_another_kind_of_thing_can_be_kept_beside_it(tmp_path: Path) -> None:
     people = [Scientist(name=f"Scientist{n}", interests=(topic,), papers=n) for n, topic in enumerate(TOPICS)]
     with Collection.create(tmp_path, LexicalEmbedder(), name="authors") as authors:
-        authors.put(Item(one.name, one.interests[0], one.model_dump(mode="json")) for one in people)
+        authors.put((one.name, one.interests[0], one.model_dump(mode="json")) for one in people)
         [found] = await authors.find(["rare language"], k=2, where=Filter(ranges={"papers": (1, None)}))
         assert Scientist.model_validate(found[0].payload) == people[1]
         assert {record.id for record in authors.store.scroll()} == {one.name for one in people}

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from manyheads.base.errors import CorpusError, EmbeddingError, UserError
 from manyheads.base.files import CHECKSUMS, record_checksums
 from manyheads.base.papers import Paper, Period, Scientist
-from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, Item, KnowledgeBank, paper_text
-from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, Text
-from manyheads.corpus.graph import Counts as GraphCounts
+from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, KnowledgeBank, paper_text
+from manyheads.corpus.graph import GRAPH, GRAPH_FILES, FullText, Graph, GraphCounts, PaperCitations
 from manyheads.corpus.meta import (
     AUTHORS,
     META,
@@ -179,20 +178,20 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
         if spool.with_text:
             count = _counter(tell, "storing full texts", spool.with_text)
             for some in _portions(spool.texts(), BATCH):
-                texts = {paper: Text(masker.text(one), masker.text(other)) for paper, one, other in some}
+                texts = {paper: FullText(masker.text(one), masker.text(other)) for paper, one, other in some}
                 digest.update(repr(texts).encode("utf-8", "replace"))
                 graph.add_texts(texts)
                 count(len(some))
         if spool.with_references:
             count = _counter(tell, "matching references", spool.with_references)
             for some in _portions(spool.bibliographies(), CHUNK):
-                citations = dict[str, Citations]()
+                citations = dict[str, PaperCitations]()
                 for one in some:
                     core, every = (
                         tuple(ids[number] for number in index.meant_by(0, references, one.year))
                         for references in (one.core, one.references)
                     )
-                    citations[one.paper] = Citations(every, core)
+                    citations[one.paper] = PaperCitations(every, core)
                 digest.update(repr(citations).encode("utf-8", "replace"))
                 graph.add_citations(citations)
                 count(len(some))
@@ -204,7 +203,7 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
     """Write the author knowledge bank."""
     count = _counter(tell, "embedding scientists", len(scientists))
     items = [
-        Item(one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
+        (one.name, profile_text(one), one.model_dump(mode="json", exclude={"collaborators"}))
         for one in scientists
     ]
     with Collection.create(folder, model, name=AUTHORS) as authors:

@@ -97,7 +97,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class StoredRecord:
     """A stored record with its cosine similarity (-1…1) to the query; `vector` is (dim,) float32 if requested, or `vectors`, by
     name, in a store with several."""
 
@@ -153,7 +153,7 @@ class VectorStore(Closing):
 
     def query(
         self, vectors: "Vectors", k: int, where: Filter = EVERYTHING, *, using: str = ""
-    ) -> list[list[Record]]:
+    ) -> list[list[StoredRecord]]:
         """The k most similar records for each of (q, dim) vectors, by exact search, best first, ties by id. In a store with several
         vectors per record, `using` selects one."""
         self._check(vectors)
@@ -161,7 +161,7 @@ class VectorStore(Closing):
             raise EmbeddingError(
                 f"no vectors {using!r} in the bank: {', '.join(self.names) or 'they have no names'}"
             )
-        rows, best = vectors.tolist(), dict[int, list[Record]]()
+        rows, best = vectors.tolist(), dict[int, list[StoredRecord]]()
         left, limit = [*range(len(rows))], k + 1
         while left:
             with self._errors():
@@ -177,7 +177,7 @@ class VectorStore(Closing):
             limit *= 4
         return [best[one][:k] for one in range(len(rows))]
 
-    def get(self, ids: Sequence[str], *, vectors: bool | Sequence[str] = False) -> dict[str, Record]:
+    def get(self, ids: Sequence[str], *, vectors: bool | Sequence[str] = False) -> dict[str, StoredRecord]:
         """The records with these ids and their vectors, optionally only some names; unknown ids are omitted."""
         with self._errors():
             points = self._retrieve(
@@ -186,7 +186,7 @@ class VectorStore(Closing):
         records = {record.id: record for record in map(record_of, points)}
         return {one: records[one] for one in ids if one in records}
 
-    def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[Record]:
+    def scroll(self, where: Filter = EVERYTHING, *, vectors: bool = False) -> Iterator[StoredRecord]:
         """All records that satisfy `where`, page by page, in a stable order."""
         following, begun = None, False
         while following is not None or not begun:
@@ -253,7 +253,7 @@ def point_id(record_id: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
-def record_of(point: Any) -> Record:
+def record_of(point: Any) -> StoredRecord:
     """A point of Qdrant's engine or client as a record."""
     import numpy as np
 
@@ -266,7 +266,7 @@ def record_of(point: Any) -> Record:
     named = vector.items() if isinstance(vector, dict) else ()
     arrays = {name: np.asarray(one, dtype=np.float32) for name, one in named if isinstance(one, list)}
     score = max(-1.0, min(1.0, getattr(point, "score", 0.0)))  # rounding can pass 1
-    return Record(str(payload.pop(ID_FIELD)), payload, array, score, arrays)
+    return StoredRecord(str(payload.pop(ID_FIELD)), payload, array, score, arrays)
 
 
 def filter_of(where: Filter, api: Any, range_of: Any, is_one_of: Callable[[list[str]], Any]) -> Any:

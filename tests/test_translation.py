@@ -14,7 +14,7 @@ from manyheads.asking.roles import Roles
 from manyheads.base.papers import Paper
 from manyheads.base.resources import Resources, shipped
 from manyheads.corpus.digest import PaperTexts
-from manyheads.corpus.graph import FullText
+from manyheads.corpus.graph import Text
 from manyheads.documents import Document, Figure, Section
 from manyheads.engine.survey import Extractor
 from manyheads.hosts import host_factory
@@ -217,10 +217,8 @@ async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: st
 
 def test_no_english_reaches_a_model_that_extracts(abroad: Path, tmp_path: Path) -> None:
     sentence = "ß " * 30
-    text = FullText(sentence * 40, sentence * 400)
-    readings = [
-        PaperTexts(Paper(id="p", title="ß"), each) for each in (text, FullText("ß", "ß"), FullText("", ""))
-    ]
+    text = Text(sentence * 40, sentence * 400)
+    readings = [PaperTexts(Paper(id="p", title="ß"), each) for each in (text, Text("ß", "ß"), Text("", ""))]
     wrong = iter([["sparse"], [], ["sparse robots"] * 7])
 
     def entities(request: Request) -> list[str]:

@@ -19,7 +19,7 @@ from bench.figures import Figure, Size, Watch, fastest
 from bench.memory import UNIT
 from manyheads.base.papers import Paper
 from manyheads.corpus.ecosystem import Collection, Ecosystem, KnowledgeBank
-from manyheads.corpus.graph import GRAPH, Extraction, Graph, PaperCitations
+from manyheads.corpus.graph import GRAPH, Citations, Extraction, Graph
 from manyheads.corpus.meta import AUTHORS, SCIENTISTS, BuildOptions, Counts, EmbeddingMeta, Meta
 from manyheads.corpus.meta import META as META_FILE
 from manyheads.corpus.retrieval import LiteratureDatabase
@@ -50,13 +50,13 @@ class Planted:
         noise = np.random.default_rng(int(rows[0])).normal(scale=0.7, size=(len(rows), self.dim))
         return unit_rows(self.centres[self.fields[rows]] + noise)
 
-    def citations(self) -> Iterator[tuple[str, PaperCitations]]:
+    def citations(self) -> Iterator[tuple[str, Citations]]:
         rng = np.random.default_rng(1)
         for paper in range(self.count):
             own = self.members[self.fields[paper]]
             # some are cited far more often than others
             cited = own[(len(own) * rng.random(CITES) ** 3).astype(int)]
-            yield f"p{paper}", PaperCitations(tuple(f"p{one}" for one in cited))
+            yield f"p{paper}", Citations(tuple(f"p{one}" for one in cited))
 
     def extractions(self) -> Iterator[Extraction]:
         rng, text = np.random.default_rng(2), "word " * 40
@@ -186,7 +186,7 @@ def build(folder: Path, planted: Planted) -> dict[str, float]:
     watch = Watch()
     with Graph(folder / GRAPH) as graph:
         graph.add_papers((f"p{n}", 2000 + n % 20) for n in range(planted.count))
-        chunk: dict[str, PaperCitations] = {}
+        chunk: dict[str, Citations] = {}
         for paper, cites in planted.citations():
             chunk[paper] = cites
             if len(chunk) == 1024:

@@ -14,7 +14,7 @@ from manyheads.base.files import CHECKSUMS, FileLock
 from manyheads.base.papers import Paper
 from manyheads.corpus.digest import LOCK, open_database
 from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
-from manyheads.corpus.graph import GRAPH, Extraction, FullText
+from manyheads.corpus.graph import GRAPH, Extraction, Text
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.corpus.retrieval import LiteratureDatabase
@@ -238,7 +238,7 @@ def test_papers_that_come_later_are_the_only_ones_extracted(corpus: Path, llm: L
 @pytest.mark.slow
 def test_the_text_of_a_paper_is_read_where_the_corpus_has_it(corpus: Path, llm: LLM) -> None:
     with Ecosystem.open(corpus) as ecosystem:
-        text = FullText("Berries break in hands.", "We cover fingers with gel of $2$ mm.")
+        text = Text("Berries break in hands.", "We cover fingers with gel of $2$ mm.")
         LiteratureDatabase.of(ecosystem).graph.add_texts({"p7": text})
     assert extract(corpus, *served_by(llm)).code == 0
     made = records(corpus)

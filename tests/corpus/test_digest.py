@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from manyheads.base.papers import Paper
 from manyheads.corpus.digest import RECIPE, PaperTexts, digest, extract, sentences
-from manyheads.corpus.graph import ENTITY_WORDS, MOST_ENTITIES, Extraction, FullText
+from manyheads.corpus.graph import ENTITY_WORDS, MOST_ENTITIES, Extraction, Text
 from manyheads.corpus.phrases import KeyPhrases
 
 ABSTRACT = (
@@ -20,7 +20,7 @@ ABSTRACT = (
 PAPER = Paper(id="p1", title="Tactile grasp planning for fragile objects", abstract=ABSTRACT, year=2012)
 
 
-def record(paper: Paper, text: FullText = FullText("", "")) -> Extraction:
+def record(paper: Paper, text: Text = Text("", "")) -> Extraction:
     [made] = extract([PaperTexts(paper, text)], KeyPhrases.of([f"{paper.title}. {paper.abstract}"]))
     return made
 
@@ -90,7 +90,7 @@ def test_short_abstracts(text: str, background: str, summary: str, ideas: tuple[
 
 def test_without_an_abstract_the_introduction_is_read_and_without_that_the_title() -> None:
     bare = PAPER.model_copy(update={"abstract": " "})
-    read = record(bare, FullText("Berries are soft. We present a hand for them.", ""))
+    read = record(bare, Text("Berries are soft. We present a hand for them.", ""))
     assert (read.basis, read.summary) == ("full text", "We present a hand for them.")
     titled = record(bare)
     assert (titled.basis, titled.background, titled.main_ideas) == ("title", PAPER.title, ())

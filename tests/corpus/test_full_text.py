@@ -16,7 +16,7 @@ from manyheads.corpus.building import build_corpus
 from manyheads.corpus.corpora import resolve_corpus, verify_corpus
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.graph import GRAPH, Extraction, FullText, Graph, PaperCitations
+from manyheads.corpus.graph import GRAPH, Citations, Extraction, Graph, Text
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.records import JsonLines, RawPaper, Rejects
 from manyheads.corpus.retrieval import LiteratureDatabase
@@ -40,7 +40,7 @@ def build(folder: Path, records: list[dict[str, Any]], name: str = "corpus") -> 
     return folder / name
 
 
-def cited(corpus: Path, *ids: str) -> dict[str, PaperCitations]:
+def cited(corpus: Path, *ids: str) -> dict[str, Citations]:
     with Graph(corpus / GRAPH) as graph:
         return graph.citations(ids)
 
@@ -118,10 +118,10 @@ def test_whatever_a_line_holds_is_a_paper_or_counted(tmp_path: Path, changes: di
 # Building.
 
 
-def planted(count: int, seed: int = 0) -> tuple[list[dict[str, Any]], dict[str, PaperCitations]]:
+def planted(count: int, seed: int = 0) -> tuple[list[dict[str, Any]], dict[str, Citations]]:
     """Papers that cite earlier ones, by id, DOI, arXiv number or a bibliography's entry, and papers that are not there; and
     who cites whom."""
-    rng, truth = random.Random(seed), dict[str, PaperCitations]()
+    rng, truth = random.Random(seed), dict[str, Citations]()
     records = papers(count)
     for number, one in enumerate(records):
         one["title"] = f"On the slow tides of basin number {number} in winter"
@@ -137,7 +137,7 @@ def planted(count: int, seed: int = 0) -> tuple[list[dict[str, Any]], dict[str, 
         one["references"] = [*refs, "Cole, A. Not of this corpus at all. 1999", f"q{number}"]
         one["core_references"] = refs[:core]
         ids = [other["id"] for other in others]
-        truth[one["id"]] = PaperCitations(tuple(sorted(ids)), tuple(sorted(ids[:core])))
+        truth[one["id"]] = Citations(tuple(sorted(ids)), tuple(sorted(ids[:core])))
     return records, truth
 
 
@@ -145,7 +145,7 @@ def test_planted_citations_are_the_ones_that_are_kept(tmp_path: Path) -> None:
     records, truth = planted(90)
     corpus = build(tmp_path, records)
     found = cited(corpus, *truth)
-    assert {one: PaperCitations(each.all, tuple(sorted(each.core))) for one, each in found.items()} == truth
+    assert {one: Citations(each.all, tuple(sorted(each.core))) for one, each in found.items()} == truth
     counts = read_meta(corpus).counts
     assert counts.citations_within == sum(len(one.all) for one in truth.values())
     assert (counts.with_references, counts.full_texts) == (90, 0)
@@ -162,9 +162,9 @@ def test_cycles_self_citations_and_dangling_ids_are_harmless(tmp_path: Path) -> 
     ]
     corpus = build(tmp_path, records)
     assert cited(corpus, "p0", "p1", "p2") == {
-        "p0": PaperCitations(("p1",)),
-        "p1": PaperCitations(("p0",)),
-        "p2": PaperCitations(("p0", "p1")),
+        "p0": Citations(("p1",)),
+        "p1": Citations(("p0",)),
+        "p2": Citations(("p0", "p1")),
     }
     assert read_meta(corpus).counts.citations_within == 6
 
@@ -176,7 +176,7 @@ def test_a_paper_that_the_filters_remove_is_not_in_the_graph(tmp_path: Path) -> 
     ]
     records[1] |= {"abstract": ""}
     corpus = build(tmp_path, [*records, paper(5, year=2014, references=["p2"])])
-    assert cited(corpus, "p1", "p2", "p5") == {"p2": PaperCitations(("p0",)), "p5": PaperCitations(("p2",))}
+    assert cited(corpus, "p1", "p2", "p5") == {"p2": Citations(("p0",)), "p5": Citations(("p2",))}
     with Graph(corpus / GRAPH) as graph:
         assert graph.counts()[:4] == (4, 3, 4, 3)
 
@@ -194,7 +194,7 @@ def test_texts_are_masked_as_abstracts_are(tmp_path: Path) -> None:
     with Graph(corpus / GRAPH) as graph:
         [text] = graph.texts(["p3", "p4"]).values()
     one, other = (masks[name] for name in NAMES[:2])
-    assert text == FullText(f"{one} ((address)) has shown this.", f"As {other}\n does.")
+    assert text == Text(f"{one} ((address)) has shown this.", f"As {other}\n does.")
     for file in (path for path in corpus.rglob("*") if path.is_file() and path.name != "names.json"):
         content = file.read_bytes().rstrip(b"\0")
         assert not [name for name in NAMES if name.encode() in content], file

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from manyheads.base.errors import CorpusError
-from manyheads.corpus.graph import CITATIONS, Extraction, FullText, Graph, PaperCitations
+from manyheads.corpus.graph import CITATIONS, Citations, Extraction, Graph, Text
 
 IDS = [f"p{number}" for number in range(7)]
 
@@ -26,9 +26,9 @@ def record(paper: str, *entities: str, recipe: str = "one") -> Extraction:
 
 def test_a_paper_keeps_its_text_and_its_record(graph: Graph) -> None:
     graph.add_papers([("a", 2014), ("b", None)])
-    graph.add_texts({"a": FullText("We begin.", "We do."), "no such": FullText("", "")})
+    graph.add_texts({"a": Text("We begin.", "We do."), "no such": Text("", "")})
     graph.add_extractions([record("b", "Graph Search", "graph-search", "!", "Deep Nets")])
-    assert graph.texts(["b", "a"]) == {"a": FullText("We begin.", "We do.")}
+    assert graph.texts(["b", "a"]) == {"a": Text("We begin.", "We do.")}
     assert graph.extraction(["a", "b"]) == {
         "b": record("b", "Graph Search", "graph-search", "!", "Deep Nets")
     }
@@ -70,22 +70,22 @@ def test_cycles_self_citations_and_dangling_ids(graph: Graph) -> None:
     graph.add_papers([("a", 1), ("b", 1), ("c", 1)])
     graph.add_citations(
         {
-            "a": PaperCitations(("a", "b", "c", "gone")),
-            "b": PaperCitations(("a", "c"), core=("c", "b")),
-            "c": PaperCitations(()),
-            "no such": PaperCitations(("a", "b")),
+            "a": Citations(("a", "b", "c", "gone")),
+            "b": Citations(("a", "c"), core=("c", "b")),
+            "c": Citations(()),
+            "no such": Citations(("a", "b")),
         }
     )
     assert graph.citations([*IDS, "a", "b", "c"]) == {
-        "a": PaperCitations(("b", "c")),
-        "b": PaperCitations(("a", "c"), ("c",)),
-        "c": PaperCitations(()),
+        "a": Citations(("b", "c")),
+        "b": Citations(("a", "c"), ("c",)),
+        "c": Citations(()),
     }
     assert counting(graph) >= {("a", "b"), ("a", "c"), ("b", "c")}
     assert ("b", "a") not in counting(graph), "which b cites neither in its introduction nor in its method"
     assert graph.counts()[2:4] == (3, 4)
-    graph.add_citations({"a": PaperCitations(("b",))})
-    assert graph.citations(["a"]) == {"a": PaperCitations(("b", "c"))}
+    graph.add_citations({"a": Citations(("b",))})
+    assert graph.citations(["a"]) == {"a": Citations(("b", "c"))}
 
 
 papers = some.lists(some.sampled_from(IDS), unique=True, max_size=4)
@@ -104,7 +104,7 @@ def test_in_portions_is_as_at_once(
     order: list[str],
     portion: int,
 ) -> None:
-    citations = {paper: PaperCitations(tuple(every), tuple(core)) for paper, (every, core) in cites.items()}
+    citations = {paper: Citations(tuple(every), tuple(core)) for paper, (every, core) in cites.items()}
     extractions = [record(paper, *names, recipe=recipe) for paper, names, recipe in made]
     folder = tmp_path_factory.mktemp("graph")
     with Graph(folder / "once") as once, Graph(folder / "portions") as portions:

@@ -12,7 +12,7 @@ from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.corpus.corpora import verify_corpus
 from manyheads.corpus.database import RECORDS, VECTORS
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.graph import Extraction, PaperCitations
+from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.retrieval import Channel, Inspirations, LiteratureDatabase, RetrievalConfig, Scope
 from manyheads.corpus.vectors import lock_folder
@@ -80,13 +80,13 @@ def records() -> list[Extraction]:
 
 CITES = {
     # p0 and p2 are cited together three times, p0 and p3 once, and by a later paper often
-    "p10": PaperCitations(("p0", "p2")),
-    "p11": PaperCitations(("p0", "p2", "p3")),
-    "p14": PaperCitations(("p0", "p2")),
-    "p24": PaperCitations(("p0", "p7")),
-    "p25": PaperCitations(("p0", "p7")),
-    "p26": PaperCitations(("p0", "p7")),
-    "p27": PaperCitations(("p0", "p7")),
+    "p10": Citations(("p0", "p2")),
+    "p11": Citations(("p0", "p2", "p3")),
+    "p14": Citations(("p0", "p2")),
+    "p24": Citations(("p0", "p7")),
+    "p25": Citations(("p0", "p7")),
+    "p26": Citations(("p0", "p7")),
+    "p27": Citations(("p0", "p7")),
 }
 
 
@@ -296,7 +296,7 @@ def test_of_partners_cited_as_often_the_earlier_one_is_taken(tmp_path: Path) -> 
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
         database.graph.add_citations(
-            {"p10": PaperCitations(("p0", "p5", "p3")), "p11": PaperCitations(("p0", "p3", "p5"))}
+            {"p10": Citations(("p0", "p5", "p3")), "p11": Citations(("p0", "p3", "p5"))}
         )
         assert partners(database, ["p0"], 1) == {"p0": {"p3": 2}}
 
@@ -393,7 +393,7 @@ async def test_why_co_citation_finds_nothing_is_said(database: LiteratureDatabas
     assert "add one, such as semantic" in "".join(alone.notes)
     with built(tmp_path) as ecosystem:
         other = LiteratureDatabase.of(ecosystem)
-        other.graph.add_citations({"p1": PaperCitations(("elsewhere",)), "p2": PaperCitations(("p99",))})
+        other.graph.add_citations({"p1": Citations(("elsewhere",)), "p2": Citations(("p99",))})
         other.put(records())
         assert (await other.retrieve(GRASP)).notes == (
             "co-citation is off: 2 papers have references, but none of them is in this corpus",

@@ -11,7 +11,7 @@ from reportlab.platypus import PageBreak, Paragraph
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.graph import GRAPH, Graph, PaperCitations
+from manyheads.corpus.graph import GRAPH, Citations, Graph
 from manyheads.corpus.meta import BuildOptions, read_meta
 from manyheads.corpus.records import RawPaper, Rejects
 from manyheads.datasets.opening import Opening, detect, name_of, open_corpus
@@ -243,7 +243,7 @@ def test_a_corpus_of_documents_knows_who_cites_whom(tmp_path: Path) -> None:
     build_corpus(reader, tmp_path / "corpus", BuildOptions(bound=2012), load_embedder("lexical")).close()
     with Graph(tmp_path / "corpus" / GRAPH) as graph:
         assert graph.citations(["2013-3"]) == {
-            "2013-3": PaperCitations(("2010-0", "2011-1", "2012-2"), ("2011-1", "2012-2"))
+            "2013-3": Citations(("2010-0", "2011-1", "2012-2"), ("2011-1", "2012-2"))
         }
     counts = read_meta(tmp_path / "corpus").counts
     assert (counts.full_texts, counts.with_references, counts.citations_within) == (4, 3, 6)

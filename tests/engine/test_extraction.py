@@ -14,7 +14,7 @@ from manyheads.base.resources import Resources
 from manyheads.config import RunConfig
 from manyheads.core import ManagedHost, Usage
 from manyheads.corpus.digest import PaperTexts
-from manyheads.corpus.graph import Extraction, FullText
+from manyheads.corpus.graph import Extraction, Text
 from manyheads.engine.survey import BATCH, Extractor
 from manyheads.hosts import host_factory
 from manyheads.literature.lookup import LookupCache
@@ -49,7 +49,7 @@ def config(llm: LLM, **model: Any) -> RunConfig:
 
 
 def readings(
-    count: int, text: FullText = FullText("", ""), abstract: str = "Berries break. We present touch."
+    count: int, text: Text = Text("", ""), abstract: str = "Berries break. We present touch."
 ) -> list[PaperTexts]:
     return [
         PaperTexts(Paper(id=f"p{number}", title=f"Touch number {number}", abstract=abstract), text)
@@ -102,7 +102,7 @@ def test_a_paper_is_one_request_and_is_paid_once(cache: LookupCache, host: str) 
 
 
 def test_a_full_text_is_read_at_once_where_it_fits(cache: LookupCache) -> None:
-    text = FullText("Robots break berries.", "We put gel on fingers: $F = kx$.")
+    text = Text("Robots break berries.", "We put gel on fingers: $F = kx$.")
     with LLM(answers=GOOD) as llm:
         [made] = extract(Extractor(config(llm), ROLES, host_factory("autogen"), cache), readings(1, text))
     [request] = llm.requests
@@ -116,7 +116,7 @@ def test_a_text_too_long_for_the_model_is_read_in_parts(cache: LookupCache) -> N
     method = " ".join(f"Step {number} moves the finger." for number in range(1500))
     with LLM(answers=GOOD) as llm:
         extractor = Extractor(config(llm, context=4096), ROLES, host_factory("autogen"), cache)
-        [made] = extract(extractor, readings(1, FullText("Robots break berries.", method)))
+        [made] = extract(extractor, readings(1, Text("Robots break berries.", method)))
     titles = [request.title for request in llm.requests]
     assert titles[0] == "Extract"
     assert set(titles[1:]) == {"DetailedIdeas"}
@@ -138,7 +138,7 @@ def test_a_server_with_less_room_than_it_was_thought_to_have(cache: LookupCache)
         )
         llm.faults.append(long)
         extractor = Extractor(config(llm), ROLES, host_factory("autogen"), cache)
-        [made] = extract(extractor, readings(1, FullText("Robots break berries.", method)))
+        [made] = extract(extractor, readings(1, Text("Robots break berries.", method)))
     assert made.detailed_ideas
     assert long.done
     assert TooLongError.__name__ not in str(extractor.notes)
@@ -255,7 +255,7 @@ def test_a_recipe_is_of_the_model_and_the_prompts(cache: LookupCache, tmp_path: 
 @pytest.mark.parametrize("host", EACH)
 def test_the_offline_model_says_what_it_is(cache: LookupCache, host: str) -> None:
     extractor = Extractor(RunConfig(), ROLES, host_factory(host), cache)
-    whole, short = extract(extractor, [*readings(1, FullText("Berries break.", "Gel.")), *readings(2)[1:]])
+    whole, short = extract(extractor, [*readings(1, Text("Berries break.", "Gel.")), *readings(2)[1:]])
     assert (whole.made_by, short.made_by) == ("offline/offline", "offline/offline")
     assert whole.detailed_ideas
     assert not short.detailed_ideas

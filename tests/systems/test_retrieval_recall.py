@@ -11,7 +11,7 @@ from manyheads.base.errors import MeasureError
 from manyheads.base.resources import shipped
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.graph import Extraction, PaperCitations
+from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.judges.retrieval_recall.recall import hits
@@ -68,7 +68,7 @@ def corpus(
     with build_corpus(source, folder / "corpus", options, load_embedder("lexical")) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
         database.graph.add_citations(
-            {one: PaperCitations(some, (core or {}).get(one, ())) for one, some in cites.items()}
+            {one: Citations(some, (core or {}).get(one, ())) for one, some in cites.items()}
         )
         database.put(
             Extraction(paper=one, background=text, summary=text, main_ideas=(text,), entities=(entities or {}).get(one, ()),

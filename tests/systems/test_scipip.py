@@ -12,7 +12,7 @@ from manyheads.base.errors import BudgetError, ChangedError, ConfigError, Subjec
 from manyheads.core.events import Judged, Stage
 from manyheads.corpus.building import build_corpus
 from manyheads.corpus.embedding import load_embedder
-from manyheads.corpus.graph import Extraction, PaperCitations
+from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.engine.readiness import findings, prepare
@@ -221,7 +221,7 @@ async def test_what_papers_are_cited_with_is_told_by_its_title(run: Play, tmp_pa
         source, tmp_path / "corpus", BuildOptions(bound=2015), load_embedder("lexical")
     ) as ecosystem:
         LiteratureDatabase.of(ecosystem).graph.add_citations(
-            {f"p{n}": PaperCitations(("p2", "p9")) for n in (3, 4)}
+            {f"p{n}": Citations(("p2", "p9")) for n in (3, 4)}
         )
     near = "inputs.background=We study federated learning in hospitals, part 2."
     played = await run(

@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
@@ -15,7 +15,7 @@ from manyheads.base.errors import CorpusError, EmbeddingError, UserError
 from manyheads.base.files import CHECKSUMS, record_checksums
 from manyheads.base.papers import Paper, Period, Scientist
 from manyheads.corpus.ecosystem import CHUNK, PAPERS, Collection, Ecosystem, KnowledgeBank, paper_text
-from manyheads.corpus.graph import GRAPH, GRAPH_FILES, FullText, Graph, GraphCounts, PaperCitations
+from manyheads.corpus.graph import GRAPH, GRAPH_FILES, Citations, Graph, GraphCounts, Text
 from manyheads.corpus.meta import (
     AUTHORS,
     META,
@@ -61,25 +61,23 @@ class VectorFile:
         import numpy as np
 
         self.path, self.ids = vectors, ids
-        self._rows: dict[str, int] = {}
         try:
             names = ids.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise EmbeddingError(f"{ids} cannot be read: {error}") from error
-        for row, name in enumerate(names):
-            if (before := self._rows.setdefault(name, row)) != row:
-                raise EmbeddingError(
-                    f"{ids}, line {row + 1}: the id {name!r} is already in line {before + 1}"
-                )
-        hint = "save it with numpy.save"
         try:
             self._matrix: Any = np.load(vectors, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
-            raise EmbeddingError(f"{vectors} cannot be read: {error}", hint=hint) from error
-        if not isinstance(self._matrix, np.ndarray):
-            raise EmbeddingError(f"{vectors} contains several arrays, not one", hint=hint)
-        if not np.issubdtype(self._matrix.dtype, np.floating):
-            raise EmbeddingError(f"{vectors} contains {self._matrix.dtype}, not floating point numbers")
+            raise EmbeddingError(
+                f"{vectors} cannot be read: {error}", hint="save it with numpy.save"
+            ) from error
+        self._rows = {name: row for row, name in enumerate(names)}
+        if len(self._rows) < len(names):
+            [(twice, _)] = Counter(names).most_common(1)
+            raise EmbeddingError(f"{ids}: the id {twice!r} is in several lines")
+        if not isinstance(self._matrix, np.ndarray) or not np.issubdtype(self._matrix.dtype, np.floating):
+            kind = getattr(self._matrix, "dtype", "several arrays")
+            raise EmbeddingError(f"{vectors} contains {kind}, not one array of floating point numbers")
         if self._matrix.shape != (len(names), dim):
             raise EmbeddingError(
                 f"{vectors} has the shape {self._matrix.shape}, expected ({len(names)}, {dim})",
@@ -90,17 +88,12 @@ class VectorFile:
         return one in self._rows
 
     def of(self, ids: Sequence[str]) -> "Vectors":
-        """(n, dim) float32 for n ids, in order; raises EmbeddingError for a zero or non-finite row."""
-        import numpy as np
-
-        rows = self._matrix[[self._rows[one] for one in ids]]
-        lengths = np.linalg.norm(rows.astype(np.float32), axis=1)
-        bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
-        if len(bad):
-            raise EmbeddingError(
-                f"{self.path}: the vector of {ids[int(bad[0])]!r} is zero or not finite ({len(bad)} such rows)"
-            )
-        return unit_rows(rows)
+        """(n, dim) float32 of unit length for n ids, in order; raises EmbeddingError for a zero or non-finite row."""
+        rows = unit_rows(self._matrix[[self._rows[one] for one in ids]])
+        for one, length in zip(ids, (rows * rows).sum(axis=1), strict=True):
+            if not length > 0:  # also not a number
+                raise EmbeddingError(f"{self.path}: the vector of {one!r} is zero or not finite")
+        return rows
 
 
 # Filling a corpus's two banks: papers with imported or computed vectors, and scientists' profiles.
@@ -110,8 +103,8 @@ _T = TypeVar("_T")
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Receives the step, the number done and, if known, the total."""
-TOLD_EVERY, TOLD_AFTER = 1000, 1.0
-"""Papers, or seconds, between reports of progress: some papers are lines of a file, some PDFs of forty pages."""
+TOLD_AFTER = 0.2
+"""Seconds between reports of progress."""
 BATCH = 64
 """Texts embedded between reports of progress; the most that a kill can lose."""
 COMPARED, LEAST_ALIKE = 8, 0.5
@@ -136,13 +129,13 @@ def fill_papers(
     with KnowledgeBank.create(folder, model) as bank:
         for period in spool.years:
             for some in _portions(spool.masked(period), CHUNK if file else BATCH):
-                given = [one for one in some if file and one.id in file]
-                if file and given:
+                rest = some
+                if file:
+                    given = [one for one in some if one.id in file]
+                    rest = [one for one in some if one.id not in file]
                     bank.add(given, file.of([one.id for one in given]), count, period=period)
                     imported += len(given)
-                rest = [one for one in some if not file or one.id not in file]
-                if rest:
-                    bank.add(rest, progress=count, period=period)
+                bank.add(rest, progress=count, period=period)
     return imported
 
 
@@ -178,20 +171,20 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
         if spool.with_text:
             count = _counter(tell, "storing full texts", spool.with_text)
             for some in _portions(spool.texts(), BATCH):
-                texts = {paper: FullText(masker.text(one), masker.text(other)) for paper, one, other in some}
+                texts = {paper: Text(masker.text(one), masker.text(other)) for paper, one, other in some}
                 digest.update(repr(texts).encode("utf-8", "replace"))
                 graph.add_texts(texts)
                 count(len(some))
         if spool.with_references:
             count = _counter(tell, "matching references", spool.with_references)
             for some in _portions(spool.bibliographies(), CHUNK):
-                citations = dict[str, PaperCitations]()
+                citations = dict[str, Citations]()
                 for one in some:
                     core, every = (
                         tuple(ids[number] for number in index.meant_by(0, references, one.year))
                         for references in (one.core, one.references)
                     )
-                    citations[one.paper] = PaperCitations(every, core)
+                    citations[one.paper] = Citations(every, core)
                 digest.update(repr(citations).encode("utf-8", "replace"))
                 graph.add_citations(citations)
                 count(len(some))
@@ -212,12 +205,12 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
 
 
 def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
-    """Report the progress of items whose number is unknown, every `TOLD_EVERY` items or `TOLD_AFTER` seconds, and at the end."""
-    done, told = 0, time.monotonic()
+    """Report the progress of items whose number is unknown, every `TOLD_AFTER` seconds, and at the end."""
+    done, before = 0, time.monotonic()
     for done, one in enumerate(things, 1):
-        if done % TOLD_EVERY == 0 or time.monotonic() - told > TOLD_AFTER:
+        if time.monotonic() - before > TOLD_AFTER:
             tell(step, done, None)
-            told = time.monotonic()
+            before = time.monotonic()
         yield one
     tell(step, done, done)
 
@@ -293,11 +286,8 @@ def build_corpus(
         graph, digest = fill_graph(partial / GRAPH, spool, masker, tell)
         imported = fill_papers(partial, spool, model, vectors, tell)
         fill_scientists(partial, profiles.scientists, model, tell)
-        with (partial / SCIENTISTS).open("w", encoding="utf-8") as lines:
-            lines.write("[")
-            for number, one in enumerate(profiles.scientists):
-                lines.write(f"{',' if number else ''}\n {one.model_dump_json()}")
-            lines.write("\n]\n")
+        lines = ",\n ".join(one.model_dump_json() for one in profiles.scientists)
+        (partial / SCIENTISTS).write_text(f"[{lines}]\n", encoding="utf-8")
         _write_json(partial / NAMES, names)
         meta = Meta(
             name=name or target.resolve().name,

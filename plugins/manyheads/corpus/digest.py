@@ -14,7 +14,7 @@ from manyheads.base.papers import Paper
 from manyheads.corpus.building import Progress
 from manyheads.corpus.database import Source
 from manyheads.corpus.ecosystem import CHUNK, Ecosystem
-from manyheads.corpus.graph import LEXICAL, MOST_ENTITIES, Basis, Extraction, FullText
+from manyheads.corpus.graph import LEXICAL, MOST_ENTITIES, Basis, Extraction, Text
 from manyheads.corpus.phrases import WORDS, KeyPhrases, stems
 from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.vectors import lock_file
@@ -60,7 +60,7 @@ class PaperTexts(NamedTuple):
     """The texts of a paper."""
 
     paper: Paper
-    text: FullText = FullText("", "")
+    text: Text = Text("", "")
 
     @property
     def basis(self) -> Basis:
@@ -192,7 +192,7 @@ def readings(database: LiteratureDatabase, papers: Sequence[str]) -> Iterator[Pa
     for start in range(0, len(papers), CHUNK):
         chunk = papers[start : start + CHUNK]
         known, texts = database.papers(chunk), database.graph.texts(chunk)
-        yield from (PaperTexts(known[one], texts.get(one, FullText("", ""))) for one in chunk if one in known)
+        yield from (PaperTexts(known[one], texts.get(one, Text("", ""))) for one in chunk if one in known)
 
 
 def extract_papers(

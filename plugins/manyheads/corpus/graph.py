@@ -99,14 +99,14 @@ _COUNTS = (
 _GIVEN = "(SELECT value FROM json_each(?))"
 
 
-class FullText(NamedTuple):
-    """Parts of a paper's full text for extraction."""
+class Text(NamedTuple):
+    """Parts of a paper's full text for extraction. A corpus's fingerprint is made of the names here and in `Citations`."""
 
     introduction: str
     method: str
 
 
-class PaperCitations(NamedTuple):
+class Citations(NamedTuple):
     """A paper's citations within the corpus: ids, and those cited in introduction or method."""
 
     all: tuple[str, ...]
@@ -155,7 +155,7 @@ class Graph(Closing):
         """Add ids with their years; existing ones stay unchanged."""
         self._db.change_all("INSERT OR IGNORE INTO paper (id, year, held) VALUES (?, ?, 1)", papers)
 
-    def add_texts(self, texts: Mapping[str, FullText]) -> None:
+    def add_texts(self, texts: Mapping[str, Text]) -> None:
         """Add introduction and method of existing papers; ignores unknown papers."""
         rows = [(text.introduction, text.method, paper) for paper, text in texts.items()]
         self._db.change_all(
@@ -164,15 +164,15 @@ class Graph(Closing):
             rows,
         )
 
-    def texts(self, papers: Collection[str]) -> dict[str, FullText]:
+    def texts(self, papers: Collection[str]) -> dict[str, Text]:
         """Introduction and method of these papers; papers without them are omitted."""
         rows = self._rows(
             f"SELECT id, introduction, method FROM text JOIN paper ON number = paper WHERE id IN {_GIVEN}",
             papers,
         )
-        return {paper: FullText(*parts) for paper, *parts in rows}
+        return {paper: Text(*parts) for paper, *parts in rows}
 
-    def add_citations(self, citations: Mapping[str, PaperCitations]) -> None:
+    def add_citations(self, citations: Mapping[str, Citations]) -> None:
         """Add citations between papers of the corpus; ignores others. Papers with known citations stay unchanged.
 
         Two papers are co-cited once by each paper that cites both; if a paper's citations in introduction and method are known,
@@ -191,7 +191,7 @@ class Graph(Closing):
             ("UPDATE paper SET cites = ? WHERE number = ?", counts),
         )
 
-    def citations(self, papers: Collection[str]) -> dict[str, PaperCitations]:
+    def citations(self, papers: Collection[str]) -> dict[str, Citations]:
         """Citations of these papers within the corpus; papers with unknown references are omitted."""
         known = self._rows(f"SELECT id FROM paper WHERE cites IS NOT NULL AND id IN {_GIVEN}", papers)
         every: dict[str, list[tuple[str, int]]] = {paper: [] for (paper,) in known}
@@ -203,9 +203,7 @@ class Graph(Closing):
         for paper, other, core in rows:
             every[paper].append((other, core))
         return {
-            paper: PaperCitations(
-                tuple(other for other, _ in some), tuple(other for other, core in some if core)
-            )
+            paper: Citations(tuple(other for other, _ in some), tuple(other for other, core in some if core))
             for paper, some in every.items()
         }
 

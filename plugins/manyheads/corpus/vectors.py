@@ -103,11 +103,9 @@ class StoredRecord:
 
     id: str
     payload: Payload
-    vector: "np.ndarray[Any, np.dtype[np.float32]] | None" = None
+    vector: "Vectors | None" = None
     score: float = 0.0
-    vectors: "Mapping[str, np.ndarray[Any, np.dtype[np.float32]]]" = field(
-        default_factory=dict[str, "np.ndarray[Any, np.dtype[np.float32]]"]
-    )
+    vectors: "Mapping[str, Vectors]" = field(default_factory=dict[str, "Vectors"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,11 +244,8 @@ def _by_record(vectors: "Mapping[str, Vectors]") -> list[dict[str, list[float]]]
 
 
 def point_id(record_id: str) -> str:
-    """The UUID (version 5) for a record's id: Qdrant only accepts integers and UUIDs."""
-    # like `uuid.uuid5`, in a quarter of its time: a look-up reads some hundred records
-    digits = hashlib.sha1(_NAMESPACE.bytes + record_id.encode(), usedforsecurity=False).hexdigest()
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+    """The UUID for a record's id: Qdrant only accepts integers and UUIDs."""
+    return str(uuid.uuid5(_NAMESPACE, record_id))
 
 
 def record_of(point: Any) -> StoredRecord:
@@ -365,16 +360,13 @@ def _whole(embedder: Embedder, text: str) -> "tuple[Vectors, int | None]":
         count += 1 + count // 4
         more = any(unread(embedder, parts))
     vectors = embedder.embed(parts)
-    if len(parts) == 1:
-        return vectors[0], excess
-    return unit_rows(np.average(vectors, axis=0, weights=[len(part) for part in parts])[np.newaxis])[
-        0
-    ], excess
+    if len(parts) > 1:
+        vectors = unit_rows(np.average(vectors, axis=0, weights=[*map(len, parts)])[np.newaxis])
+    return vectors[0], excess
 
 
 # On disk.
 
-_MOST_KEYS = 500
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 
 
@@ -398,39 +390,24 @@ class CachedEmbedder(Closing):
         """(n, dim) float32 with rows of unit length; each new text is embedded once and stored."""
         import numpy as np
 
-        if not texts:
-            return np.zeros((0, self.dim), dtype=np.float32)
-        keys = self._keys(texts)
-        known = self._known(keys)
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if new:
-            fresh = dict(zip(new, self._embedder.embed(list(new.values())), strict=True))
-            stored = [(key, _summed(key, vector.astype("<f4").tobytes())) for key, vector in fresh.items()]
-            self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
-            known |= fresh
-        return np.stack([known[key] for key in keys])
-
-    def _keys(self, texts: Sequence[str]) -> list[bytes]:
         salted = (f"{self.name}\0{text}".encode(errors="surrogatepass") for text in texts)
-        return [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
+        keys = [hashlib.blake2b(one, digest_size=16).digest() for one in salted]
+        rows = {key: row for key in {*keys} if (row := self._known(key)) is not None}
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}
+        if new:
+            rows |= dict(zip(new, self._embedder.embed([*new.values()]), strict=True))
+            stored = [(key, _summed(key, rows[key].astype("<f4").tobytes())) for key in new]
+            self._db.change_all("INSERT OR REPLACE INTO vectors VALUES (?, ?)", stored)
+        return np.array([rows[key] for key in keys], dtype=np.float32).reshape(-1, self.dim)
 
-    def _known(self, keys: Sequence[bytes]) -> "dict[bytes, NDArray[Any]]":
+    def _known(self, key: bytes) -> "NDArray[Any] | None":
         import numpy as np
 
-        unique, rows = list(dict.fromkeys(keys)), list[tuple[bytes, bytes]]()
-        for start in range(0, len(unique), _MOST_KEYS):
-            some = unique[start : start + _MOST_KEYS]
-            marks = ",".join("?" * len(some))
-            rows += self._db.rows(
-                f"SELECT key, CAST(vector AS BLOB) FROM vectors WHERE key IN ({marks})", *some
-            )
-        size = 4 * self.dim
-        return {
-            key: np.frombuffer(stored[:size], dtype="<f4")
-            for key, stored in rows
-            # earlier versions had no checksums
-            if stored and (len(stored) == size or stored == _summed(key, stored[:size]))
-        }
+        row, size = self._db.row("SELECT CAST(vector AS BLOB) FROM vectors WHERE key = ?", key), 4 * self.dim
+        stored: bytes = row[0] or b"" if row else b""
+        # earlier versions had no checksums
+        sound = len(stored) == size or (stored and stored == _summed(key, stored[:size]))
+        return np.frombuffer(stored[:size], dtype="<f4") if sound else None
 
     def close(self) -> None:
         """Close the file."""

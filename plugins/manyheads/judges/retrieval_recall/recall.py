@@ -16,7 +16,7 @@ from manyheads.core.events import Judged
 from manyheads.core.results import Figure
 from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.graph import PaperCitations
+from manyheads.corpus.graph import Citations
 from manyheads.corpus.retrieval import LiteratureDatabase, RetrievalConfig, Scope, fused
 from manyheads.corpus.vectors import whole_vector
 from manyheads.judges.retrieval_recall.result import (
@@ -78,7 +78,7 @@ class Shelf:
     papers: list[Paper] = field(default_factory=list[Paper])
     places: dict[str, int] = field(default_factory=dict[str, int])
     contemporary: set[str] = field(default_factory=set[str])
-    citations: dict[str, PaperCitations] = field(default_factory=dict[str, PaperCitations])
+    citations: dict[str, Citations] = field(default_factory=dict[str, Citations])
     cited_by: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     twins: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Papers by the letters of their titles."""
@@ -132,8 +132,8 @@ class Shelf:
         found = tuple(one for one in (cited.core or cited.all) if mask[self.places[one]])
         return found, bool(cited.core)
 
-    def _cited(self, paper: str) -> PaperCitations:
-        return self.citations.get(paper, PaperCitations(()))
+    def _cited(self, paper: str) -> Citations:
+        return self.citations.get(paper, Citations(()))
 
     def eligible(self, config: RecallConfig) -> list[Paper]:
         """Papers that can be tested, by id: those with enough references that could be found.

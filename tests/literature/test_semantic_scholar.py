@@ -506,12 +506,6 @@ async def test_a_wrong_address_is_said_so_at_once(url: str) -> None:
     await source.close()
 
 
-async def test_connections_are_kept_between_requests(scholar: Scholar, source: SemanticScholar) -> None:
-    for look_up in LOOK_UPS.values():
-        await look_up(source)
-    assert (len(scholar.requests), scholar.connections) == (3, 1)
-
-
 @pytest.mark.slow
 async def test_fifty_look_ups_at_once_keep_the_pace(scholar: Scholar) -> None:
     sources = [asking(scholar.url, pace=Pace(0.01)) for _ in range(5)]
@@ -544,18 +538,6 @@ def test_a_source_serves_one_event_loop_after_the_other(scholar: Scholar) -> Non
     source = asking(scholar.url)
     for _ in range(3):
         assert asyncio.run(ask(source, "search", "fruit"))
-
-
-def test_loops_side_by_side_keep_a_connection_each(scholar: Scholar) -> None:
-    source = asking(scholar.url)
-    with asyncio.Runner() as one, asyncio.Runner() as other:
-        for _ in range(3):
-            assert one.run(ask(source, "search", "fruit"))
-            assert other.run(ask(source, "search", "fruit"))
-        one.run(source.close())
-        assert other.run(ask(source, "search", "fruit"))
-        other.run(source.close())
-    assert (len(scholar.requests), scholar.connections) == (7, 2)
 
 
 async def test_an_answer_of_another_shape_is_told_without_the_shape_s_makers(scholar: Scholar) -> None:

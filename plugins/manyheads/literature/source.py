@@ -93,9 +93,6 @@ class Source:
         operation: Callable[[Request], Awaitable[list[Paper]]] = getattr(self, request.operation)
         return await operation(replace(request, until=min(request.until, self.deadline())))
 
-    async def close(self) -> None:
-        """Close connections."""
-
 
 T = TypeVar("T")
 _Shape = TypeVar("_Shape", bound=BaseModel)

@@ -47,8 +47,3 @@ def test_weights_of_summary_and_ideas() -> None:
     assert np.allclose(weighted([(0.5, none), (0.5, other)]), other)
     assert np.allclose(weighted([(0, one), (1, none), (0, other)]), [[2**-0.5, 2**-0.5]])
     assert not weighted([(1, none)]).any()
-
-
-def test_nothing_to_cluster() -> None:
-    assert clusters([], np.zeros((0, 3)), 0.8) == []
-    assert clusters(["p1"], np.eye(1), 0.8) == [("p1",)]

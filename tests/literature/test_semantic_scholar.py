@@ -1,6 +1,5 @@
 """Semantic Scholar's look-ups against a local server of its shapes: answers, bounds, and every way to fail."""
 
-import asyncio
 import datetime as dt
 import inspect
 import json
@@ -8,8 +7,6 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from semanticscholar import AsyncSemanticScholar
 from semanticscholar.ApiRequester import ApiRequester
 from semanticscholar.PaginatedResults import PaginatedResults
@@ -132,13 +129,11 @@ async def test_only_what_is_wanted_is_asked_for(scholar: Scholar, source: Semant
 
 
 async def test_nothing_newer_than_the_bound_leaks_in(scholar: Scholar, source: SemanticScholar) -> None:
-    window = Window(before=dt.date(2015, 1, 1))
-    assert ids(await ask(source, "search", "fruit", window=window)) == ["a", "b", "e"]
-    assert scholar.requests[-1].params["publicationDateOrYear"] == ":2014-12-31"
     # the service counts a year from its first day: its own bound lets through what may be of December
     half = Window(after=dt.date(2014, 1, 1), before=dt.date(2014, 7, 1))
     assert ids(await ask(source, "search", "fruit", window=half)) == ["a"]
     assert scholar.requests[-1].params["publicationDateOrYear"] == "2014-01-01:2014-06-30"
+    window = Window(before=dt.date(2015, 1, 1))
     assert ids(await ask(source, "references", A, window=window)) == ["e", "b"]
 
 
@@ -150,53 +145,6 @@ async def test_a_window_without_a_day_holds_nothing(
     assert await ask(source, look_up, A, window=Window(after=day, before=day)) == []
     assert await ask(source, look_up, A, limit=0) == []
     assert scholar.requests == []
-
-
-DAYS = st.none() | st.dates(dt.date(1990, 1, 1), dt.date(2030, 1, 1))
-
-
-def _dated(day: dt.date | None, year: int | None) -> Record:
-    return {"publicationDate": day and str(day), "year": day.year if day else year}
-
-
-KNOWN = st.lists(st.builds(_dated, DAYS, st.none() | st.integers(1990, 2030)), max_size=6)
-
-
-@given(known=KNOWN, after=DAYS, before=DAYS)
-def test_all_that_surely_lies_inside_the_window_is_found_and_nothing_else(
-    known: list[Record], after: dt.date | None, before: dt.date | None
-) -> None:
-    window = Window(after, before)
-    papers = [record(f"{number:040x}", f"Paper {number}", **one) for number, one in enumerate(known)]
-    start = record("f" * 40, "Paper of papers")
-
-    async def look_up() -> tuple[list[Paper], list[Paper]]:
-        source = asking(scholar.url)
-        linked = await ask(source, "references", start["paperId"], window=window)
-        searched = await ask(source, "search", "paper", window=window)
-        return linked, searched
-
-    with Scholar(papers=papers, cites={start["paperId"]: [one["paperId"] for one in papers]}) as scholar:
-        scholar.papers = [*papers, start]
-        linked, searched = asyncio.run(look_up())
-    inside = {one["paperId"] for one in papers if _surely_inside(one, window)}
-    assert {paper.id.partition(":")[2] for paper in linked} == inside
-    assert {paper.id.partition(":")[2] for paper in searched} - {start["paperId"]} == inside
-
-
-def _surely_inside(one: Record, window: Window) -> bool:
-    """The same said in days: every day on which the paper may have come out lies inside."""
-    if window == Window():
-        return True
-    if one["publicationDate"]:
-        first = last = one["publicationDate"]
-    elif one["year"]:
-        first, last = f"{one['year']}-01-01", f"{one['year']}-12-31"
-    else:
-        return False
-    return (not window.after or str(window.after) <= first) and (
-        not window.before or last < str(window.before)
-    )
 
 
 def many(number: int) -> list[Record]:
@@ -330,16 +278,6 @@ async def test_a_page_that_fails_fails_the_look_up(scholar: Scholar, source: Sem
         await ask(source, "search", "fruit", 230)
 
 
-async def test_an_answer_of_another_shape_is_told_without_the_shape_s_makers(scholar: Scholar) -> None:
-    source = asking(scholar.url, retries=0)
-    for body, told in (("<html>", "not JSON"), ('{"data": [3]}', "record 1: "), ('{"data": 3}', "data: ")):
-        scholar.troubles[:] = [Trouble("body", body=body)]
-        with pytest.raises(LiteratureError, match="cannot be read") as caught:
-            await ask(source, "search", "fruit")
-        assert told in caught.value.message
-        assert "pydantic" not in caught.value.message
-
-
 async def test_the_key_goes_to_nobody_to_whom_the_service_sends_us_on(scholar: Scholar) -> None:
     elsewhere = {
         "Location": f"{scholar.url}/graph/v1/paper/search?query=fruit&fields=title&offset=0&limit=10"
@@ -352,30 +290,22 @@ async def test_the_key_goes_to_nobody_to_whom_the_service_sends_us_on(scholar: S
     assert {asked.headers.get("x-api-key") for asked in scholar.requests} == {None}
 
 
-async def test_a_bad_record_costs_that_record_and_is_told(scholar: Scholar) -> None:
-    source = asking(scholar.url, retries=0)
-    good: dict[str, Any] = {"paperId": A, "title": "Fruit", "citationCount": -5, "year": True}
-    page = {"total": 3, "offset": 0, "data": [good, {**good, "title": 5}, {"paperId": B}, None]}
-    scholar.troubles[:] = [Trouble("body", body=json.dumps(page))]
-    request = Request("search", "fruit")
-    (paper,) = await source.look_up(request)
-    assert (paper.title, paper.citations, paper.year) == ("Fruit", None, None)
-    assert [fault.partition(" (")[0] for fault in request.faults] == ["2 of 4 records cannot be read"]
-
-
 async def test_odd_records_of_the_wild_cost_themselves(scholar: Scholar) -> None:
     source = asking(scholar.url, retries=0)
     good: dict[str, Any] = {
         "paperId": A,
         "title": "Fruit <i>in vitro</i>",
         "abstract": "Half \ud800 a letter.",
+        "citationCount": -5,
+        "year": True,
     }
-    odd = [{**good, "authors": [None]}, None, {**good, "publicationDate": "2019-00-00"}]
+    odd = [{**good, "authors": [None]}, None, {**good, "publicationDate": "2019-00-00"}, {**good, "title": 5}]
     scholar.troubles[:] = [Trouble("body", body=json.dumps({"offset": 0, "data": [*odd, good]}))]
     request = Request("search", "fruit")
     (paper,) = await source.look_up(request)
-    assert (paper.title, "a letter." in paper.abstract) == ("Fruit in vitro", True)
-    assert [fault.partition(" (")[0] for fault in request.faults] == ["3 of 4 records cannot be read"]
+    assert (paper.title, paper.citations, paper.year) == ("Fruit in vitro", None, None)
+    assert "a letter." in paper.abstract
+    assert [fault.partition(" (")[0] for fault in request.faults] == ["4 of 5 records cannot be read"]
 
 
 async def test_an_answer_that_grows_is_left_at_a_bound(scholar: Scholar) -> None:

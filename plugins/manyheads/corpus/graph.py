@@ -210,17 +210,9 @@ class Graph(Closing):
     # Records.
 
     def add_extractions(self, extractions: Iterable[Extraction]) -> None:
-        """Store records, replacing earlier ones of the same papers, and update the entities' counts.
-
-        Raises:
-            CorpusError: a paper is not in the corpus; nothing is stored.
-        """
+        """Store records of papers of the corpus, replacing earlier ones of the same papers, and update the entities' counts."""
         records = {one.paper: one for one in extractions}
         numbers = self._numbers(records)
-        if unknown := sorted(records.keys() - numbers.keys()):
-            raise CorpusError(
-                f"{self.path}: no paper {unknown[0]!r}", hint="extract papers of this corpus only"
-            )
         names = {
             paper: {key: name for name in reversed(one.entities) if (key := fold(name))}
             for paper, one in records.items()

@@ -13,7 +13,7 @@ import yaml
 from manyheads.asking.roles import Roles
 from manyheads.base.papers import Paper
 from manyheads.base.resources import Resources, shipped
-from manyheads.corpus.digest import Reading
+from manyheads.corpus.digest import PaperTexts
 from manyheads.corpus.graph import Text
 from manyheads.documents import Document, Figure, Section
 from manyheads.engine.survey import Extractor
@@ -218,7 +218,7 @@ async def test_no_english_reaches_a_model(abroad: Path, tmp_path: Path, name: st
 def test_no_english_reaches_a_model_that_extracts(abroad: Path, tmp_path: Path) -> None:
     sentence = "ß " * 30
     text = Text(sentence * 40, sentence * 400)
-    readings = [Reading(Paper(id="p", title="ß"), each) for each in (text, Text("ß", "ß"), Text("", ""))]
+    readings = [PaperTexts(Paper(id="p", title="ß"), each) for each in (text, Text("ß", "ß"), Text("", ""))]
     wrong = iter([["sparse"], [], ["sparse robots"] * 7])
 
     def entities(request: Request) -> list[str]:

@@ -18,11 +18,11 @@ import numpy as np
 from bench.figures import Figure, Size, Watch, fastest
 from bench.memory import UNIT
 from manyheads.base.papers import Paper
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Collection, Ecosystem, KnowledgeBank
 from manyheads.corpus.graph import GRAPH, Citations, Extraction, Graph
 from manyheads.corpus.meta import AUTHORS, SCIENTISTS, BuildOptions, Counts, EmbeddingMeta, Meta
 from manyheads.corpus.meta import META as META_FILE
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ MEMORY = """\
 import asyncio, resource, sys
 from pathlib import Path
 from bench.database import PlantedEmbedder
-from manyheads.corpus.database import LiteratureDatabase
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
 def resident():
     pages = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())

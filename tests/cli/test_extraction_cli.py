@@ -12,12 +12,12 @@ import pytest
 from manyheads.base.errors import CorpusError
 from manyheads.base.files import CHECKSUMS, FileLock
 from manyheads.base.papers import Paper
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.digest import LOCK, open_database
 from manyheads.corpus.ecosystem import Ecosystem, KnowledgeBank
 from manyheads.corpus.graph import GRAPH, Extraction, Text
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.phrases import LexicalEmbedder
+from manyheads.corpus.retrieval import LiteratureDatabase
 from support.command import Done, kill, manyheads_command, manyheads_process, served_by
 from support.corpora import built
 from support.faults import Fault

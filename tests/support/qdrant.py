@@ -20,16 +20,12 @@ CONDITION = TypeAdapter[models.Filter | None](models.Filter | None)
 
 
 class QdrantServer:
-    """`with QdrantServer() as server:` listens at `server.url`; `asked` holds (method, path) of each request.
-
-    `exact` holds of each search whether it was to be exact.
-    """
+    """`with QdrantServer() as server:` listens at `server.url`; `asked` holds (method, path) of each request."""
 
     def __init__(self, api_key: str | None = None) -> None:
         self.engine, self.api_key = QdrantClient(":memory:"), api_key
         self.asked: list[tuple[str, str]] = []
         self.indexes: dict[str, str] = {}
-        self.exact: list[bool] = []
         self.lock = threading.Lock()
         outer = self
 
@@ -109,7 +105,6 @@ class QdrantServer:
         )
 
     def query(self, name: str, body: dict[str, Any]) -> Any:
-        self.exact += [bool((one.get("params") or {}).get("exact")) for one in body["searches"]]
         exact = {"params": None}  # which the engine in memory always is
         requests = [models.QueryRequest.model_validate({**one, **exact}) for one in body["searches"]]
         return plain(self.engine.query_batch_points(name, requests=requests))

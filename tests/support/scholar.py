@@ -78,8 +78,6 @@ class Asked:
     params: Mapping[str, str]
     headers: Mapping[str, str]
     at: float
-    port: int
-    """Of the client: the same for requests over one connection."""
 
 
 class RefusedError(Exception):
@@ -112,11 +110,6 @@ class Scholar:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    @property
-    def connections(self) -> int:
-        """Over how many connections the requests came."""
-        return len({asked.port for asked in self.requests})
 
     def __enter__(self) -> Self:
         self._server = on_own_port(_Server(("127.0.0.1", 0), _Handler, bind_and_activate=False))
@@ -252,9 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
         scholar, parts = cast(_Server, self.server).scholar, urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
         params = dict(parse_qsl(parts.query, keep_blank_values=True))
-        asked = Asked(
-            unquote(parts.path), parts.path, params, headers, time.monotonic(), self.client_address[1]
-        )
+        asked = Asked(unquote(parts.path), parts.path, params, headers, time.monotonic())
         scholar.requests.append(asked)
         trouble = next((one for one in scholar.troubles if one.takes(asked.path)), None)
         try:

@@ -27,15 +27,15 @@ from manyheads.cli.options import (
 )
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import building, library, show_silent
-from manyheads.corpus.meta import INDEX_FROM, BuildOptions
+from manyheads.corpus.meta import BuildOptions
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.corpus.building import Progress
-    from manyheads.corpus.database import LiteratureDatabase
-    from manyheads.corpus.extracted import Source
+    from manyheads.corpus.database import Source
     from manyheads.corpus.graph import Extraction
     from manyheads.corpus.meta import Meta
+    from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.datasets.targets import Targets, Wish
     from manyheads.engine.survey import Extractor, Librarian
 
@@ -178,8 +178,6 @@ class Building(Options):
     """Paper ids of the rows of --vectors, one per line."""
     limit: int = Field(default=1000, ge=1, le=1000)
     """Maximum number of papers per year of a search."""
-    index_from: int = Field(default=INDEX_FROM, ge=0)
-    """Number of papers from which an index for measure --search approximate is built; 0 for never."""
 
 
 @app.command()
@@ -219,7 +217,7 @@ def build(
         made = build_corpus(
             reader, target, built, load_embedder(options.embedding),
             name=options.name, vectors=(options.vectors, options.ids) if options.vectors and options.ids else None,
-            interests=librarian, progress=progress, index_from=options.index_from,
+            interests=librarian, progress=progress,
         )  # fmt: skip
     with made:
         _show(made.meta, target)
@@ -362,10 +360,10 @@ def extract(options: Extracting, changes: Changes) -> None:
     extracted.
     """
     from manyheads.corpus.corpora import resolve_corpus
-    from manyheads.corpus.database import LiteratureDatabase
     from manyheads.corpus.digest import extracting
     from manyheads.corpus.ecosystem import Ecosystem
     from manyheads.corpus.embedding import load_embedder
+    from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.models.offline import OFFLINE
 
     if options.extractor == "lexical" and (changes.model or options.budget):

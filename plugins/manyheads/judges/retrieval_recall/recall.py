@@ -14,11 +14,10 @@ from manyheads.base.errors import ConfigError, MeasureError
 from manyheads.base.papers import Paper, fold
 from manyheads.core.events import Judged
 from manyheads.core.results import Figure
-from manyheads.corpus.database import LiteratureDatabase, Scope
 from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import Citations
-from manyheads.corpus.retrieval import RetrievalConfig, fused
+from manyheads.corpus.retrieval import LiteratureDatabase, RetrievalConfig, Scope, fused
 from manyheads.corpus.vectors import whole_vector
 from manyheads.judges.retrieval_recall.result import (
     DEPTHS,
@@ -232,7 +231,7 @@ async def _by_database(
     if not way.clusters:
         return [(one,) for one in papers], result.notes
     clusters = await asyncio.to_thread(database.clusters, papers, options.weights, options.threshold)
-    return [one.members for one in clusters], result.notes
+    return clusters, result.notes
 
 
 async def _scimon_like(shelf: Shelf, case: Case, options: RetrievalConfig) -> list[str]:

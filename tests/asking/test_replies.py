@@ -4,21 +4,29 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model
 
+from manyheads.asking import replies
 from manyheads.asking.replies import REPLIES, ReplyModel, Seeks, seeking
+from manyheads.base.errors import BugError
 from manyheads.models.abilities import MOST_ITEMS, form_arguments
 from manyheads.systems.virsci.replies import Idea, Revision, Vote
 
-FIELDS = {
-    "thought": "t",
-    "title": "t",
-    "idea": "i",
-    "experiment": "e",
-    "clarity": 5,
-    "feasibility": 5,
-    "novelty": 5,
-}
+TEXTS = dict.fromkeys(("thought", "title", "idea", "experiment"), "t")
+FIELDS = {**TEXTS, **dict.fromkeys(("clarity", "feasibility", "novelty"), 5)}
+
+
+@pytest.mark.parametrize("name", ["Remark", "Review"])
+def test_two_replies_of_one_name_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one of a system that is called as a shared one: a card could not name it."""
+    twin = create_model(name, __base__=ReplyModel)
+    monkeypatch.setattr("manyheads.systems.scipip.replies.REPLIES", (twin,))
+    replies._shipped.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    try:
+        with pytest.raises(BugError, match=name):
+            len(REPLIES)
+    finally:
+        replies._shipped.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("field", ["clarity", "feasibility", "novelty"])

@@ -245,7 +245,7 @@ def test_problems_name_the_prompt_and_the_variable(roles: Roles, folder: Path) -
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "should be a mapping of keys"),
+        ("", "name: field required"),
         ("- a", "should be a mapping of keys"),
         ("a: [", "not valid YAML"),
         (CRITIC + "modle: x\n", "modle: no such key"),

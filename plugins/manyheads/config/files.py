@@ -12,8 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.asking.replies import REPLIES, TEXT
 from manyheads.base.errors import MOST, ConfigError, closest, describe, did_you_mean
-from manyheads.base.files import expanded, read_text
-from manyheads.base.resources import Resources, data_file, parse_json, parse_yaml
+from manyheads.base.files import expanded
+from manyheads.base.resources import Resources, data_file, parse_json, parse_yaml, read_yaml
 from manyheads.base.text import is_secret, scrubbed, shortened
 from manyheads.config import RunConfig, Strict, documented
 
@@ -116,21 +116,6 @@ def config_file(name: str, resources: Resources) -> Path:
         tried=", ".join(map(str, tried)),
         hint=did_you_mean(name, names, f"name a file, or one of {', '.join(names)}"),
     )
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        data = parse_yaml(read_text(path))
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    if not isinstance(data, dict | None):
-        raise ConfigError(f"{path}: must be a mapping of keys to values")
-    return cast(dict[str, Any], data or {})
 
 
 def merge(

@@ -34,10 +34,17 @@ from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS, with_passage
-from manyheads.hosts.clients import Answer, ClientHost, Ledger, OneAgent, ServedModel, run_tool, tool_call
+from manyheads.hosts.clients import (
+    AgentAnswer,
+    ClientHost,
+    Ledger,
+    OneAgent,
+    ServedModel,
+    run_tool,
+    tool_call,
+)
 from manyheads.hosts.teams import service_tool as tool_of_service
 from manyheads.models.answers import sound_arguments
-from manyheads.models.offline import LocalModel
 from manyheads.models.requests import IMAGE, refuse_images
 from manyheads.systems.loading import AnyConfig
 
@@ -193,9 +200,8 @@ class GovernedClient(
         pictures = sum(each.type in ("data", "uri") for message in messages for each in message.contents)
         refuse_images(served.alias, config, images=bool(pictures))
         system = str(options.get("instructions") or "")
-        more = (
-            len(system.encode()) // 4 + sum(len(str(_schema(tool))) // 4 for tool in tools) + IMAGE * pictures
-        )
+        schemas = sum(len(str(_schema(tool))) for tool in tools)
+        more = (len(system.encode()) + schemas) // 4 + IMAGE * pictures
         for result in (each for message in messages for each in message.contents):
             if result.type == "function_result" and result.exception:
                 _say(result, result.exception)
@@ -207,7 +213,7 @@ class GovernedClient(
             fitting: Sequence[NativeMessage], tokens: int, form: Mapping[str, Any]
         ) -> ChatResponse[Any]:
             if served.local:
-                return await _answer_here(served.local, system, fitting, self.ledger)
+                return await _answer_here(served, system, fitting, self.ledger)
             settings = served.settings(tokens) if served.ours else {}
             # It would be sent under another name.
             if config.provider == "openai" and "max_tokens" in settings:
@@ -278,22 +284,18 @@ def _say(result: Content, text: str) -> None:
 
 
 async def _answer_here(
-    local: LocalModel, system: str, messages: Sequence[NativeMessage], ledger: Ledger
+    served: ServedModel[Client], system: str, messages: Sequence[NativeMessage], ledger: Ledger
 ) -> ChatResponse[Any]:
-    """The answer of a model in this process, which counts the results of tool calls without reading them."""
-    thread, answered = list[Message](), 0
+    """The answer of a model in this process."""
     systems = [system, *(message.text for message in messages if message.role == "system")]
-    for message in messages:
-        answered += sum(each.type == "function_result" for each in message.contents)
-        if message.role in ("user", "assistant") and message.text:
-            thread.append(Message(message.text, "assistant" if message.role == "assistant" else "user"))
-    raw = await local.complete("\n".join(filter(None, systems)), thread, answered)
-    ledger.enter(raw.usage, raw.model, raw.truncated)
+    thread = [each for each in map(served.as_message, messages) if each]
+    answered = sum(each.type == "function_result" for message in messages for each in message.contents)
+    raw = await served.answer_here("\n".join(filter(None, systems)), thread, answered, ledger)
     calls = [
         Content.from_function_call(
             f"call_{answered + number}", call.name, arguments=json.dumps(call.arguments)
         )
-        for number, call in enumerate(raw.tool_calls if not raw.text else ())
+        for number, call in enumerate(raw.tool_calls)
     ]
     return ChatResponse(
         messages=NativeMessage("assistant", calls or [Content.from_text(raw.text)]),
@@ -392,12 +394,12 @@ class AgentHost(OneAgent):
             agent, attempts, config, client.ledger if isinstance(client, GovernedClient) else None
         )
 
-    async def say(self, message: Message) -> Answer:
+    async def say(self, message: Message) -> AgentAnswer:
         response: AgentResponse[Any] = await self.agent.run(to_native(message), session=self._session)
         counts = response.usage_details or {}
         read, written = (counts.get(f"{name}_token_count") or 0 for name in ("input", "output"))
         text = response.messages[-1].text if response.messages else ""
-        return Answer(text, calls_in(response.messages), read, written)
+        return AgentAnswer(text, calls_in(response.messages), read, written)
 
 
 make_host = AgentFrameworkHost

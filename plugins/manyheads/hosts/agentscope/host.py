@@ -47,10 +47,17 @@ from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message, Raw, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
-from manyheads.hosts.clients import Answer, ClientHost, Ledger, OneAgent, ServedModel, run_tool, tool_call
+from manyheads.hosts.clients import (
+    AgentAnswer,
+    ClientHost,
+    Ledger,
+    OneAgent,
+    ServedModel,
+    run_tool,
+    tool_call,
+)
 from manyheads.hosts.teams import service_tool as tool_of_service
 from manyheads.models.answers import sound_arguments
-from manyheads.models.offline import LocalModel
 from manyheads.models.requests import refuse_images, refuse_unfit
 from manyheads.systems.loading import AnyConfig
 
@@ -178,9 +185,7 @@ class GovernedModel(ChatModelBase):
         tool_choice: ToolChoice | None = None,
         **kwargs: Any,
     ) -> ChatResponse:
-        """One governed request.
-
-        The base class turns a cancelled call into an ordinary response; here the cancellation is raised.
+        """One governed request; a cancellation is raised, which the base class turns into an ordinary response.
 
         Raises:
             ModelError: the server cannot be reached, refuses, or still fails after retries.
@@ -202,7 +207,7 @@ class GovernedModel(ChatModelBase):
 
         async def send(fitting: Sequence[Msg], tokens: int, form: Mapping[str, Any]) -> ChatResponse:
             if served.local:
-                return await _answer_here(served.local, fitting, self.ledger)
+                return await _answer_here(served, fitting, self.ledger)
             call: Any = served.client._call_api(
                 model_name, list(fitting), tools, tool_choice, **{**served.settings(tokens), **kwargs}, **form
             )
@@ -232,7 +237,7 @@ class GovernedModel(ChatModelBase):
         return response
 
     async def close(self) -> None:
-        """Release the connections of a model made from a config; for roles' agents, after use."""
+        """Release the connections of a model made from a config."""
         await self.served.close()
 
 
@@ -253,11 +258,10 @@ def calls_of(response: ChatResponse) -> list[ToolCallBlock]:
     return [block for block in response.content if isinstance(block, ToolCallBlock)]
 
 
-async def _answer_here(local: LocalModel, messages: Sequence[Msg], ledger: Ledger) -> ChatResponse:
-    """The answer of a model in this process, which counts the results of tool calls without reading them.
-
-    Hints, which hooks put into a message, become separate messages.
-    """
+async def _answer_here(
+    served: ServedModel[ChatModelBase], messages: Sequence[Msg], ledger: Ledger
+) -> ChatResponse:
+    """The answer of a model in this process; hints, which hooks put into a message, become separate messages."""
     system, thread, answered = list[str](), list[Message](), 0
     for msg in messages:
         text = msg.get_text_content() or ""
@@ -271,15 +275,13 @@ async def _answer_here(local: LocalModel, messages: Sequence[Msg], ledger: Ledge
             if isinstance(block, HintBlock):
                 parts = [TextBlock(text=block.hint)] if isinstance(block.hint, str) else block.hint
                 thread.append(Message("\n".join(part.text for part in parts if isinstance(part, TextBlock))))
-    raw = await local.complete("\n".join(system), thread, answered)
-    ledger.enter(raw.usage, raw.model, raw.truncated)
+    raw = await served.answer_here("\n".join(system), thread, answered, ledger)
     calls = [
-        ToolCallBlock(id=f"call_{number}", name=call.name, input=json.dumps(call.arguments))
-        for number, call in enumerate(raw.tool_calls, start=1)
+        ToolCallBlock(id=f"call_{answered + number}", name=call.name, input=json.dumps(call.arguments))
+        for number, call in enumerate(raw.tool_calls)
     ]
-    text = [TextBlock(text=raw.text)] if raw.text else []
     usage = ChatUsage(raw.usage.input_tokens, raw.usage.output_tokens, time=0.0)
-    return ChatResponse(content=[*text, *calls], is_last=True, usage=usage)
+    return ChatResponse(content=calls or [TextBlock(text=raw.text)], is_last=True, usage=usage)
 
 
 REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
@@ -423,11 +425,7 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         return with_passage(turn, text, passage) if passage else text
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One reply of a fresh `Agent`, which knows only the thread.
-
-        Raises:
-            ModelError: AgentScope has not finished the reply, such as by a middleware of the user's.
-        """
+        """One reply of a fresh `Agent`, which knows only the thread."""
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_images(served.alias, served.config, images=any(message.images for message in thread))
         tools = turn.tools if served.config.calls_tools else ()
@@ -464,13 +462,15 @@ class AgentHost(OneAgent):
         config = ours.served.config if ours else NativeModel.describe(model, ModelConfig())
         super().__init__(agent, attempts, config, ours and ours.ledger)
 
-    async def say(self, message: Message) -> Answer:
+    async def say(self, message: Message) -> AgentAnswer:
         reply = await self.agent.reply(to_msg(message, self.agent.name))
         if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
             raise asyncio.CancelledError
         state, spent = self.agent.state, reply.usage
         read, written = (spent.input_tokens, spent.output_tokens) if spent else (0, 0)
-        return Answer(reply.get_text_content() or "", calls_in(state.context, state.reply_id), read, written)
+        return AgentAnswer(
+            reply.get_text_content() or "", calls_in(state.context, state.reply_id), read, written
+        )
 
 
 make_host = AgentScopeHost

@@ -22,7 +22,7 @@ from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.hosts.autogen.agent import CoreTool, calls_made
 from manyheads.hosts.autogen.client import GovernedClient, NativeModel
 from manyheads.hosts.autogen.memory import RecallMemory
-from manyheads.hosts.clients import Answer, ClientHost, Ledger, OneAgent
+from manyheads.hosts.clients import AgentAnswer, ClientHost, Ledger, OneAgent
 from manyheads.hosts.teams import service_tool as tool_of_service
 from manyheads.systems.loading import AnyConfig
 
@@ -110,7 +110,7 @@ class AgentHost(OneAgent):
             agent, attempts, config, client.ledger if isinstance(client, GovernedClient) else None
         )
 
-    async def say(self, message: Message) -> Answer:
+    async def say(self, message: Message) -> AgentAnswer:
         result = await self.agent.run(task=[chat_message(message)], output_task_messages=False)
         counts = [usage for message in result.messages if (usage := message.models_usage)]
         read, written = (
@@ -118,7 +118,7 @@ class AgentHost(OneAgent):
             sum(each.completion_tokens for each in counts),
         )
         calls = tuple(calls_made(result.messages))
-        return Answer(result.messages[-1].to_text(), calls, read, written, len(counts))
+        return AgentAnswer(result.messages[-1].to_text(), calls, read, written, len(counts))
 
 
 make_host = AutoGenHost

@@ -15,7 +15,6 @@ from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.testing import CLAUSES, broken_clauses, host_conformance
 
 
-@pytest.mark.slow
 async def test_ours_keep_their_contract(name: str) -> None:
     assert await broken_clauses(host_factory(name)) == {}
 

@@ -228,12 +228,3 @@ async def test_what_the_hook_recalls_stays_beside_tool_results(llm: LLM, host: H
         await on.ask(turn(tools=(tool(),), recall="graphs"))
     assert all(request.text.count("<bank>who is near</bank>") == 1 for request in llm.requests)
     assert llm.calls == 2
-
-
-async def test_anthropic_with_a_tool(llm: LLM, host: Hosting) -> None:
-    llm.tool_calls = [("invite", {"name": "Bo"})]
-    async with host(model(llm, provider="anthropic", base_url=llm.url)) as on:
-        reply = await on.ask(turn(tools=(tool(),)))
-    assert [call.result for call in reply.tool_calls] == ["Bo says hello 1 times"]
-    assert llm.requests[1].tools
-    assert (reply.model, reply.usage.calls) == ("test-model", 2)

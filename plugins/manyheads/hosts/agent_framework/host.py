@@ -132,12 +132,7 @@ async def _bare(call: Awaitable[T]) -> T:
 class GovernedClient(
     FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], ChatTelemetryLayer[Any], BaseChatClient[Any]
 ):
-    """A client over a shared model, for one turn or the life of a role's agent.
-
-    Args:
-        served: the model.
-        ledger: records usage, notes and failures of tools.
-        reply_type: the reply of its one turn; None if it serves any agent.
+    """A client over a shared model, for one turn or the life of a role's agent; see AutoGen's `GovernedClient`.
 
     Attributes:
         text: the last answer's text, without the framework's replacements.
@@ -149,9 +144,7 @@ class GovernedClient(
         self, served: ServedModel[Client], ledger: Ledger, reply_type: type[ReplyModel] | None = None
     ) -> None:
         own = served.client if isinstance(served.client, FunctionInvocationLayer) else None
-        middleware: list[Any] = (
-            [*own.function_middleware, *vars(own).get("chat_middleware", ())] if own else []
-        )
+        middleware = [*own.function_middleware, *vars(own).get("chat_middleware", ())] if own else []
         super().__init__(
             middleware=middleware,
             function_invocation_configuration={
@@ -209,9 +202,7 @@ class GovernedClient(
         async def count(messages: Sequence[NativeMessage]) -> int:
             return more + size_of(messages)
 
-        async def send(
-            fitting: Sequence[NativeMessage], tokens: int, form: Mapping[str, Any]
-        ) -> ChatResponse[Any]:
+        async def send(fitting: Sequence[Any], tokens: int, form: Mapping[str, Any]) -> ChatResponse[Any]:
             if served.local:
                 return await _answer_here(served, system, fitting, self.ledger)
             settings = served.settings(tokens) if served.ours else {}
@@ -228,9 +219,8 @@ class GovernedClient(
                 each.arguments = sound_arguments(each.name or "", _as_text(each.arguments))
             return response
 
-        response = await served.request(
-            messages, count, send, self.ledger, self._reply_type, tools=bool(tools)
-        )
+        kind = self._reply_type
+        response = await served.request(messages, count, send, self.ledger, kind, tools=bool(tools))
         self.text = response.text
         # Some servers send calls where none may be made.
         if not tools or options.get("tool_choice") == "none":
@@ -250,12 +240,8 @@ class GovernedClient(
 
 def size_of(messages: Sequence[NativeMessage]) -> int:
     """An estimate of the tokens of messages: one per four bytes of text."""
-    texts = (
-        f"{each.text or ''}{each.result or ''}{each.arguments or ''}"
-        for message in messages
-        for each in message.contents
-    )
-    return sum(len(text.encode()) for text in texts) // 4
+    contents = (each for message in messages for each in message.contents)
+    return sum(len(f"{c.text or ''}{c.result or ''}{c.arguments or ''}".encode()) for c in contents) // 4
 
 
 def calls_of(response: ChatResponse[Any]) -> list[Content]:
@@ -315,9 +301,8 @@ class CoreTool(FunctionTool):
         async def run(**arguments: Any) -> str:
             return await run_tool(tool, ledger, arguments)
 
-        super().__init__(
-            name=tool.name, description=tool.description, func=run, input_model=_schema_of(tool.arguments)
-        )
+        schema = _schema_of(tool.arguments)
+        super().__init__(name=tool.name, description=tool.description, func=run, input_model=schema)
 
     def _prepare_arguments(self, arguments: Any) -> dict[str, Any]:
         """Validates nothing: the tool reports the error itself; Agent Framework only says that there is one."""
@@ -390,9 +375,7 @@ class AgentHost(OneAgent):
         config = ModelConfig(name=safe_name(agent.name or type(agent).__name__))
         if isinstance(client, NativeModel.client_type):
             config = NativeModel.describe(client, ModelConfig())
-        super().__init__(
-            agent, attempts, config, client.ledger if isinstance(client, GovernedClient) else None
-        )
+        super().__init__(agent, attempts, config, getattr(client, "ledger", None))
 
     async def say(self, message: Message) -> AgentAnswer:
         response: AgentResponse[Any] = await self.agent.run(to_native(message), session=self._session)
@@ -416,8 +399,5 @@ def service_tool(
 
 
 # Agent Framework logs each tool error twice; the model and the record of the turn have it already.
-logging.getLogger("agent_framework").addFilter(
-    lambda record: (
-        not str(record.msg).startswith(("Function '%s' raised", "Function %s failed", "Function failed"))
-    )
-)
+TWICE = ("Function '%s' raised", "Function %s failed", "Function failed")
+logging.getLogger("agent_framework").addFilter(lambda record: not str(record.msg).startswith(TWICE))

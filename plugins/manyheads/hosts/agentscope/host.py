@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from copy import copy
-from functools import cache, partial
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -45,7 +45,7 @@ from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ModelError
 from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig, Provider
-from manyheads.core import Message, Raw, Tool, ToolCall, Turn
+from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
 from manyheads.hosts.clients import (
     AgentAnswer,
@@ -154,13 +154,7 @@ class NativeModel(ServedModel[ChatModelBase]):
 
 
 class GovernedModel(ChatModelBase):
-    """A thin wrapper of a shared model, for one turn or the life of a role's agent.
-
-    Args:
-        served: the model of the config.
-        ledger: records usage, notes and failures of tools.
-        reply_type: sent as the provider's response format if it takes one.
-    """
+    """A thin wrapper of a shared model, for one turn or the life of a role's agent; see AutoGen's `GovernedClient`."""
 
     def __init__(
         self,
@@ -281,7 +275,9 @@ async def _answer_here(
         for number, call in enumerate(raw.tool_calls)
     ]
     usage = ChatUsage(raw.usage.input_tokens, raw.usage.output_tokens, time=0.0)
-    return ChatResponse(content=calls or [TextBlock(text=raw.text)], is_last=True, usage=usage)
+    return ChatResponse(
+        content=[*calls, *([TextBlock(text=raw.text)] if raw.text else [])], is_last=True, usage=usage
+    )
 
 
 REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
@@ -355,9 +351,6 @@ class Whole(MiddlewareBase):
 
     AgentScope would have the model summarise a long context, including the new question, or drop it; and it would remove
     all but the newest five images. This hook skips the step that does both.
-
-    Args:
-        ledger: of the agent's tools; a failure in it ends the reply before the next request. The model's by default.
     """
 
     def __init__(self, ledger: Ledger | None = None) -> None:
@@ -388,21 +381,18 @@ class Recollection(MiddlewareBase):
 
     AgentScope's RAG middleware would number and label the passage itself, remove it after the first tool call, and
     continue without it if the search fails. A failure here ends the turn.
-
-    Args:
-        recall: adds the passage of the turn to a text; None without a look-up.
     """
 
-    def __init__(self, recall: Callable[[str], Awaitable[str]] | None) -> None:
-        self._recall = recall
+    def __init__(self, recall: Recall, turn: Turn[Any]) -> None:
+        self._recall, self._turn = recall, turn
 
     async def on_reasoning(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
     ) -> AsyncGenerator[Any]:
-        if self._recall and agent.state.cur_iter == 0:
+        if agent.state.cur_iter == 0 and (passage := await self._recall(self._turn)):
             question = next(message for message in agent.state.context if message.role == "user")
             first = next(block for block in question.content if isinstance(block, TextBlock))
-            first.text = await self._recall(first.text)
+            first.text = with_passage(self._turn, first.text, passage)
         async for event in next_handler(**input_kwargs):
             yield event
 
@@ -420,22 +410,18 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         super().__init__(*given, **more)
         self._middlewares = middlewares
 
-    async def _with_passage(self, turn: Turn[Any], text: str) -> str:
-        passage = await self._recall(turn)
-        return with_passage(turn, text, passage) if passage else text
-
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
         """One reply of a fresh `Agent`, which knows only the thread."""
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_images(served.alias, served.config, images=any(message.images for message in thread))
         tools = turn.tools if served.config.calls_tools else ()
-        recall = None if turn.recall is None else partial(self._with_passage, turn)
+        recall = [] if turn.recall is None else [Recollection(self._recall, turn)]
         agent = Agent(
             name=speaker.name,
             system_prompt=speaker.system,
             model=GovernedModel(served, ledger, turn.reply_type),
             toolkit=OwnWords(tools=[function_tool(tool, ledger) for tool in tools]) if tools else _no_tools(),
-            middlewares=[*self._middlewares, Whole(), Recollection(recall)],
+            middlewares=[*self._middlewares, Whole(), *recall],
             context_config=UNCUT,
             react_config=REACT,
             injection_config=NO_CLOCK,

@@ -51,7 +51,7 @@ class Broken(AutoGenHost):
                 thread = [replace(message, images=()) for message in thread]
             case "tools":
                 turn = replace(turn, tools=())
-            case "tool that fails" | "user's error in a tool":
+            case "tool that fails" | "error of a user in a tool":
                 turn = replace(turn, tools=tuple(map(self.hushed, turn.tools)))
             case "recall":
                 turn = replace(turn, recall=None)

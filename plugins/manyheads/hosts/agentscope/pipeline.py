@@ -43,7 +43,7 @@ from manyheads.core.events import AnyEvent, Person, Result, Said, Stage, Waiting
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost, GovernedModel
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.person import InputFunction, person_of, question
-from manyheads.hosts.runs import Runs, RunState, TeamMessage, next_event
+from manyheads.hosts.runs import RunState, TeamMessage, TeamRuns, next_event
 from manyheads.hosts.teams import LiveRun, SyncTeam, about, native_class, native_classes, sentence
 from manyheads.models.offline import LABEL
 from manyheads.systems.loading import AnyConfig
@@ -237,7 +237,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         last = PipelineState(session_id=state.session_id)
         settings = {"middlewares": tuple(middlewares or ())}
         someone = self._person(person_of(type(self).__name__, person, None))
-        self._runs = Runs(self, config, sets, changes, models, out, last, listens_to, someone, settings)
+        self._runs = TeamRuns(self, config, sets, changes, models, out, last, listens_to, someone, settings)
         none: Any = None  # it has no model of its own to answer with
         Agent.__init__(
             self,

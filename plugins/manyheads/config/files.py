@@ -71,7 +71,7 @@ def validated(
         near = ", ".join(dict.fromkeys(filter(None, (_suggested(model, path, lifted) for path in unknown))))
         every = f"{data_file('configs/run.schema.json')} explains all keys"
         raise ConfigError(
-            f"{' + '.join(filter(None, [where, *map(shown, sets)]))}: {describe(error)}",
+            f"{' + '.join(filter(None, [where, *map(setting_in_short, sets)]))}: {describe(error)}",
             tried="; ".join(tried) or None,
             hint=f"did you mean {near}? If not, {every}" if near else every,
         ) from error
@@ -146,12 +146,16 @@ def parse_set(setting: str) -> dict[str, Any]:
     """`team.size=8` as a mapping; the value is parsed as JSON, else as YAML."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"--set {shown(setting)}: must have the form key=value, such as team.size=8")
+        raise ConfigError(
+            f"--set {setting_in_short(setting)}: must have the form key=value, such as team.size=8"
+        )
     try:
         nested: Any = _value(value)
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or error
-        raise ConfigError(f"--set {shown(setting)}: the value is not valid YAML: {problem}") from error
+        raise ConfigError(
+            f"--set {setting_in_short(setting)}: the value is not valid YAML: {problem}"
+        ) from error
     for part in reversed(key.strip().split(".")):
         nested = {part: nested}
     return nested
@@ -165,7 +169,7 @@ def _value(text: str) -> Any:
     return parse_yaml(text)
 
 
-def shown(setting: str) -> str:
+def setting_in_short(setting: str) -> str:
     """A setting for a message: shortened, and without secrets."""
     key, equals, _ = setting.partition("=")
     return f"{key}{equals}…" if is_secret(key.strip()) else scrubbed(shortened(setting, SHOWN))

@@ -13,12 +13,16 @@ import pytest
 from agent_framework import Message as AFMessage
 from agent_framework_openai import OpenAIChatCompletionClient
 from agentscope.console import ConsoleRenderer
+from agentscope.credential import OpenAICredential
 from agentscope.event import ModelCallEndEvent, ReplyEndEvent, ReplyStartEvent, UserInterruptEvent
 from agentscope.message import AssistantMsg, UserMsg
+from agentscope.model import OpenAIChatModel
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
+from autogen_ext.models.openai import OpenAIChatCompletionClient as AGClient
 from openai import AsyncOpenAI
+from pydantic import SecretStr
 from rich.console import Console
 
 from manyheads.config import ModelConfig, RunConfig
@@ -29,6 +33,7 @@ from manyheads.hosts import host_factory
 from manyheads.hosts.agent_framework import agent_of
 from manyheads.hosts.agentscope import pipeline_of
 from manyheads.hosts.autogen import team_of
+from manyheads.hosts.autogen.client import model_info
 from manyheads.judges.replies import CRITERIA
 from manyheads.systems.loading import validate
 from support.hosts import HOSTS
@@ -259,6 +264,25 @@ def plain_client(base_url: str, name: str = "m") -> Any:
     """A client of Agent Framework's own, as its users make one."""
     sdk = AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0)
     return OpenAIChatCompletionClient(name, async_client=sdk)
+
+
+@asynccontextmanager
+async def own_client(
+    host: str, base_url: str, name: str = "m", *, stream: bool = False
+) -> AsyncGenerator[Any]:
+    """A client of a framework's own, as its users make one; closed at the end."""
+    if host == "autogen":
+        info = model_info(ModelConfig(provider="openai"))
+        yield (client := AGClient(model=name, base_url=base_url, api_key="k", model_info=info, max_retries=0))
+        await client.close()
+        return
+    if host == "agent_framework":
+        client = plain_client(base_url, name)
+    else:
+        credential = OpenAICredential(api_key=SecretStr("k"), base_url=base_url)
+        client = OpenAIChatModel(credential, name, stream=stream)
+    yield client
+    await client.client.close()
 
 
 @asynccontextmanager

@@ -71,7 +71,7 @@ def measure(
         typer.Argument(
             metavar="TEXT|RUN…",
             help="Text files, .jsonl files of abstracts, or run folders.",
-            autocompletion=completion.texts,
+            autocompletion=completion.runs,
             callback=without_index,
         ),
     ],
@@ -193,29 +193,23 @@ def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
             hint="name a run folder, such as runs/TIME-NAME",
         )
     rows = [{"task": task, **table_row(count)} for task, count in reply_counts(runs).items()]
-    lines = [dumps(row, ensure_ascii=False) for row in rows]
+    lines = "".join(f"{dumps(row, ensure_ascii=False)}\n" for row in rows)
     if out is not None:
-        write_or_print("\n".join(lines) + "\n", out)
+        write_or_print(lines, out)
     if json:
-        for line in lines:
-            say_json(line)
+        write_or_print(lines, None, as_json=True)
         return
     table = Table(box=None, padding=(0, 1, 0, 0))
     table.add_column("task", overflow="fold")
     for name in ("asked", "first", "again", "given up", "copied", "guests", "length", "chars", "tokens"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("faults", overflow="fold", min_width=6)
+    counts = ("task", "asked", "first", "repaired", "given_up", "copied", "invited")
     for row in rows:
         means = (row[name] for name in ("characters", "tokens"))
-        table.add_row(
-            *(
-                str(row[name])
-                for name in ("task", "asked", "first", "repaired", "given_up", "copied", "invited")
-            ),
-            f"{row['length_met']}/{row['lengths']}" if row["lengths"] else "–",
-            *("–" if mean is None else f"{mean:.0f}" for mean in means),
-            str(row["unusable"]),
-        )
+        length = f"{row['length_met']}/{row['lengths']}" if row["lengths"] else "–"
+        numbers = ("–" if mean is None else f"{mean:.0f}" for mean in means)
+        table.add_row(*(str(row[name]) for name in counts), length, *numbers, str(row["unusable"]))
     safe_console().print(table, markup=False)
 
 

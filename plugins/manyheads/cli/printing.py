@@ -1,6 +1,7 @@
 """What commands print, without control characters of papers, models or file names."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -33,9 +34,12 @@ def say_json(text: str) -> None:
 
 
 def print_line(data: Mapping[str, Any]) -> None:
-    """Print an object as a line of JSON in ASCII: lone surrogates from a model stay printable."""
-    sys.stdout.write(json.dumps(data) + "\n")
-    sys.stdout.flush()
+    """Print an object as a line of JSON in ASCII: lone surrogates from a model stay printable; nothing once the reader is gone."""
+    try:
+        sys.stdout.write(json.dumps(data) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_or_print(text: str, out: Path | None, *, as_json: bool = False) -> None:

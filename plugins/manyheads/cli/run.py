@@ -23,7 +23,7 @@ from manyheads.cli.options import (
     settings,
     with_folders,
 )
-from manyheads.cli.person import Control, errors_as_lines
+from manyheads.cli.person import Control, Terminal, errors_as_lines, is_terminal
 from manyheads.cli.printing import browse, safe_console, say, say_json
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ def confirm(
     Raises:
         typer.Exit: the answer is no.
     """
-    streams = (sys.stdin, sys.stdout)  # None where it is closed
-    if yes or as_json or not all(stream and stream.isatty() for stream in streams):
+    if yes or as_json or not is_terminal(sys.stdin, sys.stdout):
         return
     from manyheads.base.errors import UserError
     from manyheads.engine.estimate import excess
@@ -256,7 +255,6 @@ def go(session: Any, show: Show) -> None:
 
 async def _drive(session: Any, show: Show) -> None:
     from manyheads.base.errors import BudgetError, SubjectError
-    from manyheads.cli.person import Terminal, is_terminal
     from manyheads.cli.progress import run_progress
     from manyheads.hosts import host_factory
     from manyheads.systems.results import closing_lines, update_reports

@@ -283,7 +283,7 @@ class Extractor(Survey):
         self.recipe = self._digest()
 
     def __call__(
-        self, readings: Iterable[Reading], total: int, keep: Callable[[Sequence[Extraction]], None]
+        self, readings: Iterable[Reading], total: int, keep: Callable[[Sequence[Extraction]], object]
     ) -> None:
         """Extract papers; `keep` receives the records in batches, in a thread. Runs an event loop.
 

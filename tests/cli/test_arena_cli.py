@@ -83,16 +83,16 @@ def test_ratings_as_a_folder(tmp_path: Path) -> None:
 def test_ratings_as_a_table_and_as_json(tmp_path: Path) -> None:
     voted(tmp_path / "a", most=15).close()
     said = run("rate", "a", "--resamples", "20", cwd=tmp_path)
-    for word in ("three", "overall", "technical", "rank", "95% interval"):
-        assert word in said
+    assert all(word in said for word in ("three", "overall", "rank", "95% interval"))
     data = json.loads(run("rate", "a", "--resamples", "20", "--json", "--question", "clarity", cwd=tmp_path))
-    first = data["people"][0]
-    assert (first["question"], first["makers"][0]["maker"], first["makers"][0]["best"]) == (
+    [first, *_] = data["people"]
+    best = first["makers"][0]
+    assert (first["question"], best["maker"], best["best"], len(first["raters"])) == (
         "clarity",
         "three",
         1,
+        6,
     )
-    assert len(first["raters"]) == 6
 
 
 @pytest.mark.slow
@@ -299,9 +299,3 @@ def test_makers_without_a_common_case_and_equal_texts_are_named(tmp_path: Path) 
     assert status["raters"]["Ada"]["left"] == 0
     assert any("three" in each for each in status["problems"])
     assert any("equal" in each for each in status["problems"])
-
-
-def test_one_vote_is_not_an_order(tmp_path: Path) -> None:
-    voted(tmp_path / "a", raters=1, most=1).close()
-    said = run("rate", "a", cwd=tmp_path)
-    assert "no finite rating" in said

@@ -11,10 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import manyheads
-from manyheads.base.errors import CorpusError, EmbeddingError, LiteratureError
+from manyheads.base.errors import CorpusError, EmbeddingError
 from manyheads.cli.corpus import app
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.meta import PRESETS, PUBLISHED
 from manyheads.engine.readiness import findings
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.systems.loading import load
@@ -23,7 +22,7 @@ from manyheads.team.team import need_members
 from support.invoked import mistake
 from support.llm import LLM
 from support.papers import paper, papers, write_corpus
-from support.scholar import Scholar, Trouble, record
+from support.scholar import Scholar, record
 
 RUN = CliRunner()
 PLUGINS = str(Path(manyheads.__file__).parents[1])
@@ -101,13 +100,6 @@ def test_a_preset_with_an_override(tmp_path: Path) -> None:
         ["build", str(source), "--bound", "2013", "--embedding", "lexical", "--out", "free"],
     )
     assert "the paper" not in free.stdout
-
-
-def test_the_papers_counts_are_those_of_appendix_c() -> None:
-    assert PUBLISHED.keys() == PRESETS.keys()
-    totals = {name: counts["past"] + counts["contemporary"] for name, counts in PUBLISHED.items()}
-    assert totals == {"aminer-cs": 178_197, "oag-3.1": 201_131}
-    assert [counts["scientists"] for counts in PUBLISHED.values()] == [156, 3_169]
 
 
 def test_mistakes_reach_the_caller_as_user_errors(tmp_path: Path) -> None:
@@ -294,12 +286,6 @@ def test_an_interrupt_says_that_the_same_command_goes_on(tmp_path: Path) -> None
     assert "run the same command again" in said
 
 
-@pytest.mark.slow
-def test_the_offline_model_is_named_for_what_it_is(tmp_path: Path) -> None:
-    made = build(str(bibtex(tmp_path / "my.bib")), "--interests", "model", "--model", "offline")
-    assert "no language model" in table(made)["interests by"]
-
-
 @pytest.mark.parametrize(
     "flags", [("--interests", "model"), ("--model", "offline"), ("--interests", "guess"), ("--limit", "0")]
 )
@@ -327,22 +313,6 @@ def test_a_search_makes_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
         "2013-01-01:2013-12-31",
         "2014-01-01:2014-12-31",
     ]
-
-
-def test_a_search_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
-    with Scholar() as scholar:
-        scholar.troubles.append(Trouble("status", status=403))
-        where = ("--set", f"literature.endpoints.semantic_scholar={scholar.url}")
-        refused = mistake(build("s2:on", "--start", "2013", "--end", "2014", *where))
-    assert isinstance(refused, LiteratureError)
-    assert not list(tmp_path.glob("corpora/*"))
-
-
-def test_a_filter_by_citations_says_what_it_did_to_papers_without_counts(tmp_path: Path) -> None:
-    refused = mistake(build(str(bibtex(tmp_path / "my.bib")), "--min-past-citations", "1"))
-    assert "no past papers (before 2014) left: 60 papers read" in refused.message
-    assert "citation" in refused.message
-    assert refused.hint
 
 
 @pytest.mark.slow

@@ -51,14 +51,6 @@ def test_a_model_needs_no_key_to_be_estimated(home: Path) -> None:
     assert data["total"]["calls"] == 3
 
 
-def test_many_texts_are_estimated_together(home: Path) -> None:
-    one = estimate("review", "owls.md", cwd=home)
-    two = estimate("review", "owls.md", "bats.md", "--repeats", "6", cwd=home)
-    assert (two["runs"], two["total"]["calls"]) == (2, 12)
-    assert two["total"]["input_tokens"] == pytest.approx(4 * one["total"]["input_tokens"], rel=0.05)
-    assert one["total"]["cost"] is None
-
-
 def test_the_figures_hold_for_a_model_that_says_as_much(home: Path, llm: LLM) -> None:
     """What is read, form and system prompt included, is near to what a server is sent."""
     figures = estimate("review", "owls.md", cwd=home)["total"]

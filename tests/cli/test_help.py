@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from typer.testing import CliRunner
 
 import manyheads
-from manyheads.base.errors import EXIT_CODES, BudgetError, ConfigError, ExitCode, LiteratureError, ModelError
+from manyheads.base.errors import EXIT_CODES, ExitCode
 from manyheads.cli import EXAMPLES, app
 from manyheads.cli.evaluate import PLANTED
 from manyheads.cli.options import Changes, Given, Options, with_models
@@ -73,12 +73,6 @@ def test_the_list_of_commands_cuts_no_sentence_and_shows_exit_codes(tmp_path: Pa
         re.search(rf"^ +{code}  {re.escape(words)}$", text, re.M) for code, words in EXIT_CODES.items()
     )
     assert EXIT_CODES.keys() == {*ExitCode}
-
-
-def test_errors_have_the_exit_code_of_their_kind() -> None:
-    assert [kind("x").exit_code for kind in (ConfigError, BudgetError, ModelError)] == [2, 3, 4]
-    assert LiteratureError("x", source="arxiv").exit_code == 4
-    assert LiteratureError("x", source="arxiv", fault="wordless").exit_code == 2
 
 
 def test_without_a_command_it_says_how_to_start(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from manyheads.corpus.phrases import LexicalEmbedder
 from manyheads.measures.corpus import MeasuringCorpus
 from manyheads.measures.scores import Score, mean_score
 from manyheads.measures.scores import scores as scores_of
-from support.command import manyheads_command
 from support.invoked import mistake, scores
 from support.papers import papers, write_corpus
 from support.records import read_lines
@@ -91,14 +90,6 @@ def test_what_was_measured_can_be_measured_again(corpus: Path) -> None:
     assert (one["corpus"], one["fingerprint"]) == (opened.meta.name, opened.meta.fingerprint)
     assert (one["embedding"], one["search"], len(one["sha256"])) == ("lexical-hash-384", "exact", 64)
     assert [paper["id"] for paper in one["past"]] == [paper.id for paper in again.past]
-
-
-def test_neighbours_are_named_on_request(corpus: Path) -> None:
-    [one] = scores(measure("idea.txt", "--corpus", corpus, "--json"))
-    shown = measure("idea.txt", "--corpus", corpus, "--show-neighbours").stdout
-    for paper in (*one["past"], *one["contemporary"]):
-        assert paper["title"] in shown
-    assert one["past"][0]["title"] not in measure("idea.txt", "--corpus", corpus).stdout
 
 
 def test_an_approximate_search_says_so(corpus: Path) -> None:
@@ -198,11 +189,3 @@ def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Pa
     [never] = scores(measure("published.json", "--corpus", "without", "--json"))
     for name in ("hd", "cd", "ci", "on", "past", "contemporary"):
         assert one[name] == never[name], name
-
-
-def test_as_users_run_it(here: Path, corpus: Path) -> None:
-    done = manyheads_command("measure", "idea.txt", "--corpus", corpus, "--json", cwd=here)
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["name"] == "idea"
-    refused = manyheads_command("measure", "nowhere.txt", "--corpus", corpus, cwd=here)
-    assert "nowhere.txt" in refused.message

@@ -10,7 +10,6 @@ from typer.testing import CliRunner, Result
 
 from manyheads.base.errors import ConfigError, LiteratureError, MeasureError, RatingError, UserError
 from manyheads.cli import app
-from support.command import manyheads_command
 from support.invoked import mistake, scores
 from support.results import idea
 from support.results import write as write_result
@@ -169,13 +168,3 @@ def test_what_does_not_go_together_is_refused(scholar: Scholar, here: Path) -> N
         done = RUN.invoke(app, ["measure", *given])
         assert done.exit_code == 2
         assert said in done.stderr
-
-
-def test_as_users_run_it(scholar: Scholar, here: Path) -> None:
-    given = ("measure", "run", "--against", "services", "--retrieve", "6", "--json")
-    done = manyheads_command(*given, cwd=here)
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["retrieval"]["found"] == 6
-    again = manyheads_command(*given, cwd=here)
-    assert again.out == done.out
-    assert "(from disk)" in again.err

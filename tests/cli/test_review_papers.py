@@ -163,12 +163,8 @@ def test_what_a_review_took_is_told_over_many(home: Path, pointed: LLM) -> None:
     command = ("review", "paper.md", "other.md", "--form", "neurips", *SHORT, *served_by(pointed))
     done = manyheads_command(*command, cwd=home)
     assert done.code == 0
-    tables = unescape(done.out)
-    assert "Rating" in tables
-    assert "Readers agree" in tables
-    rows = {line.split("│")[1].strip(): line for line in tables.splitlines() if line.count("│") == 7}
-    results = [result_of(folder) for folder in (home / "runs").glob("*/")]
-    tokens = [each["usage"]["input_tokens"] for each in results]
-    assert f"{sum(tokens) / 2:,.0f}" in rows["tokens in"]
-    assert f"{max(tokens):,}" in rows["tokens in"]
-    assert {"calls", "tokens out", "seconds"} <= rows.keys()
+    shown = unescape(done.out)
+    assert "Rating" in shown
+    assert "Readers agree" in shown
+    tokens = [result_of(folder)["usage"]["input_tokens"] for folder in (home / "runs").glob("*/")]
+    assert f"tokens in {sum(tokens) / 2:,.0f}" in shown

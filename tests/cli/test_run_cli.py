@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from manyheads.asking.forms import FENCE
-from support.command import SMALL, Done, manyheads_command, manyheads_process, result_of, served_by
+from support.command import SMALL, Done, manyheads_command, result_of, served_by
 from support.faults import Fault
 from support.hosts import BOTH, HOSTS
 from support.llm import LLM
@@ -31,14 +31,6 @@ def finished(home: Path) -> dict[str, Done]:
         host: manyheads_command("run", "virsci", "--host", host, *SMALL, "--out", host, cwd=home)
         for host in BOTH
     }
-
-
-@pytest.mark.slow
-def test_a_process_of_its_own_does_the_same(finished: dict[str, Done], home: Path) -> None:
-    done = manyheads_process("run", "virsci", "--host", "agentscope", *SMALL, "--out", "alone", cwd=home)
-    assert (done.code, done.err) == (0, "")
-    assert finished
-    assert but_for_the_host(home / "alone") == but_for_the_host(home / "agentscope")
 
 
 @pytest.mark.parametrize("host", BOTH)
@@ -69,15 +61,6 @@ def test_a_further_host_gives_the_same_result(finished: dict[str, Done], home: P
     assert (done.code, done.err) == (0, "")
     assert finished
     assert but_for_the_host(home / host) == but_for_the_host(home / BOTH[0])
-
-
-def test_the_folder_keeps_the_whole_config(finished: dict[str, Done], home: Path) -> None:
-    assert finished
-    kept = yaml.safe_load((home / "agentscope" / "config.yaml").read_text())
-    assert kept["host"] == "agentscope"
-    assert kept["name"] == "virsci"
-    assert kept["virsci"]["turns"]["default"] == 1
-    assert kept["virsci"]["ideas"]["keep"] == 3
 
 
 def test_json_lines_a_seed_and_a_fixed_topic(finished: dict[str, Done], home: Path) -> None:

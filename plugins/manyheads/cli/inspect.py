@@ -323,14 +323,14 @@ class Showing(Options):
     """Which result is printed, and how."""
 
     run: RunFolder
-    form: Annotated[Literal["md", "tex", "bib", "json", "csv"], typer.Option("--format")] = "md"
-    """md, tex: a document with title, abstract, idea and references, or the review. bib: the references. csv: all ideas with their
+    form: Annotated[Literal["md", "bib", "json", "csv"], typer.Option("--format")] = "md"
+    """md: a document with title, abstract, idea and references, or the review. bib: the references. csv: all ideas with their
     scores. json: the whole result."""
     out: Output = None
 
 
 def show(options: Showing) -> None:
-    """Print the result of a run, for your notes, Overleaf, Zotero or a spreadsheet."""
+    """Print the result of a run, for your notes, Zotero or a spreadsheet."""
     from manyheads.systems.results import written
 
     write_or_print(written(options.run, options.form), options.out, as_json=options.form == "json")

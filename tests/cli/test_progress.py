@@ -12,7 +12,7 @@ from rich.console import Console
 from manyheads.asking.forms import shipped_forms
 from manyheads.asking.replies import ReplyModel, Summary
 from manyheads.cli.options import resumable
-from manyheads.cli.progress import LiveView, Standing, jobs_progress, line_of, plain, run_progress
+from manyheads.cli.progress import LiveView, RunStatus, jobs_progress, line_of, plain, run_progress
 from manyheads.core import Usage
 from manyheads.core.events import (
     AnyEvent,
@@ -54,7 +54,7 @@ STORY: list[AnyEvent] = [
 
 
 def test_a_judge_who_gives_no_ranking_is_not_thinking_any_more() -> None:
-    at = Standing()
+    at = RunStatus()
     at.note(Asked(stage="ranking", turn=1, speaker="Judge1", task="rank"), 1.0)
     at.note(Asked(stage="ranking", turn=1, speaker="Judge2", task="rank"), 1.0)
     at.note(Judged(stage="ranking", turn=1, subject="Judge1", outcome="gives no ranking"), 2.0)
@@ -101,7 +101,7 @@ def test_json_gives_every_event_on_a_line(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_counts_where_a_run_stands() -> None:
-    standing = Standing()
+    standing = RunStatus()
     for second, event in enumerate(STORY[:9]):
         standing.note(event, float(second))
     assert (standing.stage, standing.number, standing.total, standing.turn) == ("Topic discussion", 2, 5, 3)
@@ -112,7 +112,7 @@ def test_counts_where_a_run_stands() -> None:
 
 
 def test_one_speaker_may_be_asked_twice_at_once() -> None:
-    standing = Standing()
+    standing = RunStatus()
     asked, said = STORY[6], STORY[7]
     for second, event in enumerate((asked, asked, said)):
         standing.note(event, float(second))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
-import httpx
 import pytest
 
 from manyheads.arena.items import ArenaForm, Case, NewText
@@ -153,38 +152,6 @@ async def test_exports_have_the_votes_and_no_secret(tmp_path: Path, form: str) -
     assert data.json()["answers"]
 
 
-async def test_tables_of_anybody_are_added_once(tmp_path: Path, made: Arena) -> None:
-    table = "model_a,model_b,winner,judge\nquartz,basalt,model_a,Eve\nquartz,gneiss,tie,Eve\nquartz,basalt,nobody,Eve\n"
-    columns = "left=model_a,right=model_b,winner=winner,rater=judge"
-
-    async def load(client: httpx.AsyncClient, content: bytes, columns: str) -> httpx.Response:
-        page = (await client.get("/arenas/a")).text
-        token = re.search(r'name="csrf" value="([^"]+)"', page)
-        assert token
-        return await client.post(
-            "/arenas/a/import",
-            data={"csrf": token[1], "columns": columns},
-            files={"table": ("v.csv", content)},
-        )
-
-    async with owner(tmp_path) as client:
-        first, again = [await load(client, table.encode(), columns) for _ in range(2)]
-        assert "2 of 2 votes added" in first.text
-        assert "1 row left out" in first.text
-        assert str(tmp_path) not in first.text.partition("Votes")[0].partition("left out")[2][:200]
-        assert "0 of 2 votes added" in again.text
-        for content, named in (
-            (b"", ""),
-            (b"a,b\n1,2\n", ""),
-            (b"\xff\xfe\x00", ""),
-            (table.encode(), "nonsense"),
-        ):
-            refused = await load(client, content, named)
-            assert refused.status_code in (400, 422), (content, refused.text)
-            assert "Traceback" not in refused.text
-    assert len(made.votes()) == 2
-
-
 async def test_a_rater_sees_nothing_of_the_owners(tmp_path: Path, made: Arena) -> None:
     """Every address that the owner's pages name, with a rater's session."""
     run = tmp_path / "20260101-000000-x"
@@ -222,7 +189,7 @@ async def test_a_rater_sees_nothing_of_the_owners(tmp_path: Path, made: Arena) -
     assert len(pages) > 12
     assert len(forms) > 3
     assert {"/arenas/a/cases/1", "/arenas/a/export/csv"} <= pages
-    assert {"/arenas/a/invite", "/arenas/a/import"} <= forms
+    assert {"/arenas/a/invite", "/arenas/a/revoke"} <= forms
     assert (seen, sent) == ([], [])
     for secret in (*MAKERS, *makers_of(made, item), "Eve", str(tmp_path)):
         assert secret not in texts

@@ -291,7 +291,7 @@ def test_the_log_of_a_damaged_run(tmp_path: Path) -> None:
         b"\xff\xfe\n[]\n{}\nnull\n" + line(said("A", "x")).encode() + b'{"kind":"said"}\n{"at": 1e999}\n'
     )
     log = Log(path).update()
-    assert [each.who for each in log.shown(0, 10)] == ["A"]
+    assert [each.who for each in log.events(0, 10)] == ["A"]
     assert log.standing.usage.calls == 1
     path.unlink()
-    assert list(log.update().shown(0, 10)) == []
+    assert list(log.update().events(0, 10)) == []

@@ -42,7 +42,7 @@ app = typer.Typer(
 )
 
 
-class Reading(Options):
+class ReadOptions(Options):
     """How datasets are read."""
 
     format: Annotated[str, typer.Option(metavar="NAME|FILE", autocompletion=completion.formats)] = "auto"
@@ -108,7 +108,7 @@ class Drawn(Options):
 
 
 @app.command()
-def targets(options: Drawn, drawing: Drawing, reading: Reading) -> None:
+def targets(options: Drawn, drawing: Drawing, reading: ReadOptions) -> None:
     """Sample published papers, with the abstracts they cite, as ranking targets."""
     from manyheads.datasets.targets import need_new, reasons, write_cases
 
@@ -127,7 +127,7 @@ def targets(options: Drawn, drawing: Drawing, reading: Reading) -> None:
     say(f"{options.out}: {len(drawn.cases)} of {drawn.fit:,} suitable papers")
 
 
-def _drawn(options: Drawn, wish: "Wish", reading: Reading, progress: "Progress") -> "Targets":
+def _drawn(options: Drawn, wish: "Wish", reading: ReadOptions, progress: "Progress") -> "Targets":
     """Targets from services, from a corpus, or from datasets."""
     from manyheads.corpus.corpora import resolve_corpus
     from manyheads.corpus.ecosystem import Ecosystem
@@ -182,7 +182,7 @@ class Building(Options):
 @app.command()
 def build(
     options: Building,
-    reading: Reading,
+    reading: ReadOptions,
     filters: Annotated[dict[str, Any], Given(BuildOptions, without=("preset", "require_abstract"))],
     changes: Changes,
 ) -> None:

@@ -153,7 +153,7 @@ PLANTED = ("wrong-number", "caption", "missing-baseline", "broken-reference", "s
 """The kinds of `systems.planted_error.planted`, listed here so that help does not load it."""
 
 
-class Planting(Options):
+class PlantOptions(Options):
     """Which errors are planted, and where the copies go."""
 
     papers: Annotated[tuple[Path, ...], typer.Argument(metavar="PAPER|FOLDER…")]
@@ -168,7 +168,7 @@ class Planting(Options):
     """Folder to write to."""
 
 
-def plant(options: Planting) -> None:
+def plant(options: PlantOptions) -> None:
     """Plant known errors into copies of papers, to test reviewers.
 
     Each copy gets one error. `manyheads eval review-planted-errors` then measures how many of them reviewers find.

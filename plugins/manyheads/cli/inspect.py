@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from manyheads.base.papers import Paper
     from manyheads.config import RunConfig
     from manyheads.corpus.retrieval import Inspirations
-    from manyheads.engine.readiness import Finding
+    from manyheads.engine.readiness import CheckResult
     from manyheads.literature.lookup import Findings
 
 
@@ -62,7 +62,7 @@ def check(
 
     config = changes.config(configs)
 
-    def show(finding: "Finding", what: str = "") -> "Finding":
+    def show(finding: "CheckResult", what: str = "") -> "CheckResult":
         say(f"{'ok   ' if finding.ok else 'WRONG'}  {what}{finding.subject}: {finding.message}")
         return finding
 
@@ -179,7 +179,7 @@ def export(
 # `manyheads search`.
 
 
-class Search(Options):
+class SearchOptions(Options):
     """What is searched, and where."""
 
     query: Annotated[str, typer.Argument(metavar="QUERY")]
@@ -213,7 +213,7 @@ class Search(Options):
     """Print JSON, one paper per line."""
 
 
-def search(options: Search) -> None:
+def search(options: SearchOptions) -> None:
     """Search the literature as agents do.
 
     Standard error shows how each source answered. Exits with 4 if nothing was found and a source failed.
@@ -338,12 +338,12 @@ def show(options: Showing) -> None:
         say(options.out)
 
 
-class Opening(Options):
+class OpenOptions(Options):
     run: Annotated[Path | None, typer.Argument(metavar="RUN", autocompletion=completion.runs)] = None
     """A run folder, or a folder of runs. [default: runs]"""
 
 
-def open_report(options: Opening) -> None:
+def open_report(options: OpenOptions) -> None:
     """Open a run's report in the browser, or the list of all runs."""
     from manyheads.report.index import RUNS
 

@@ -37,7 +37,7 @@ from manyheads.core.events import (
     words,
 )
 from manyheads.core.texts import count
-from manyheads.engine.tracing import Standing
+from manyheads.engine.tracing import RunStatus
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -104,7 +104,7 @@ class LiveView:
 
     def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock, self._began = console, clock, clock()
-        self._standing = Standing()
+        self._standing = RunStatus()
         self._held: list[AnyEvent] | None = None
         self._spinner = Spinner("dots", style="cyan")
         self.live = Live(
@@ -230,7 +230,7 @@ def jobs_progress(
     text = TextColumn("{task.description}", markup=False)
     jobs = Progress(SpinnerColumn(), text, TimeElapsedColumn())
     all_jobs, under_way = whole.add_task("", total=total, cost=""), dict[str, Any]()
-    spent = Standing()
+    spent = RunStatus()
 
     def bars(news: "JobNews") -> None:
         key, label = news.job.key, plain(news.job.label)

@@ -163,7 +163,7 @@ class ShowOrControl(Show):
         return self.events or self.control
 
 
-class Steering(Options):
+class SteerOptions(Options):
     steer: Annotated[str | None, typer.Option(metavar="STAGE,…")] = None
     """Let a person steer after these stages, such as topic,idea, or all."""
 
@@ -177,7 +177,7 @@ class Resuming(Options):
     """Retry the parts of a finished run that failed, such as orders of a ranking."""
 
 
-def run(configs: Configs, changes: Changes, show: ShowOrControl, start: Start, steering: Steering) -> None:
+def run(configs: Configs, changes: Changes, show: ShowOrControl, start: Start, steering: SteerOptions) -> None:
     """Run a system, such as virsci, and write its report.
 
     `manyheads run NAME --help` shows the system's own options. `manyheads resume` continues an interrupted run from its

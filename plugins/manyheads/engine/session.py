@@ -186,8 +186,9 @@ class Session:
             ledgers.append(ledger)
             notes = parts.journal.notes(notes)
             trace = Trace(config, str(self.folder))
-            people = (self.person, self.brake, roles, recall, ledger.rest)
-            attended = Attended(parts.host, config.models, *people)
+            attended = Attended(
+                parts.host, config.models, self.person, self.brake, roles, recall, ledger.rest
+            )
             host = self._guarded(Traced(attended, config.models, trace, config.system), parts, ledger)
             searches = SearchLedger(self.folder / LEDGER)
 
@@ -211,7 +212,7 @@ class Session:
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
                         library.open()  # known problems are reported before anything is paid
-                    shown = shown_with_ideas(
+                    shown = idea_references(
                         config, literature, library, lambda line: run.warn("references", line)
                     )
                     run = Run(
@@ -362,7 +363,7 @@ async def open_literature(stack: AsyncExitStack, config: RunConfig) -> Literatur
     return await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
 
 
-def shown_with_ideas(
+def idea_references(
     config: RunConfig, literature: Literature, library: Library, tell: Callable[[str], None]
 ) -> Literature:
     """Source of the papers shown with ideas: B_past, the corpus's literature database, or the services (App. C.3)."""

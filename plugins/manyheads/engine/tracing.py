@@ -160,7 +160,7 @@ class Traced:
 
 
 @dataclass
-class Standing:
+class RunStatus:
     """The state of a run, counted from its events."""
 
     stage: str = "Setting up"

@@ -123,7 +123,7 @@ def create_app(folder: Path, access: Access, at_once: int = 2, project: Path | N
         middleware=[Middleware(Guard, access=access)],
         exception_handlers={HTTPException: problem, UserError: mistake, Exception: crash},
     )
-    app.state.access, app.state.runs, app.state.arenas = access, runs.Runs(folder, children), opened
+    app.state.access, app.state.runs, app.state.arenas = access, runs.RunsFolder(folder, children), opened
     return app
 
 

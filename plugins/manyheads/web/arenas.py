@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any, cast, get_args
 from urllib.parse import quote
 
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -24,22 +24,19 @@ from starlette.routing import BaseRoute
 
 from manyheads.arena.items import Rater, Row
 from manyheads.arena.report import DATA, TABLE, questions_of, rate, status_of, write_result
-from manyheads.arena.sheets import Format, export, take
+from manyheads.arena.sheets import Format, export
 from manyheads.arena.store import DAYS, FILE, Arena
-from manyheads.base.errors import ArenaError, RatingError, need_extra
+from manyheads.base.errors import ArenaError, need_extra
 from manyheads.base.files import inside, read_text
 from manyheads.base.folders import REPORT
 from manyheads.base.text import plain
 from manyheads.measures.standings import Rules
-from manyheads.measures.tables import columns_named
-from manyheads.measures.votes import LEADS, WINNER
 from manyheads.web.pages import render
 from manyheads.web.security import REPORT_HEADERS, get, post
 
 LOGGER = logging.getLogger(__name__)
 RATINGS = "ratings"
 """Folder of an arena with its last ratings."""
-LARGEST_TABLE = 32_000_000
 MOST_INVITED = 100
 """Maximum number of raters that one form invites."""
 UNREADABLE = (
@@ -143,7 +140,6 @@ def routes() -> Iterator[BaseRoute]:
     yield post("/arenas/{name}/ratings", rate_makers)
     yield get("/arenas/{name}/ratings/{file}", ratings_file)
     yield get("/arenas/{name}/export/{form}", export_file)
-    yield post("/arenas/{name}/import", import_table, most=LARGEST_TABLE, files=1)
 
 
 def home(request: Request) -> Response:
@@ -250,40 +246,20 @@ def export_file(request: Request) -> Response:
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
-def import_table(request: Request, form: FormData) -> Response:
-    """Add the votes of a table of anybody."""
-    arena, file, columns = _arena(request), form.get("table"), str(form.get("columns") or "").strip()
-    if not isinstance(file, UploadFile) or not file.size:
-        return _page(request, problem="Choose a CSV file.")
-    named = columns_named(columns, (*LEADS[3:], WINNER)) if columns else None
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "votes.csv"
-        path.write_bytes(file.file.read())
-        try:
-            taken = take(arena, [path], named)
-        except RatingError as error:
-            what = error.message.replace(str(path), "The table")
-            tried = f" ({error.tried})" if error.tried else ""
-            return _page(request, problem=f"{what}{tried}. {error.hint or ''}")
-    notes = [note.replace(str(path), "row ").replace("row :", "row ") for note in taken.notes]
-    return _page(request, done=f"{taken.new:,} of {taken.number:,} votes added.", notes=notes)
-
-
 def _arena(request: Request) -> Arena:
     return cast(Arenas, request.app.state.arenas).arena(request.path_params["name"])
 
 
-def _page(request: Request, problem: str = "", done: str = "", notes: list[str] | None = None) -> Response:
+def _page(request: Request, problem: str = "") -> Response:
     arena = _arena(request)
     rows, texts, known = arena.rows(), arena.texts(), status_of(arena)
-    days = Counter(_day(row.time) for row in rows)
     by_case, hints = Counter(each.case for each in texts), Counter[str]()
     for each in texts:
         hints[each.maker] += each.hints
     return render(
         request, "arena.html.j2", 422 if problem else 200, name=arena.folder.name, form=arena.form, known=known,
-        cases=[(each, by_case[each.id]) for each in arena.cases()], hints=hints, raters=_raters(arena, rows), days=sorted(days.items()),
-        rated=_rated(arena), problem=problem, done=done, notes=notes or [], lasting=DAYS, most=MOST_INVITED, plain=plain,
+        cases=[(each, by_case[each.id]) for each in arena.cases()], hints=hints, raters=_raters(arena, rows),
+        rated=_rated(arena), problem=problem, lasting=DAYS, most=MOST_INVITED, plain=plain,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from manyheads.base.files import opened
 from manyheads.base.folders import EVENTS
 from manyheads.core.events import AnyEvent, Began, Result, Said, Searched, Waiting, Warned, words
-from manyheads.engine.tracing import Standing
+from manyheads.engine.tracing import RunStatus
 from manyheads.report.record import EVENT
 
 WINDOW = 200
@@ -33,7 +33,7 @@ Place = tuple[str, int, str, str]
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownEvent:
     """An event on a page: `number` counts all that are shown of the run, from 0."""
 
     number: int
@@ -65,7 +65,7 @@ class Log:
 
     path: Path
     life: int = 0
-    standing: Standing = field(default_factory=Standing)
+    standing: RunStatus = field(default_factory=RunStatus)
     warnings: list[str] = field(default_factory=list[str])
     began: Began | None = None
     waiting: dict[Place, dict[str, Any]] = field(default_factory=dict["Place", dict[str, Any]])
@@ -132,7 +132,7 @@ class Log:
     def __len__(self) -> int:
         return len(self._places)
 
-    def shown(self, first: int, last: int) -> Iterator[Shown]:
+    def events(self, first: int, last: int) -> Iterator[ShownEvent]:
         """Events by their numbers."""
         with self._lock:
             places = self._places[max(first, 0) : last]
@@ -145,7 +145,7 @@ class Log:
                     event = EVENT.validate_json(file.read(length))
                     told = words(event)
                     if told is not None:
-                        yield Shown(
+                        yield ShownEvent(
                             number, event.kind, told.who, told.does, told.text,
                             model=event.model if isinstance(event, Said) else "",
                             said=isinstance(event, Said), turn=event.turn,

@@ -143,17 +143,6 @@ def test_published_votes_need_no_arena(tmp_path: Path) -> None:
     assert "no column left" in refused("rate", "w.csv", cwd=tmp_path)
 
 
-def test_imported_votes_count_once(tmp_path: Path) -> None:
-    arena(tmp_path / "a", ("x", "y")).close()
-    (tmp_path / "v.csv").write_text(votes_csv(votes_by({"a": 0.0, "b": 1.0}, 50), ("overall",)))
-    assert "50 votes added" in run("import", "a", "v.csv", cwd=tmp_path)
-    with Arena.open(tmp_path / "a") as made:
-        number = len(made.votes())
-    assert "0 votes added" in run("import", "a", "v.csv", cwd=tmp_path)
-    with Arena.open(tmp_path / "a") as made:
-        assert len(made.votes()) == number
-
-
 def test_an_export_is_read_again_and_holds_no_secret(tmp_path: Path) -> None:
     with voted(tmp_path / "a", raters=2, most=10) as made:
         token, votes = made.invite("Ada").token, made.votes()
@@ -285,17 +274,3 @@ def test_mistakes_are_answered_in_words(home: Path) -> None:
     assert "empty" in refused("import", "a", "empty.csv", cwd=home)
     (home / "file").write_text("")
     assert "file" in refused("new", "file", cwd=home)
-
-
-def test_makers_without_a_common_case_and_equal_texts_are_named(tmp_path: Path) -> None:
-    (tmp_path / "x.md").write_text("The same text.")
-    (tmp_path / "y.md").write_text("Another text.")
-    run("new", "a", cwd=tmp_path)
-    run("add", "a", "x.md", "--maker", "one", cwd=tmp_path)
-    run("add", "a", "x.md", "--maker", "two", cwd=tmp_path)
-    run("add", "a", "y.md", "--maker", "three", cwd=tmp_path)
-    assert "manyheads serve ." in manyheads_command("arena", "invite", "a", "Ada", cwd=tmp_path).err
-    status = json.loads(run("status", "a", "--json", cwd=tmp_path))
-    assert status["raters"]["Ada"]["left"] == 0
-    assert any("three" in each for each in status["problems"])
-    assert any("equal" in each for each in status["problems"])

@@ -1,6 +1,7 @@
 """`manyheads corpus build`, `info` and `formats`."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,16 +71,6 @@ def test_a_name_names_the_folder_too_and_finds_it_again(tmp_path: Path) -> None:
     assert tried == "nowhere/meta.json, corpora/nowhere/meta.json"
 
 
-COUNTED = ("past papers", "contemporary papers", "scientists")
-
-
-def counted(made: Result, key: str) -> int:
-    """The corpus's own number in a row."""
-    own = int(table(made)[key].partition(" ")[0].rstrip(";"))
-    assert own > 0
-    return own
-
-
 def test_a_preset_with_an_override(tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "mine.jsonl", papers(80))
     made = RUN.invoke(
@@ -89,26 +80,12 @@ def test_a_preset_with_an_override(tmp_path: Path) -> None:
     )  # fmt: skip
     assert made.exit_code == 0, made.output
     assert "past citations ≥ 10" in made.stdout
-    rows, (past, contemporary, scientists) = table(made), (counted(made, key) for key in COUNTED)
-    assert rows["past papers"] == f"{past} (2010–2012); the paper: 85,217"
-    assert rows["contemporary papers"] == f"{contemporary} (2013–2014); the paper: 92,980"
-    assert rows["scientists"] == f"{scientists}; the paper: 156"
+    rows = table(made)
+    assert re.fullmatch(r"[1-9]\d* \(2010–2012\); the paper: 85,217", rows["past papers"])
+    assert re.fullmatch(r"[1-9]\d* \(2013–2014\); the paper: 92,980", rows["contemporary papers"])
+    assert re.fullmatch(r"[1-9]\d*; the paper: 156", rows["scientists"])
     assert rows["embedding; the paper"] == "mixedbread-ai/mxbai-embed-large-v1"
     assert table(RUN.invoke(app, ["info", "out"])) == rows
-    free = RUN.invoke(
-        app,
-        ["build", str(source), "--bound", "2013", "--embedding", "lexical", "--out", "free"],
-    )
-    assert "the paper" not in free.stdout
-
-
-def test_mistakes_reach_the_caller_as_user_errors(tmp_path: Path) -> None:
-    source = write_corpus(tmp_path / "mine.jsonl", papers(8))
-    assert isinstance(RUN.invoke(app, ["build", str(source)]).exception, CorpusError)
-    assert isinstance(RUN.invoke(app, ["info", str(source)]).exception, CorpusError)
-    lonely = RUN.invoke(app, ["build", str(source), "--bound", "2014", "--vectors", "v.npy"])
-    assert lonely.exit_code == 2
-    assert "--ids" in lonely.stderr
 
 
 @pytest.mark.parametrize("command", [("build", "mine.jsonl", "--bound", "2014"), ("info", "sample")])
@@ -126,22 +103,14 @@ def test_a_model_that_is_nowhere_names_the_option_that_helps(
 @pytest.mark.parametrize(
     ("flags", "said", "hint"),
     [
-        (
-            ("--bound", "2014", "--min-contemporary-citations", "9999"),
-            "no contemporary papers (from 2014 on) left: 80 papers read; contemporary citations ≥ 9999 removed",
-            "loosen the filter that removed the most",
-        ),
-        (("--bound", "1990"), "no past papers (before 1990): 80 papers read; they are from the years", "from 20"),
-        (
-            ("--bound", "2014", "--min-past-citations", "9999"),
-            "no past papers (before 2014) left: 80 papers read; past citations ≥ 9999 removed",
-            "loosen the filter that removed the most",
-        ),
+        ("--bound 2014 --min-contemporary-citations 9999", "(from 2014 on) left: 80 papers read; contemporary citations ≥ 9999", "loosen"),
+        ("--bound 1990", "no past papers (before 1990): 80 papers read; they are from the years", "from 20"),
+        ("--bound 2014 --min-past-citations 9999", "(before 2014) left: 80 papers read; past citations ≥ 9999", "loosen"),
     ],
 )  # fmt: skip
-def test_what_left_nothing_is_to_blame(tmp_path: Path, flags: tuple[str, ...], said: str, hint: str) -> None:
+def test_what_left_nothing_is_to_blame(tmp_path: Path, flags: str, said: str, hint: str) -> None:
     write_corpus(tmp_path / "mine.jsonl", papers(80))
-    refused = mistake(RUN.invoke(app, ["build", "mine.jsonl", "--embedding", "lexical", *flags]))
+    refused = mistake(RUN.invoke(app, ["build", "mine.jsonl", "--embedding", "lexical", *flags.split()]))
     assert said in refused.message
     assert hint in str(refused.hint)
 
@@ -217,14 +186,6 @@ def test_a_format_is_detected_and_its_rejects_are_told(tmp_path: Path) -> None:
     assert told["interests by"].startswith("texts for 8")
     assert "record 61, year: not a whole number: 'soon' (odd, line 61)" in made.stderr
     assert RUN.invoke(app, ["info", "corpora/my"]).stdout == made.stdout
-
-
-@pytest.mark.slow
-def test_several_sources_make_one_corpus(tmp_path: Path) -> None:
-    write_corpus(tmp_path / "more.jsonl", [*papers(60), {**papers(1)[0], "id": "new"}])
-    told = table(build(str(bibtex(tmp_path / "my.bib")), "more.jsonl", "--name", "both"))
-    assert told["papers read"] == "121"
-    assert told["rejected: id"] == "60"
 
 
 def test_columns_and_a_forced_format(tmp_path: Path) -> None:

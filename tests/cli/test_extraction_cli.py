@@ -4,7 +4,6 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from manyheads.base.files import FileLock
 from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.digest import LOCK, open_database
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.graph import GRAPH, Extraction, Text
+from manyheads.corpus.graph import GRAPH, Extraction
 from manyheads.corpus.meta import BuildOptions
 from support.command import Done, kill, manyheads_command, manyheads_process, served_by
 from support.corpora import built
@@ -192,42 +191,6 @@ def test_papers_that_no_reply_is_of_use_for_are_told(corpus: Path, llm: LLM) -> 
     calls = llm.calls
     assert extract(corpus, *served_by(llm)).code == 0
     assert llm.calls == calls + 1
-
-
-@pytest.mark.slow
-def test_the_text_of_a_paper_is_read_where_the_corpus_has_it(corpus: Path, llm: LLM) -> None:
-    with Ecosystem.open(corpus) as ecosystem:
-        text = Text("Berries break in hands.", "We cover fingers with gel of $2$ mm.")
-        LiteratureDatabase.of(ecosystem).graph.add_texts({"p7": text})
-    assert extract(corpus, *served_by(llm)).code == 0
-    made = records(corpus)
-    assert Counter(one.basis for one in made.values()) == {"abstract": COUNT - 1, "full text": 1}
-    assert made["p7"].detailed_ideas
-    [request] = [each for each in llm.requests if each.title == "FullExtract"]
-    assert "gel of $2$ mm" in request.text
-    extract(corpus, "--extractor", "lexical")
-    assert {one.basis for one in records(corpus).values()} == {"abstract"}
-
-
-@pytest.mark.slow
-def test_several_who_need_a_database_at_once_extract_it_once(corpus: Path) -> None:
-    lines: list[str] = []
-
-    def need(nth: int) -> int:
-        with Ecosystem.open(corpus) as ecosystem:
-            return open_database(ecosystem, lines.append).about().records
-
-    with ThreadPoolExecutor(4) as pool:
-        assert [*pool.map(need, range(4))] == [COUNT] * 4
-    assert len(lines) == 1
-
-
-@pytest.mark.slow
-def test_the_offline_model_is_asked_on_demand_alone(corpus: Path) -> None:
-    made = extract(corpus, "--extractor", "model")
-    assert made.code == 0, made.err
-    assert "by the offline model (no language model)" in made.out
-    assert {one.made_by for one in records(corpus).values()} == {"offline/offline"}
 
 
 @pytest.mark.parametrize(

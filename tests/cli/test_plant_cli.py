@@ -64,13 +64,9 @@ async def test_scores_of_reviews_of_papers_beside_peoples(llm: LLM, tmp_path: Pa
     scores = {"footsteps": 7, "errata": 6, "kiln": 4}
     for name, score in scores.items():
         llm.answers["overall"] = score
-        sets = (
-            "system=mamorx",
-            "mamorx.maker=plain",
-            "mamorx.form=neurips",
-            f"inputs.paper={PAPERS / f'{name}.json'}",
-        )
-        played = await play(config_for(llm, *sets), tmp_path / name, llm)
+        sets = ("system=mamorx", "mamorx.maker=plain", "mamorx.form=neurips")
+        paper = f"inputs.paper={PAPERS / f'{name}.json'}"
+        played = await play(config_for(llm, *sets, paper), tmp_path / name, llm)
         assert played.result["review"]["scores"]["overall"] == score
     (tmp_path / "people.csv").write_text(PEOPLE)
     runs = [part for name in scores for part in ("--scores", name)]

@@ -9,8 +9,6 @@ import pytest
 import typer
 from rich.console import Console
 
-from manyheads.asking.forms import shipped_forms
-from manyheads.asking.replies import ReplyModel, Summary
 from manyheads.cli.options import resumable
 from manyheads.cli.progress import LiveView, RunStatus, jobs_progress, line_of, plain, run_progress
 from manyheads.core import Usage
@@ -27,10 +25,6 @@ from manyheads.core.events import (
     Voted,
     Warned,
 )
-from manyheads.systems.baselines.replies import Reflection
-from manyheads.systems.conference_review.replies import ConferenceReview, IdeaRating
-from manyheads.systems.rebuttal.replies import Condensed, Rethought
-from manyheads.systems.virsci.replies import Decision, Revision
 
 USAGE = Usage(input_tokens=1200, output_tokens=80, calls=1, cost=0.25)
 STORY: list[AnyEvent] = [
@@ -111,16 +105,6 @@ def test_counts_where_a_run_stands() -> None:
     assert standing.thinking == {}
 
 
-def test_one_speaker_may_be_asked_twice_at_once() -> None:
-    standing = RunStatus()
-    asked, said = STORY[6], STORY[7]
-    for second, event in enumerate((asked, asked, said)):
-        standing.note(event, float(second))
-    assert standing.thinking == {"Scientist9": [1.0]}
-    standing.note(said, 3.0)
-    assert standing.thinking == {}
-
-
 def test_the_live_view_tells_stage_turn_speakers_tokens_cost_and_time() -> None:
     clock = Clock()
     console = Console(record=True, force_terminal=True, width=100, height=40, file=io.StringIO())
@@ -137,20 +121,6 @@ def test_the_live_view_tells_stage_turn_speakers_tokens_cost_and_time() -> None:
         "cost 0.2500", "1:15",
     ):  # fmt: skip
         assert expected in text, expected
-
-
-@pytest.mark.parametrize(
-    ("kind", "verb"),
-    [
-        (ConferenceReview, "reviews"), (IdeaRating, "rates"), (Summary, "sums up"), (Reflection, "rethinks"),
-        (Revision, "rewrites"), (Rethought, "rethinks"), (Condensed, "condenses"), (Decision, "says"),
-    ],
-)  # fmt: skip
-def test_a_reply_brings_its_verb(kind: type[ReplyModel], verb: str) -> None:
-    said = Said(
-        stage="review", speaker="Reviewer1", task="review", verb=shipped_forms().prompts.verb(kind.model_construct()), text="A", data={}, model="m", usage=USAGE
-    )  # fmt: skip
-    assert f"Reviewer1 {verb}" in str(line_of(said))
 
 
 def test_a_ranking_is_told_by_what_comes_of_it() -> None:

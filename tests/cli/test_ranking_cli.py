@@ -1,12 +1,11 @@
 """`manyheads ranking judge` and `manyheads run ranking` as users run them: outcome, a kill, and mistakes."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from support.command import manyheads_command, outcome_of, result_of, served_by
+from support.command import manyheads_command, result_of, served_by
 from support.faults import Fault
 from support.llm import LLM
 from support.requests import Request
@@ -58,23 +57,6 @@ def test_ideas_from_runs_and_texts_beside_a_targets_file(home: Path) -> None:
     again = manyheads_command("resume", "ranked", cwd=home)
     assert again.code == 0, again.err
     assert result_of(home / "ranked") == found
-
-
-def test_a_config_ranks_as_well_and_events_are_told_as_json(home: Path) -> None:
-    sets = ("--set", "ranking.target=target.md", "--set", f"ranking.ideas={json.dumps(IDEAS)}")
-    done = manyheads_command(
-        "run", "ranking", *sets, "--set", "ranking.orders=3", "--json", "--out", "a", cwd=home
-    )
-    assert done.code == 0, done.err
-    outcomes = [event["outcome"] for event in done.events if event["kind"] == "judged"]
-    assert len(outcomes) == 4
-    assert outcomes[-1].startswith("is ")
-    flags = ("--target", "target.md", "--orders", "3", "--out", "b", "--quiet")
-    assert manyheads_command("ranking", "judge", *IDEAS, *flags, cwd=home).code == 0
-    assert outcome_of(home / "a") == outcome_of(home / "b")
-    checked = manyheads_command("check", "ranking", *sets, cwd=home)
-    assert checked.code == 0, checked.err
-    assert "2 ideas" in checked.out
 
 
 def test_a_ranking_has_an_estimate_and_a_budget_and_keeps_its_orders_in_order(home: Path) -> None:

@@ -77,13 +77,6 @@ def test_a_paper_goes_to_the_committee_and_an_abstract_to_the_conference(home: P
     ] == [3]
 
 
-def test_abstracts_go_on_a_form_of_papers_where_it_is_named(home: Path) -> None:
-    lines = [json.dumps({"title": f"Idea {n}", "abstract": f"We plan with {n} owls."}) for n in (1, 2)]
-    (home / "ideas.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    told = estimated("ideas.jsonl", "--form", "outline", *SHORT, cwd=home)
-    assert (told["runs"], told["stages"][0]["stage"], told["stages"][0]["calls"]) == (2, "Plan", 2)
-
-
 def test_the_estimate_looks_up_as_much_as_a_run_at_most(home: Path) -> None:
     """No source can be reached from a test: all papers come from the shelf."""
     told = estimated("paper.md", *ALONE[2:], "--set", "mamorx.novelty.papers=4", cwd=home)

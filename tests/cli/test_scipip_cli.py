@@ -58,13 +58,6 @@ def test_its_idea_goes_on(home: Path, command: tuple[str, ...]) -> None:
     assert done.code == 0, done.err
 
 
-def test_a_word_will_do_and_a_warning_says_what_to_expect(tmp_path: Path) -> None:
-    done = manyheads_command("run", "scipip", *FEW, "--background", "robots", "--out", "run", cwd=tmp_path)
-    assert done.code == 0, done.err
-    assert "one word" in done.err
-    assert result_of(tmp_path / "run")["background"] == {"source": "", "text": "robots"}
-
-
 @pytest.mark.parametrize(("flags", "said"), [
     (("--background", "missing.md"), "missing.md: no such file"),
     (("--background", "empty.md"), "empty.md: contains no text"),

@@ -93,15 +93,6 @@ def test_csv_has_every_idea_with_its_scores(home: Path) -> None:
     assert int(chosen["number"]) == own["idea"]["number"]
 
 
-def test_csv_of_a_ranking_and_of_reviews_is_their_scores(home: Path) -> None:
-    ranked = list(csv.DictReader(io.StringIO(show(home, "ranking", "csv"))))
-    assert {"place", "mean_rank", "title"} <= set(ranked[0])
-    assert sum(row["target"] == "True" for row in ranked) == 1
-    reviews = list(csv.DictReader(io.StringIO(show(home, "conference-review", "csv"))))
-    own = result(home, "conference-review")["result"]["reviews"]
-    assert [int(row["overall"]) for row in reviews] == [each["overall"] for each in own]
-
-
 def hostile(folder: Path) -> Path:
     """A run of which every text is hostile."""
 

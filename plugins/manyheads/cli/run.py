@@ -177,7 +177,9 @@ class Resuming(Options):
     """Retry the parts of a finished run that failed, such as orders of a ranking."""
 
 
-def run(configs: Configs, changes: Changes, show: ShowOrControl, start: Start, steering: SteerOptions) -> None:
+def run(
+    configs: Configs, changes: Changes, show: ShowOrControl, start: Start, steering: SteerOptions
+) -> None:
     """Run a system, such as virsci, and write its report.
 
     `manyheads run NAME --help` shows the system's own options. `manyheads resume` continues an interrupted run from its

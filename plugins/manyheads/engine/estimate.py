@@ -32,7 +32,7 @@ from manyheads.core.texts import count
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.engine.readiness import CheckResult, need_team, prepare, roles_of
 from manyheads.engine.replying import StructuredHost, UnusableReplyError, forms_of, parse, with_passage
-from manyheads.engine.session import RESUME, AuthorRecall, HostFactory, open_literature, idea_references
+from manyheads.engine.session import RESUME, AuthorRecall, HostFactory, idea_references, open_literature
 from manyheads.literature.library import Library, connect
 from manyheads.literature.source import Request, Source
 from manyheads.models.abilities import settled
@@ -261,7 +261,9 @@ PATIENCE = 30.0
 QUERY = "machine learning"
 
 
-async def pings(config: RunConfig, make_host: HostFactory, without: Collection[str] = ()) -> list[CheckResult]:
+async def pings(
+    config: RunConfig, make_host: HostFactory, without: Collection[str] = ()
+) -> list[CheckResult]:
     """The answers to one request, of each model on a server and each literature service of a run.
 
     Args:

@@ -58,8 +58,6 @@ def _vote_columns(columns: str | None) -> "dict[str, str] | None":
 
 
 class Making(Options):
-    """What raters do."""
-
     form: Annotated[str, typer.Option(metavar="NAME|FILE", autocompletion=completion.arena_forms)] = "review"
     """What raters are asked: review or idea (pairs), rating, ranking, or a YAML file of your own."""
 
@@ -78,8 +76,6 @@ def new(folder: Folder, making: Making) -> None:
 
 
 class Adding(Options):
-    """Whose texts are added, what they are about, and what is removed from them."""
-
     maker: Annotated[str | None, typer.Option(metavar="NAME")] = None
     """Maker of these texts. Files need it, but to be rated; a run has its system."""
     by: Literal["system", "config"] = "system"
@@ -136,8 +132,6 @@ def add(
 
 
 class Inviting(Options):
-    """What a link needs."""
-
     url: Annotated[str, typer.Option(metavar="BASE")] = "http://127.0.0.1:8765"
     """Address of `manyheads serve`, as raters reach it."""
     days: Annotated[float, Field(ge=0.01, le=3650)] = 30
@@ -173,8 +167,6 @@ def status(folder: Folder, json: Json = False) -> None:
 
 
 class Importing(Options):
-    """Whose answers are read."""
-
     tables: Annotated[tuple[Path, ...], typer.Argument(metavar="CSV…")]
     """Tables of votes, one per row, or sheets that were filled in."""
     columns: Annotated[str | None, COLUMNS] = None
@@ -198,8 +190,6 @@ def import_(folder: Folder, source: Importing) -> None:
 
 
 class Exporting(Options):
-    """What is written."""
-
     form: Annotated[Literal["csv", "json"], typer.Option("--format")] = "csv"
     """Format."""
     sheets: Annotated[int | None, Field(ge=1, le=1000)] = None
@@ -228,8 +218,6 @@ def export(folder: Folder, what: Exporting) -> None:
 
 
 class Judging(Options):
-    """How much a model votes, and under which name."""
-
     pairs: Annotated[int, Field(ge=0)] = 20
     """Maximum number of this rater's pairs, with those of earlier starts; each is asked twice."""
     name: Annotated[str | None, typer.Option(metavar="NAME")] = None
@@ -274,8 +262,6 @@ def judge(folder: Folder, changes: Changes, how: Judging) -> None:
 
 
 class Rating(Options):
-    """Whose votes become ratings, and how."""
-
     source: Annotated[Path, typer.Argument(metavar="DIR|CSV", autocompletion=completion.arenas)]
     """An arena, or a table of votes."""
     question: Annotated[str | None, typer.Option(metavar="NAME")] = None
@@ -348,8 +334,6 @@ def _votes_of(source: Path, columns: str | None) -> "tuple[Sequence[Vote], str |
 
 
 class Agreeing(Options):
-    """What people's ratings or rankings are compared with."""
-
     scores: Annotated[tuple[Path, ...], typer.Option(metavar="FILE|RUN")] = ()
     """Scores of the rated texts: measures.jsonl, a CSV file, or run folders of reviews."""
     by: Annotated[str, typer.Option(metavar="NAME")] = "on"
@@ -429,7 +413,6 @@ def _of_tables(tables: Sequence[Path], how: Agreeing) -> "Ratings | Rankings":
 
 
 def _print(found: "Ratings | Rankings", how: Agreeing, json: bool) -> None:
-    """Compare and print."""
     from manyheads.measures import agreement, ranking
     from manyheads.measures.ratings import read_scores
     from manyheads.report.plots import needs_plots, scatter_plot

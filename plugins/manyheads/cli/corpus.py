@@ -43,8 +43,6 @@ app = typer.Typer(
 
 
 class ReadOptions(Options):
-    """How datasets are read."""
-
     format: Annotated[str, typer.Option(metavar="NAME|FILE", autocompletion=completion.formats)] = "auto"
     """Format of the papers: one that `manyheads corpus formats` lists, or a YAML file of your own."""
     columns: Annotated[str | None, typer.Option(metavar="FIELD=COLUMN,…")] = None
@@ -52,7 +50,6 @@ class ReadOptions(Options):
 
     @property
     def mapping(self) -> dict[str, str]:
-        """Field to column."""
         from manyheads.datasets.opening import column_option
 
         return column_option(self.columns) if self.columns else {}
@@ -62,8 +59,6 @@ class ReadOptions(Options):
 
 
 class Drawing(Options):
-    """Which papers are drawn as targets."""
-
     count: int = Field(default=10, ge=1)
     """Number of targets to sample."""
     least: int = Field(default=5, ge=1)
@@ -87,8 +82,6 @@ class Drawing(Options):
 
 
 class Drawn(Options):
-    """What targets are drawn from."""
-
     sources: Annotated[tuple[str, ...], typer.Argument(metavar="SOURCE…")] = ()
     """Datasets with reference lists, and datasets with the cited papers."""
     corpus: Annotated[str | None, typer.Option(metavar="CORPUS", autocompletion=completion.corpora)] = None
@@ -128,7 +121,6 @@ def targets(options: Drawn, drawing: Drawing, reading: ReadOptions) -> None:
 
 
 def _drawn(options: Drawn, wish: "Wish", reading: ReadOptions, progress: "Progress") -> "Targets":
-    """Targets from services, from a corpus, or from datasets."""
     from manyheads.corpus.corpora import resolve_corpus
     from manyheads.corpus.ecosystem import Ecosystem
     from manyheads.datasets.targets import open_datasets, targets_in, targets_named, targets_of
@@ -153,8 +145,6 @@ def _drawn(options: Drawn, wish: "Wish", reading: ReadOptions, progress: "Progre
 
 
 class Building(Options):
-    """A corpus and what it is made of, apart from `BuildOptions`."""
-
     sources: Annotated[tuple[str, ...], typer.Argument(metavar="SOURCE…")]
     """Files or folders of papers, or s2:WORDS for a Semantic Scholar search."""
     preset: Annotated[
@@ -228,7 +218,6 @@ def build(
 def _librarian(
     interests: str, model: str | None, config: "RunConfig", progress: "Progress", held: ExitStack
 ) -> "Librarian | None":
-    """The librarian for `--interests model`, else None."""
     if (interests == "model") != (model is not None):
         raise typer.BadParameter(
             "must be keywords, or model together with --model PROVIDER/NAME", param_hint="--interests"
@@ -275,7 +264,6 @@ def verify(corpus: Corpus = "sample", embedding: Embedding = "auto") -> None:
 
 
 def _show(meta: "Meta", folder: Path) -> None:
-    """Print the summary table; rejected records go to standard error."""
     from rich.table import Table
     from rich.text import Text
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 
 class Evaluating(Options):
-    """How a suite is run."""
-
     name: Annotated[str, typer.Argument(metavar="SUITE", autocompletion=completion.suites)]
     """A shipped suite, such as team-size, or the folder of your own."""
     repeats: int | None = Field(default=None, ge=1)
@@ -154,8 +152,6 @@ PLANTED = ("wrong-number", "caption", "missing-baseline", "broken-reference", "s
 
 
 class PlantOptions(Options):
-    """Which errors are planted, and where the copies go."""
-
     papers: Annotated[tuple[Path, ...], typer.Argument(metavar="PAPER|FOLDER…")]
     """Papers in a supported format, or folders of papers."""
     kind: Annotated[

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 
 class Checking(Options):
-    """What is asked of models and services."""
-
     probe: Annotated[bool | None, typer.Option("--probe/--no-probe")] = None
     """Ask each model what it supports: tools, schemas, images, context; about 7 requests and 1,000 tokens. Runs use the answers
     for a day. [default: only models on your own servers (base_url, ollama)]"""
@@ -127,7 +125,6 @@ def roles(options: RoleOptions) -> None:
 
 
 def _say_wrapped(text: str, margin: str) -> None:
-    """Print a paragraph after a label, wrapped at the width of the terminal."""
     from shutil import get_terminal_size
     from textwrap import fill
 
@@ -180,8 +177,6 @@ def export(
 
 
 class SearchOptions(Options):
-    """What is searched, and where."""
-
     query: Annotated[str, typer.Argument(metavar="QUERY")]
     """A few keywords; with --how, a research background of any length."""
     config: Services = "virsci"
@@ -320,8 +315,6 @@ def _print_inspirations(found: "Inspirations", json: bool) -> None:
 
 
 class Showing(Options):
-    """Which result is printed, and how."""
-
     run: RunFolder
     form: Annotated[Literal["md", "bib", "json", "csv"], typer.Option("--format")] = "md"
     """md: a document with title, abstract, idea and references, or the review. bib: the references. csv: all ideas with their

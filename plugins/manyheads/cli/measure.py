@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class Measuring(Options):
-    """What texts are compared with, and how."""
-
     against: Literal["corpus", "services"] = "corpus"
     """Compare with the papers of a corpus, or with those that literature services find."""
     corpus: Annotated[str | None, typer.Option(metavar="CORPUS", autocompletion=completion.corpora)] = None
@@ -51,7 +49,6 @@ class Measuring(Options):
     """With services: set a key of the config, such as literature.before=2015."""
 
     def refuse_unused(self) -> None:
-        """Refuse options that the other kind of papers needs."""
         if self.against == "services":
             unused = {
                 "--corpus": self.corpus is not None,
@@ -125,7 +122,6 @@ def _keep(results: "Sequence[Score]", json: bool) -> None:
 
 
 def _by_corpus(texts: Sequence[Path], how: Measuring) -> "list[Score]":
-    """Scores by the papers of a corpus."""
     from manyheads.cli.progress import building
     from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_corpus, normalisation
@@ -142,7 +138,6 @@ def _by_corpus(texts: Sequence[Path], how: Measuring) -> "list[Score]":
 
 
 def _by_services(texts: Sequence[Path], how: Measuring) -> "list[Score]":
-    """Scores by the papers that services find for each text."""
     from manyheads.cli.progress import building, library
     from manyheads.core.texts import read_subjects
     from manyheads.measures.corpus import measuring_services
@@ -180,7 +175,6 @@ def _report(results: "Sequence[Score]", json: bool, out: Path | None, neighbours
 
 
 def _replies(runs: Sequence[Path], json: bool, out: Path | None) -> None:
-    """Print how many replies of runs were valid, by role and task."""
     from rich.table import Table
 
     from manyheads.base.errors import JournalError

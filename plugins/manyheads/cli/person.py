@@ -60,7 +60,6 @@ class Terminal:
     """The last answer, to be corrected if it is refused."""
 
     async def answer(self, request: Waiting) -> Mapping[str, Any]:
-        """See `Person.answer`."""
         async with self._turn:
             await asyncio.sleep(MOMENT)
             try:
@@ -285,11 +284,9 @@ class Control:
         self._state("running")
 
     def show(self, event: AnyEvent) -> None:
-        """Print an event."""
         print_line(event.model_dump(mode="json"))
 
     async def answer(self, request: Waiting) -> Mapping[str, Any]:
-        """See `Person.answer`."""
         answer = self.waiting[request.request] = asyncio.get_running_loop().create_future()
         try:
             return await answer
@@ -354,7 +351,6 @@ class Control:
         self._stop()
 
     def _stop(self) -> None:
-        """Stop after the running turns."""
         if not self.stopping:
             self.stopping = True
             self._state("stopping")

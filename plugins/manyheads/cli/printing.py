@@ -29,7 +29,6 @@ def say(text: object = "", *, err: bool = False) -> None:
 
 
 def say_json(text: str) -> None:
-    """Print JSON without changing its values."""
     typer.echo(printable_json(text))
 
 
@@ -52,7 +51,6 @@ def write_or_print(text: str, out: Path | None, *, as_json: bool = False) -> Non
 
 
 def fail(error: object) -> None:
-    """Print an error, shortened and without secrets."""
     parts = re.split(r"(\n  (?:tried|next): )", f"manyheads: {error}")
     say("".join(shortened(scrubbed(part)) for part in parts), err=True)
 
@@ -86,7 +84,6 @@ def safe_console(*, stderr: bool = False) -> "Console":
 
 
 def warn_of_skipped(reasons: Iterable[str]) -> None:
-    """Warn of files and folders that are left out, a line each."""
     for reason in reasons:
         say(f"warning: left out: {plain(reason)}", err=True)
 

@@ -61,7 +61,6 @@ def show_warning(event: AnyEvent) -> None:
 
 
 def show_json(event: AnyEvent) -> None:
-    """Print an event as a line of JSON."""
     print_line(event.model_dump(mode="json"))
 
 
@@ -126,7 +125,6 @@ class LiveView:
                 self.show(event)
 
     def show(self, event: AnyEvent) -> None:
-        """Count the event, and print it if it is of interest."""
         if self._held is not None:
             self._held.append(event)
             return
@@ -316,6 +314,5 @@ def _show_look_up(entry: Searched) -> None:
 
 
 def show_silent(sources: Collection[str]) -> None:
-    """Print the sources that could not be searched, if any."""
     if sources:
         say(f"not searched: {', '.join(sources)}; there may be more papers", err=True)

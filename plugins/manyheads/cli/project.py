@@ -243,8 +243,6 @@ LOCAL = "127.0.0.1"
 
 
 class Serving(Options):
-    """How runs are served."""
-
     folder: Annotated[Path | None, typer.Argument(metavar="FOLDER")] = None
     """The folder of runs and arenas. [default: runs, and arenas beside it]"""
     port: int | None = Field(default=None, ge=1, le=65535)
@@ -320,7 +318,6 @@ def _runs_of(folder: Path | None) -> Path:
 
 
 def _need_writable(folder: Path) -> None:
-    """Raises `ConfigError` if the folder does not exist or cannot be written."""
     import tempfile
 
     if not folder.is_dir():
@@ -334,7 +331,6 @@ def _need_writable(folder: Path) -> None:
 
 
 def _listener(host: str, port: int | None) -> socket.socket:
-    """A socket on a free port; raises `ConfigError` if there is none."""
     for number in [port] if port else range(PORT, PORT + TRIES):
         try:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 
 class Reviewing(Options):
-    """How texts are reviewed."""
-
     texts: Annotated[
         tuple[Path, ...],
         typer.Argument(metavar="PAPER|TEXT|RUN…", autocompletion=completion.runs, callback=without_index),
@@ -103,7 +101,6 @@ def review(options: Reviewing, changes: Changes, show: Show) -> None:
 
 
 def _need_system(config: "RunConfig", system: str, what: str) -> None:
-    """Raises `ConfigError` if the settings name another system."""
     if config.system != system:
         raise ConfigError(f"system: {config.system} is not a {what}", hint=f"manyheads run {config.system}")
 
@@ -147,7 +144,6 @@ def _outcomes(texts: int, shows: Show) -> "Generator[Listener]":
 
 
 def _show(jobs: "Sequence[Job]") -> None:
-    """Print the scores of each text, and the tokens, time and cost per review."""
     from statistics import fmean
 
     from rich.table import Table
@@ -198,8 +194,6 @@ def _in_words(score: "Figure") -> str:
 
 
 class Judging(Options):
-    """How ideas are ranked."""
-
     ideas: Annotated[
         tuple[str, ...],
         typer.Argument(metavar="IDEA…", autocompletion=completion.runs, callback=without_index),

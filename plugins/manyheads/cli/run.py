@@ -83,7 +83,6 @@ def print_estimate(
 
 
 def _prices(configs: "Sequence[RunConfig]") -> tuple[str | None, str]:
-    """The currency of runs' models, and where their prices come from."""
     from manyheads.core.results import currency_of, price_note
 
     models = {
@@ -126,8 +125,6 @@ def confirm(
 
 
 class Start(Options):
-    """How a run starts."""
-
     seed: Seed = None
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
     """New run folder. [default: runs/TIME-NAME]"""
@@ -148,7 +145,6 @@ class Show(Options):
 
     @property
     def as_json(self) -> bool:
-        """Whether stdout has lines of JSON only."""
         return self.events
 
 
@@ -169,8 +165,6 @@ class SteerOptions(Options):
 
 
 class Resuming(Options):
-    """How a run is resumed."""
-
     accept_changes: bool = False
     """Resume although prompts or config have changed: ask again from the first changed turn on."""
     again: bool = False

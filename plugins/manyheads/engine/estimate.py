@@ -190,7 +190,6 @@ class DryHost(StructuredHost):
         self._model = OfflineModel(ModelConfig(seed=seed))
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """See `StructuredHost.native`."""
         if time.process_time() > self.until:
             raise TimeoutError
         if turn.recall and (passage := await self._recall(turn)):
@@ -241,7 +240,6 @@ class Shelf(Source):
         self.name = name
 
     async def look_up(self, request: Request) -> list[Paper]:
-        """See `Source.look_up`."""
         window = request.window
         day = window.before - dt.timedelta(days=1) if window.before else window.after or dt.date(2020, 1, 1)
         papers = list[Paper]()
@@ -293,7 +291,6 @@ async def _finding(subject: str, call: Awaitable[str]) -> CheckResult:
 
 
 async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
-    """One request through the host's own client; raises `UserError` where it fails."""
     model = config.models[alias]
     changes = {"retries": 0, "response_format": "none", "max_tokens": min(model.max_tokens or TOKENS, TOKENS)}
     brief = model.model_copy(update={**changes, "timeout": min(model.timeout, PATIENCE)})
@@ -323,7 +320,6 @@ async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
 
 
 async def _search(config: RunConfig, name: SourceName) -> str:
-    """One search in a source; raises `UserError` where it fails."""
     changes = {"retries": 0, "patience": min(config.literature.patience, PATIENCE)}
     source, began = connect(name, config.literature.model_copy(update=changes)), time.monotonic()
     try:

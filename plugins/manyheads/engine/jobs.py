@@ -66,7 +66,6 @@ class Failure:
     cause: str = ""
 
     def __str__(self) -> str:
-        """The reason in one line."""
         return "; ".join(line.strip() for line in self.reason.splitlines())
 
 
@@ -117,7 +116,6 @@ class Local:
     again: str | None = None
 
     async def __call__(self, job: Job, meter: Meter, note: Callable[[AnyEvent], None]) -> Failure | None:
-        """See `Executor`."""
         before = _ended(job)
 
         def need_unfinished() -> None:
@@ -150,8 +148,6 @@ class Local:
 
 @dataclass
 class FailureStreak:
-    """Consecutive failures of one kind of jobs, for one reason."""
-
     cause: str = ""
     failing: list[str] = field(default_factory=list[str])
     """Their groups."""

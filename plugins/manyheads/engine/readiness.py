@@ -107,7 +107,6 @@ def _described(model: ModelConfig, alias: str, ask: bool) -> str:
 
 
 def _need_server(model: ModelConfig, alias: str) -> None:
-    """Raises `ModelError` if nothing listens at a model's address; free of cost."""
     url = urlsplit(server_address(model))
     host, port = url.hostname or "localhost", url.port or (443 if url.scheme == "https" else 80)
     try:
@@ -120,7 +119,6 @@ def _need_server(model: ModelConfig, alias: str) -> None:
 
 
 def _need_key(model: ModelConfig, alias: str) -> None:
-    """Raises `UserError` if a model has no key, or no journal to replay."""
     if model.provider == "replay":
         ReplayModel.from_run(model.name)
     elif model.provider not in FREE:

@@ -125,7 +125,6 @@ class Session:
 
     @property
     def system(self) -> System:
-        """The system to run."""
         return system_of(self.config)
 
     @property
@@ -235,7 +234,6 @@ class Session:
                 yield event
 
     async def _prepare(self) -> list[str]:
-        """Complete the config of this start; what to warn of."""
         self.config, notes = prepare(self.config), list[str]()
         if not (self.folder / JOURNAL).exists():
             # Saved in the folder's config: a resumed run asks in the same way, whatever is known by then.
@@ -282,7 +280,6 @@ class Session:
 
     @property
     def _identities(self) -> dict[str, dict[str, Any]]:
-        """The settings of each model that change its answers."""
         return {alias: model.identity() for alias, model in self.config.models.items()}
 
     def _journal(self, stack: AsyncExitStack) -> Journal:
@@ -338,8 +335,6 @@ class Session:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What a run holds open."""
-
     journal: Journal
     host: ManagedHost
     literature: Literature
@@ -357,7 +352,6 @@ def _embedding(config: RunConfig) -> str:
 
 
 async def open_literature(stack: AsyncExitStack, config: RunConfig) -> Literature:
-    """The corpus of a system that opens one."""
     if not system_of(config).corpus(config):
         return NoLiterature()
     return await stack.enter_async_context(open_corpus(config.corpus, config.embedding))
@@ -418,7 +412,6 @@ def _prices(config: RunConfig) -> dict[str, Price]:
 def _library(
     config: RunConfig, literature: Literature, note: Callable[[Searched], None], record: Path | None
 ) -> Library:
-    """The sources of the config, opened at the first look-up."""
     own = literature if isinstance(literature, Ecosystem) else None
     return Library(
         config.literature,
@@ -431,7 +424,6 @@ def _library(
 
 
 def _lost(paid: Usage, useful: Usage) -> Usage:
-    """Usage of turns without a valid reply, and of replaced replies."""
     lost = paid - useful
     return lost if lost.calls else NOTHING
 

@@ -113,7 +113,6 @@ class Survey:
 
     @property
     def name(self) -> str:
-        """The model's name for people."""
         own = self.model.provider == OFFLINE
         return "the offline model (no language model)" if own else f"{self.model.provider}/{self.model.name}"
 
@@ -139,7 +138,6 @@ class Survey:
             raise
 
     def summary(self) -> str:
-        """Number of questions and cost, in a line."""
         spent, asked = self.ledger.spent, self.done - self.reused
         cost = "" if spent.cost is None else f", cost {spent.cost:g}"
         return (
@@ -186,8 +184,6 @@ class Survey:
 
 @dataclass
 class SurveyItem:
-    """The questions about one item."""
-
     survey: Survey
     host: Host
     name: str

@@ -46,8 +46,6 @@ UNREADABLE = (
 
 @dataclass(frozen=True)
 class Voter:
-    """A rater, in the arena that invited them."""
-
     arena: Arena
     rater: Rater
 
@@ -95,7 +93,6 @@ class Arenas:
         return None
 
     def close(self) -> None:
-        """Close all arenas."""
         with self._lock:
             for _, arena in self._open.values():
                 arena.close()
@@ -130,7 +127,6 @@ def unharmed() -> Generator[None]:
 
 
 def routes() -> Iterator[BaseRoute]:
-    """The routes of the owner."""
     yield get("/arena", home, right=None)
     yield get("/arenas", arena_list)
     yield get("/arenas/{name}", arena_page)
@@ -150,7 +146,6 @@ def home(request: Request) -> Response:
 
 
 def arena_list(request: Request) -> Response:
-    """The arenas of the folder."""
     arenas = cast(Arenas, request.app.state.arenas)
     rows, broken = list[dict[str, Any]](), list[str]()
     for folder in arenas.places():
@@ -162,12 +157,10 @@ def arena_list(request: Request) -> Response:
 
 
 def arena_page(request: Request) -> Response:
-    """An arena: texts, makers, raters with their progress and invitations, votes, ratings."""
     return _page(request)
 
 
 def case_page(request: Request) -> Response:
-    """The texts of a case with their makers."""
     arena, number = _arena(request), request.path_params["number"]
     cases = arena.cases()
     if not (number.isascii() and number.isdecimal() and len(number) < 9 and 1 <= int(number) <= len(cases)):
@@ -201,7 +194,6 @@ def invite(request: Request, form: FormData) -> Response:
 
 
 def revoke(request: Request, form: FormData) -> Response:
-    """Revoke all invitations of a rater."""
     arena = _arena(request)
     arena.revoke(str(form.get("rater") or ""))
     return _back(arena, "raters")
@@ -222,7 +214,6 @@ def rate_makers(request: Request, form: FormData) -> Response:
 
 
 def ratings_file(request: Request) -> Response:
-    """The page or a table of the last ratings."""
     arena, file = _arena(request), request.path_params["file"]
     path = inside(arena.folder, f"{RATINGS}/{file}")
     if file not in (REPORT, DATA, TABLE) or path is None:
@@ -233,7 +224,6 @@ def ratings_file(request: Request) -> Response:
 
 
 def export_file(request: Request) -> Response:
-    """The votes as a download."""
     arena, form = _arena(request), request.path_params["form"]
     if form not in get_args(Format):
         raise HTTPException(404)
@@ -283,7 +273,6 @@ def _raters(arena: Arena, rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def _rated(arena: Arena) -> dict[str, Any] | None:
-    """The sentences of the last ratings, and when they were made."""
     path = arena.folder / RATINGS / DATA
     try:
         sentences = [str(each) for each in json.loads(read_text(path))["sentences"]]

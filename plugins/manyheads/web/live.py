@@ -47,7 +47,6 @@ class ShownEvent:
 
     @property
     def hue(self) -> int:
-        """A colour of the speaker, one of 12."""
         return crc32(self.who.encode()) % 12
 
 
@@ -133,7 +132,6 @@ class Log:
         return len(self._places)
 
     def events(self, first: int, last: int) -> Iterator[ShownEvent]:
-        """Events by their numbers."""
         with self._lock:
             places = self._places[max(first, 0) : last]
         if not places:
@@ -169,13 +167,10 @@ def _is_shown(event: AnyEvent) -> bool:
 
 
 class Logs:
-    """The logs of the runs that pages look at."""
-
     def __init__(self) -> None:
         self._logs, self._lock = OrderedDict[Path, Log](), Lock()
 
     def of(self, folder: Path) -> Log:
-        """The log of a run, up to date."""
         with self._lock:
             log = self._logs.setdefault(folder, Log(folder / EVENTS))
             self._logs.move_to_end(folder)

@@ -87,7 +87,6 @@ class RunsFolder:
         raise HTTPException(404)
 
     def file(self, name: str, file: str) -> Path:
-        """A file of a run, inside its folder; raises `HTTPException` if it is not there."""
         if (path := inside(self.path(name), file)) is None:
             raise HTTPException(404)
         return path
@@ -109,7 +108,6 @@ class RunsFolder:
 
 
 def routes() -> Iterator[BaseRoute]:
-    """The routes of runs and of their control."""
     yield get("/runs", run_list)
     yield get("/runs/{name}", run_page)
     yield get("/runs/{name}/live", live)
@@ -128,7 +126,6 @@ def _runs(request: Request) -> RunsFolder:
 
 
 def run_list(request: Request) -> Response:
-    """The list of runs: filtered by system, state and text, a hundred on a page."""
     runs, query = _runs(request), request.query_params
     system, state, text = query.get("system", ""), query.get("state", ""), query.get("q", "").strip()
     every = runs.entries()
@@ -165,7 +162,6 @@ def _cost(log: Log) -> str:
 
 
 def run_page(request: Request) -> Response:
-    """A run: what was said so far, and live what is said."""
     runs, name = _runs(request), request.path_params["name"]
     folder, entry = runs.path(name), runs.entry(name)
     log, state = runs.logs.of(folder), runs.state(entry)
@@ -194,7 +190,6 @@ def _state_values(runs: RunsFolder, entry: Entry, log: Log, state: str) -> dict[
 
 
 async def live(request: Request) -> Response:
-    """The server-sent events of a run's page."""
     runs, name, query = _runs(request), request.path_params["name"], request.query_params
     folder = runs.path(name)
     runs.entry(name)
@@ -230,7 +225,6 @@ def report(request: Request) -> Response:
 
 
 def download(request: Request) -> Response:
-    """A file of a run."""
     name, file = request.path_params["name"], request.path_params["file"]
     if file not in FILES:
         raise HTTPException(404)
@@ -245,7 +239,6 @@ def _file(path: Path, kind: str, headers: dict[str, str]) -> Response:
 
 
 def compare(request: Request) -> Response:
-    """Two reports side by side."""
     runs, query = _runs(request), request.query_params
     chosen = [query.get(side, "") for side in ("left", "right")]
     able = [each for each in runs.entries() if each.report or each.folder in chosen]
@@ -274,14 +267,12 @@ def _back(request: Request) -> Response:
 
 
 async def control(request: Request, form: FormData) -> Response:
-    """Pause a run, let it go on, or stop it after the running turns."""
     action = ACTIONS[request.url.path.rpartition("/")[2]]
     request.app.state.runs.children.control(_child(request), action)
     return _back(request)
 
 
 async def resume(request: Request, form: FormData) -> Response:
-    """Continue an interrupted run, of this server or of another."""
     runs: RunsFolder = request.app.state.runs
     entry = runs.entry(request.path_params["name"])
     runs.path(entry.folder)
@@ -302,7 +293,6 @@ def _waiting(request: Request) -> dict[str, Any]:
 
 
 def request_page(request: Request) -> Response:
-    """A request to a person, with its form."""
     child, waiting = _child(request), _waiting(request)
     if waiting["request"] not in child.asked:
         raise HTTPException(409, "The run was just resumed. Answer from its page when it waits for you.")

@@ -70,7 +70,6 @@ class Filled:
 
 
 def routes() -> Iterator[BaseRoute]:
-    """The routes of the form."""
     yield get("/start", choice)
     yield get("/start/{config}", form_page)
     yield post("/start/{config}", start, most=LARGEST_UPLOAD, files=MOST_FILES)
@@ -87,12 +86,10 @@ def configs() -> dict[str, str]:
 
 
 def choice(request: Request) -> Response:
-    """The configs to start from."""
     return render(request, "choice.html.j2", configs=configs())
 
 
 def form_page(request: Request) -> Response:
-    """The form of a config."""
     return _page(request, _base(request), Filled())
 
 
@@ -288,7 +285,6 @@ def _chosen_runs(form: FormData, name: str, runs: RunsFolder) -> list[str]:
 
 
 def _validated(base: RunConfig, changes: Mapping[str, Any], filled: Filled) -> RunConfig | None:
-    """The config with the changes; None with problems."""
     system = system_of(base)
     data = merge(base.model_dump(mode="json", by_alias=True), changes, system.model)
     if at(changes, ("models", "default")):

@@ -67,7 +67,9 @@ def sources(kind: str) -> list[PointSource]:
             ]  # fmt: skip
         case "close":
             quote = NEAR.replace("seven", "eleven")
-            return [PointSource(kind="passage", name="Section 2", quote=quote, found=NEAR, page=3, state="close")]
+            return [
+                PointSource(kind="passage", name="Section 2", quote=quote, found=NEAR, page=3, state="close")
+            ]
         case _:
             return [PointSource(kind="passage", name="Section 9", quote="We beat everybody.", state="absent")]
 

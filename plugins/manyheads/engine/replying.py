@@ -178,8 +178,6 @@ _NOT_MEANT = re.compile("draft|example|sample|template|schema|alternative|previo
 
 
 class UnusableReplyError(ValueError):
-    """An invalid reply, with the reason."""
-
     def __init__(
         self, kind: str, problem: str, faults: tuple[tuple[str, object], ...] = (), **more: Any
     ) -> None:

@@ -20,10 +20,10 @@ from manyheads.base.text import csv_text, plain
 from manyheads.core.texts import count
 from manyheads.measures.standings import (
     ADDED,
-    Rated,
+    MakerRating,
+    MakerStanding,
     RaterAgreement,
     Rules,
-    Standing,
     Standings,
     agreement_with_people,
     apart,
@@ -91,7 +91,7 @@ def _order(found: Standings) -> Iterator[str]:
         above += [f"{one.maker} than {_names(below)}"] if below else []
     if above:
         more = f"; and {count(len(above) - LISTED, 'more maker')}" if len(above) > LISTED else ""
-        yield f"Rated higher, with intervals that do not overlap: {'; '.join(above[:LISTED])}{more}."
+        yield f"MakerRating higher, with intervals that do not overlap: {'; '.join(above[:LISTED])}{more}."
     if unordered:
         pairs = "; ".join(f"{one} and {other}" for one, other in unordered[:LISTED])
         more = f"; and {count(len(unordered) - LISTED, 'more pair')}" if len(unordered) > LISTED else ""
@@ -350,18 +350,18 @@ def questions_of(votes: Sequence[Vote], first: str | None = None) -> list[str]:
 # Cells of tables, on the terminal and on the page.
 
 
-def rank(standing: Standing) -> str:
+def rank(standing: MakerStanding) -> str:
     """`1`, or `2–4` where the votes leave it open."""
     if standing.best is None or standing.worst is None:
         return ABSENT
     return f"{standing.best}" if standing.best == standing.worst else f"{standing.best}–{standing.worst}"
 
 
-def rating(rated: Rated) -> str:
+def rating(rated: MakerRating) -> str:
     return ABSENT if rated.rating is None else f"{rated.rating:.0f}"
 
 
-def interval(rated: Rated) -> str:
+def interval(rated: MakerRating) -> str:
     return (
         ABSENT
         if rated.low is None or rated.high is None
@@ -369,7 +369,7 @@ def interval(rated: Rated) -> str:
     )
 
 
-def elo_range(standing: Standing) -> str:
+def elo_range(standing: MakerStanding) -> str:
     return f"{standing.elo.low:.0f}–{standing.elo.high:.0f}"
 
 
@@ -421,7 +421,7 @@ def _table(result: ArenaResult) -> str:
     return csv_text([header, *rows])
 
 
-def _numbers(rated: Rated) -> list[float | str]:
+def _numbers(rated: MakerRating) -> list[float | str]:
     return ["" if each is None else round(each, 1) for each in (rated.rating, rated.low, rated.high)]
 
 

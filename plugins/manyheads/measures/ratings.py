@@ -19,7 +19,7 @@ from manyheads.base.errors import RatingError, SubjectError
 from manyheads.base.files import expanded
 from manyheads.base.resources import parse_json
 from manyheads.core.results import RESULT, Part, read_result, result_data
-from manyheads.measures.tables import Row, read_table, read_text, refuse
+from manyheads.measures.tables import TableRow, read_table, read_text, refuse
 
 CRITERIA = ("novelty", "feasibility", "effectiveness")
 """Rating criteria (App. C.4)."""
@@ -145,7 +145,7 @@ def read_ratings(
     return Ratings(criteria, scores, scale, missing, tuple(unread), texts, decisions)
 
 
-def _decision_problems(row: Row, item: str, decisions: dict[str, bool]) -> Iterator[str]:
+def _decision_problems(row: TableRow, item: str, decisions: dict[str, bool]) -> Iterator[str]:
     """Note the decision of a row, if it has one; what is wrong with it."""
     told = row[ACCEPTED].lower()
     if told and told not in (*YES, *NO):

@@ -91,11 +91,6 @@ class Entry(BaseModel):
     """Confidence level of all intervals."""
     method: Method | None = None
     """Method of the interval: Student's t for few values, the bootstrap (BCa) for many, Wilson for a share."""
-    t_low: float | None = None
-    t_high: float | None = None
-    bca_low: float | None = None
-    bca_high: float | None = None
-    """The interval by each of the first two methods."""
     why: str | None = None
     """Why there is no interval."""
     runs: int = 0
@@ -224,8 +219,6 @@ class Results:
             entry |= {
                 name: getattr(mean, name) for name in ("n", "mean", "se", "low", "high", "method", "why")
             }
-            entry["t_low"], entry["t_high"] = mean.t or (None, None)
-            entry["bca_low"], entry["bca_high"] = mean.bca or (None, None)
             # The median over all runs differs from that of the cells' means.
             each = [one for row in here if measure in row.values
                     for one in row.each.get(measure, (row.values[measure],))]  # fmt: skip

@@ -12,7 +12,7 @@ from manyheads.arena.store import Arena
 from manyheads.base.resources import Resources, shipped
 from manyheads.judges.planted_error.planted import KINDS
 from manyheads.judges.planted_error.result import KEY, read_key
-from manyheads.judges.planted_error.result import Entry as Document
+from manyheads.judges.planted_error.result import PlantedDocument as Document
 from manyheads.measures.agreement import Calibration
 from manyheads.suites.evaluate import calibrations
 from manyheads.suites.measuring import Row

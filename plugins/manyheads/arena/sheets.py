@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from manyheads.arena.items import Row, StoredText
+from manyheads.arena.items import AnsweredItem, StoredText
 from manyheads.arena.store import Arena
 from manyheads.base.errors import ArenaError
 from manyheads.base.files import make_folder, replace_text
@@ -231,7 +231,7 @@ def _json(arena: Arena) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
-def _answers(rows: list[Row]) -> Iterator[dict[str, Any]]:
+def _answers(rows: list[AnsweredItem]) -> Iterator[dict[str, Any]]:
     for row in rows:
         yield {
             "rater": row.rater.name, "kind": row.rater.kind, "case": row.case, "texts": [each.id for each in row.places],
@@ -279,7 +279,7 @@ def rankings_of(arena: Arena) -> Rankings:
     return Rankings(ranks, sets)
 
 
-def _need_rows(arena: Arena, kind: str) -> list[Row]:
+def _need_rows(arena: Arena, kind: str) -> list[AnsweredItem]:
     if arena.kind != kind or not (rows := arena.rows()):
         what = f"an arena of {arena.kind}, not of {kind}" if arena.kind != kind else "no answers yet"
         raise ArenaError(f"{arena.folder}: {what}", hint=f"manyheads arena status {arena.folder}")

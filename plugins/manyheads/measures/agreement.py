@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from manyheads.base.errors import RatingError
 from manyheads.core.texts import count
-from manyheads.measures.ratings import Pairs, Ratings, Score, pair
+from manyheads.measures.ratings import Ratings, Score, ScoredTexts, pair
 from manyheads.measures.statistics import FEW, LEVEL, constant, krippendorff_alpha
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class RatingSummary:
     unread: tuple[str, ...] = ()
     by: str = ""
     on: str = ""
-    pairs: Pairs | None = None
+    pairs: ScoredTexts | None = None
     calibration: Calibration | None = None
 
 

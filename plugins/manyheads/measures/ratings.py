@@ -222,7 +222,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ScoredTexts:
     """Rated texts with their scores, in one order, by id; and the places of scores without a rated text."""
 
     items: tuple[str, ...]
@@ -267,7 +267,7 @@ def _scored(folder: Path) -> tuple[Identity, dict[str, float]]:
     return identity_of(result_of.subject), {name: each.mean for name, each in result_of.means.items()}
 
 
-def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str, Identity]) -> Pairs:
+def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str, Identity]) -> ScoredTexts:
     """Match each rated text with its score.
 
     Args:
@@ -292,7 +292,7 @@ def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str
         paired += matches
     places = {score.place for score in paired}
     unrated = tuple(score.place for score in scores if score.place not in places)
-    return Pairs(tuple(means), tuple(score.value for score in paired), tuple(means.values()), unrated)
+    return ScoredTexts(tuple(means), tuple(score.value for score in paired), tuple(means.values()), unrated)
 
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

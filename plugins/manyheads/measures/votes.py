@@ -121,7 +121,9 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTabl
     votes, seen = list[Vote](), Counter[tuple[str, ...]]()
     left_out = dict[tuple[Literal["row", "cell"], str], list[str]]()
     for row in rows:
-        given: dict[str, Answer | None] = {column: _answer(row, column) for column in questions if not row.missing(column)}
+        given: dict[str, Answer | None] = {
+            column: _answer(row, column) for column in questions if not row.missing(column)
+        }
         answers: dict[str, Answer] = {questions[column]: answer for column, answer in given.items() if answer}
         unknown = [
             f"{column} {shortened(row[column], 60)!r} is neither a maker of the row, a side, nor a tie"

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from manyheads.arena.blinding import ArenaConfig
-from manyheads.arena.entries import Source
+from manyheads.arena.entries import TextSource
 from manyheads.arena.items import read_form
 from manyheads.arena.store import FILE, Arena
 from manyheads.suites.cells import Cell
@@ -24,7 +24,7 @@ def write_arena(spec: ArenaConfig, cells: Sequence[Cell], failed: Collection[str
         for cell in cells
         for job in cell.runs
         if job.key not in failed
-        for text in Source(label_of(cell.condition), case=cell.case, blinding=spec, own=True).texts(
+        for text in TextSource(label_of(cell.condition), case=cell.case, blinding=spec, own=True).texts(
             [job.folder]
         )
     ]

@@ -11,7 +11,7 @@ import numpy as np
 import statsmodels.api as sm
 
 from bench.figures import Figure, Size, Watch, typical
-from manyheads.arena.pairing import PairText, Pairs
+from manyheads.arena.pairing import Pairs, PairText
 from manyheads.arena.store import Arena
 from manyheads.measures.pairwise import comparisons
 from manyheads.measures.standings import Rules, standings

@@ -88,7 +88,7 @@ def test_a_bug_in_one_run_leaves_the_others_alone_and_can_be_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["bug-1", "bug-2", "bug-3", "bug-4", "sound-1", "silent-1", "sound-2"]
-    texts = [Text(name, name, "papers") for name in names]
+    texts = [ReviewText(name, name, "papers") for name in names]
 
     def review() -> dict[str, tuple[bool, str]]:
         budget = Budget.parse((), whose="a test's")

@@ -176,7 +176,8 @@ class Arena:
     def texts(self) -> list[StoredText]:
         """All texts with their makers."""
         rows = self._rows("SELECT * FROM text ORDER BY rowid")
-        return [StoredText(*row[:6], json.loads(row[6]), *row[7:9], json.loads(row[9])) for row in rows]
+        read = ((*row[:6], json.loads(row[6]), *row[7:9], json.loads(row[9])) for row in rows)
+        return [StoredText(*row) for row in read]
 
     def cases(self) -> list[Case]:
         return [Case(*row) for row in self._rows('SELECT * FROM "case" ORDER BY rowid')]

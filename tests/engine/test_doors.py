@@ -18,7 +18,7 @@ from manyheads.core.results import Part, is_finished
 from manyheads.engine.budget import Budget
 from manyheads.engine.session import Session
 from manyheads.hosts import host_factory
-from manyheads.suites.reviews import Text, review_all
+from manyheads.suites.reviews import ReviewText, review_all
 from manyheads.team.system import Reviews, System
 
 FRAME = '{% extends "frame.html.j2" %}\n'

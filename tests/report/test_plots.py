@@ -30,17 +30,6 @@ def test_a_plot_tells_n_and_r(comparison: RatingSummary, tmp_path: Path) -> None
     assert drawn.count("<use ") >= 5
 
 
-def test_the_same_comparison_gives_the_same_picture(comparison: RatingSummary, tmp_path: Path) -> None:
-    for name in ("a.svg", "b.svg"):
-        scatter_plot(comparison, tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-
-
-def test_a_picture_for_the_screen(comparison: RatingSummary, tmp_path: Path) -> None:
-    scatter_plot(comparison, tmp_path / "a.PNG")
-    assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
-
-
 def test_names_are_drawn_as_they_are_written(comparison: RatingSummary, tmp_path: Path) -> None:
     scores = [Score(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
     named = compare(RATINGS, scores, r"cost $\frac{<b>")

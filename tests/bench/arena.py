@@ -11,7 +11,7 @@ import numpy as np
 import statsmodels.api as sm
 
 from bench.figures import Figure, Size, Watch, typical
-from manyheads.arena.pairing import Entry, Pairs
+from manyheads.arena.pairing import Pairs, PairText
 from manyheads.arena.store import Arena
 from manyheads.measures.pairwise import comparisons
 from manyheads.measures.standings import Rules, standings
@@ -57,7 +57,7 @@ async def bench(size: Size) -> AsyncIterator[Figure]:
 
 
 def _pairs(makers: int) -> Figure:
-    entries = [Entry(f"{m}-{c}", f"c{c}", f"m{m}", f"{m}-{c}") for m in range(makers) for c in range(10)]
+    entries = [PairText(f"{m}-{c}", f"c{c}", f"m{m}", f"{m}-{c}") for m in range(makers) for c in range(10)]
     pairs, rng, rater = Pairs(entries), random.Random(1), iter(range(10**6))
 
     def choose() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from attack.drive import SECRET, Driver
+from attack.drive import SECRET, Driver, sets
 from attack.figures import Figure
 from support.arxiv import ArxivServer, entry
 from support.http import Connection, Incoming, Server
@@ -123,16 +123,8 @@ VALUES: tuple[Any, ...] = (
     None, 5, -5, True, 1.5, "", "x", "\ud800", "\x1b[2J", [], [None], [[]], {}, {"a": 1}, 10**30, "a" * 300_000,
 )  # fmt: skip
 JUNK: tuple[Any, ...] = (
-    None,
-    5,
-    "x",
-    [],
-    {},
-    [[]],
-    {"paperId": None},
-    {"title": "x"},
-    {"id": 5, "paperId": 5},
-)
+    None, 5, "x", [], {}, [[]], {"paperId": None}, {"title": "x"}, {"id": 5, "paperId": 5},
+)  # fmt: skip
 UNTITLED = (
     "junk-6", "without-title", *(f"{key}-{n}" for key in ("title", "paperId") for n in (0, 5, 9, 12, 14)), *(f"title-{n}" for n in (6, 7, 8, 15)),
 )  # fmt: skip
@@ -220,12 +212,10 @@ def services(folder: Path) -> Figure:
             for behaviour in ("good", *DEAD, "drop", "silent", *ALIVE, *single):
                 settings = {
                     "cascade": f"[{service}]", "before": "any", "retries": 0, "patience": 3,
-                    "endpoints": f"{{{service}: 'http://127.0.0.1:{servers.port}/{behaviour}'}}",
+                    "endpoints": f"{{{service}: '{servers.url}/{behaviour}'}}",
                 }  # fmt: skip
-                sets = [
-                    word for key, value in settings.items() for word in ("--set", f"literature.{key}={value}")
-                ]
-                end = command("search", "owls", "--limit", "4", *sets, cwd=folder)
+                given = sets({f"literature.{key}": value for key, value in settings.items()})
+                end = command("search", "owls", "--limit", "4", *given, cwd=folder)
                 found = sum(title in end.out for title in TITLES)
                 faults = {
                     "nothing found": "No paper found" in end.out,
@@ -242,7 +232,6 @@ def services(folder: Path) -> Figure:
                 }
                 most = most if behaviour == "good" else max(most, end.grown)
                 servers.strangers.clear()
-                told = [fault for fault, there in faults.items() if there]
-                figure.add(f"{service} {behaviour}", [*end.faults, *told])
+                figure.add(f"{service} {behaviour}", end.faults, faults)
     figure.notes.append(f"most memory {most:.0f} MB")
     return figure

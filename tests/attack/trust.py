@@ -52,14 +52,8 @@ def strangers(folder: Path) -> Figure:
             proxy.seen.clear()
             end = command(*words, cwd=folder)
             arrived = any(SECRET in each for each in proxy.seen)
-            leak = (
-                ["nothing was sent"]
-                if allowed and not arrived
-                else ["a key left"]
-                if arrived > allowed
-                else []
-            )
-            figure.add(what, [*end.faults, *leak])
+            wrong = {"nothing was sent": allowed > arrived, "a key left": arrived > allowed}
+            figure.add(what, end.faults, wrong)
 
         with Driver(60, env) as command:
             for number, address in enumerate(HOSTILE):

@@ -173,7 +173,12 @@ def own(name: str) -> System:
 
 
 def load(folder: Path | str, *, unfinished: bool = True) -> RunResult[Any]:
-    """The result of a run, finished or not: `load("runs/…").result.idea.title`.
+    """The result of a run, finished or not.
+
+    Example:
+        result = load("runs/20260101-120000-virsci")
+        print(result.finished, result.result.idea.title)
+
 
     Args:
         unfinished: accept an unfinished run.

@@ -67,7 +67,9 @@ def sources(kind: str) -> list[PointSource]:
             ]  # fmt: skip
         case "close":
             quote = NEAR.replace("seven", "eleven")
-            return [PointSource(kind="passage", name="Section 2", quote=quote, found=NEAR, page=3, state="close")]
+            return [
+                PointSource(kind="passage", name="Section 2", quote=quote, found=NEAR, page=3, state="close")
+            ]
         case _:
             return [PointSource(kind="passage", name="Section 9", quote="We beat everybody.", state="absent")]
 
@@ -212,10 +214,6 @@ def test_a_quote_is_highlighted_where_it_stands(
     assert "url(data:image/jpeg;base64," in text
 
 
-def test_pages_are_drawn_that_are_quoted(page: Callable[..., str]) -> None:
-    assert re.findall(r'<figure class="sheet" id="page-(\d+)">', page()) == ["1", "3"]
-
-
 def test_another_file_in_its_place_is_not_shown(
     page: Callable[..., str], paper: Path, tmp_path: Path
 ) -> None:
@@ -257,30 +255,12 @@ def test_a_picture_outside_the_run_folder_is_not_shown(
         assert "<img" not in page(result)
 
 
-def test_questions_are_drawn_with_a_cross_for_a_missing_answer(page: Callable[..., str], paper: Path) -> None:
-    result = reviewed(paper)
-    text = page(result)
-    assert text.count('<path class="failed"') == 2
-    assert '<path class="answer"' not in text
-    result.exchanges = []
-    assert "picture-exchanges" not in page(result)
-
-
 def test_a_partial_review_says_so(page: Callable[..., str], paper: Path) -> None:
     result = reviewed(paper)
     result.partial = "the budget is spent: calls 40"
     assert "<strong>This review is partial.</strong> the budget is spent" in page(result, finished=False)
     assert dict(report.essence(result))["Partial"] == result.partial
     assert "calls 40" in "".join(report.work(result))
-
-
-def test_who_names_no_sources_is_not_blamed_for_it(page: Callable[..., str], paper: Path) -> None:
-    result = reviewed(paper)
-    result.maker = "plain"
-    assert result.review
-    for claim in result.review.claims:
-        claim.sources.clear()
-    assert 'class="apart"' not in page(result)
 
 
 def test_a_run_that_has_only_begun_has_a_report(page: Callable[..., str]) -> None:

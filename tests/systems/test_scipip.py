@@ -10,10 +10,10 @@ import pytest
 from manyheads.base.errors import ConfigError
 from manyheads.core.events import Judged, Stage
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.engine.readiness import prepare
 from manyheads.systems import systems
 from manyheads.systems.loading import load

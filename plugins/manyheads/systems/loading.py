@@ -27,6 +27,11 @@ def load(
 ) -> RunConfig:
     """The run config from files or shipped names, merged in order, then `a.b=c` settings.
 
+    Example:
+        >>> load_config(["virsci"], ["team.size=3"]).settings.team.size
+        3
+
+
     Args:
         system: overrides that of the files.
         strict: refuse keys of other systems, instead of ignoring them.

@@ -1,13 +1,11 @@
-"""Results of runs, with summaries by their systems, and in other formats: Markdown, LaTeX, BibTeX, JSON and CSV."""
+"""Results of runs, with summaries by their systems, and in other formats: Markdown, BibTeX, JSON and CSV."""
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from itertools import takewhile
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pydantic import BaseModel
 
@@ -35,9 +33,6 @@ from manyheads.report.record import bibtex, count, links_of, section
 from manyheads.report.top import Related, report_link
 from manyheads.systems import system_of
 from manyheads.team.system import System
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
 
 ABSTRACT = "Abstract"  # label in a summary
 
@@ -107,88 +102,6 @@ def _reference(paper: Evidence) -> str:
     return f"{plain(paper.title)}{year}. {link}"
 
 
-# LaTeX: the Markdown, piece by piece.
-
-_PREAMBLE = """\\documentclass[11pt]{article}
-\\usepackage[utf8]{inputenc}
-\\usepackage[T1]{fontenc}
-\\usepackage{textcomp}
-\\usepackage[margin=25mm]{geometry}
-\\usepackage{hyperref}
-\\setcounter{secnumdepth}{0}
-"""
-_HEADINGS = ("section", "subsection", "subsubsection", "paragraph", "paragraph", "paragraph")
-_PIECES = {
-    "paragraph_close": "\n\n",
-    "bullet_list_open": "\\begin{itemize}\n",
-    "bullet_list_close": "\\end{itemize}\n\n",
-    "ordered_list_open": "\\begin{enumerate}\n",
-    "ordered_list_close": "\\end{enumerate}\n\n",
-    "list_item_open": "\\item{} ",
-    "blockquote_open": "\\begin{quote}\n",
-    "blockquote_close": "\\end{quote}\n\n",
-    "heading_close": "}\n\n",
-    "hr": "\\bigskip\\hrule\\bigskip\n\n",
-    "strong_open": "\\textbf{",
-    "strong_close": "}",
-    "em_open": "\\emph{",
-    "em_close": "}",
-    "softbreak": "\n",
-    "hardbreak": "\\\\\n",
-    "tr_close": " \\\\\n",
-    "table_close": "\\end{tabular}\n\n",
-}
-"""LaTeX for Markdown tokens without text."""
-_DEEPEST = 4  # depth of lists in LaTeX
-
-
-def latex(run: RunResult[Any], folder: Path) -> str:
-    """A document for pdfLaTeX; its title is the first heading of the Markdown."""
-    from markdown_it import MarkdownIt
-
-    text = markdown(run, folder)
-    if not text:
-        return ""
-    title, _, body = text.removeprefix("# ").partition("\n")
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 2 * _DEEPEST}).enable("table")
-    content = "".join(_pieces(parser.parse(body)))
-    abstract = rf"(?s)\\subsection{{{ABSTRACT}}}\n\n(.*?)(?=\\subsection|\\bigskip)"
-    if found := re.search(abstract, content):
-        own = f"\\begin{{abstract}}\n{found[1].strip()}\n\\end{{abstract}}\n\n"
-        content = content[: found.start()] + own + content[found.end() :]
-    head = f"{_PREAMBLE}\\title{{{_tex(title)}}}\n\\author{{}}\n\\date{{}}\n"
-    return f"{head}\\begin{{document}}\n\\maketitle\n\n{content}\\end{{document}}\n"
-
-
-def _pieces(tokens: "Sequence[Token]") -> Iterator[str]:
-    for number, token in enumerate(tokens):
-        match token.type:
-            case "inline":
-                yield from _pieces(token.children or [])
-            case "text" | "code_inline" | "html_inline" | "html_block":
-                yield _tex(token.content)
-            case "code_block" | "fence":
-                yield f"\\begin{{quote}}\\ttfamily {_tex(token.content)}\\end{{quote}}\n\n"
-            case "heading_open":
-                yield f"\\{_HEADINGS[int(token.tag[1]) - 1]}{{"
-            case "table_open":
-                row = takewhile(lambda each: each.type != "tr_close", tokens[number:])
-                columns = sum(each.type == "th_open" for each in row)
-                yield f"\\noindent\\begin{{tabular}}{{{'l' * columns}}}\n"
-            case "th_open" | "td_open" if tokens[number - 1].type != "tr_open":
-                yield " & "
-            case other:
-                yield _PIECES.get(other, "")
-
-
-def _tex(text: str) -> str:
-    """A text escaped for TeX; unprintable letters become a question mark."""
-    from pylatexenc.latexencode import UnicodeToLatexEncoder
-
-    encoder: Any = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
-    return encoder.unicode_to_latex(text)
-
-
 def as_bibtex(run: RunResult[Any], folder: Path) -> str:
     return bibtex(_references(run))
 
@@ -242,10 +155,10 @@ def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, obj
 
 
 FORMATS: Mapping[str, Callable[[RunResult[Any], Path], str]] = {
-    "md": markdown, "tex": latex, "bib": as_bibtex, "json": as_json, "csv": as_csv,
+    "md": markdown, "bib": as_bibtex, "json": as_json, "csv": as_csv,
 }  # fmt: skip
 LACKING = {
-    "md": "written nothing yet", "tex": "written nothing yet", "bib": "no references", "json": "no result",
+    "md": "written nothing yet", "bib": "no references", "json": "no result",
     "csv": "no ideas and no other table",
 }  # fmt: skip
 """What a run lacks if a format is empty."""
@@ -260,7 +173,12 @@ def own(name: str) -> System:
 
 
 def load(folder: Path | str, *, unfinished: bool = True) -> RunResult[Any]:
-    """The result of a run, finished or not: `load("runs/…").result.idea.title`.
+    """The result of a run, finished or not.
+
+    Example:
+        result = load("runs/20260101-120000-virsci")
+        print(result.finished, result.result.idea.title)
+
 
     Args:
         unfinished: accept an unfinished run.

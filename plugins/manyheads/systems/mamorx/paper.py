@@ -12,7 +12,7 @@ from manyheads.base.papers import fold
 from manyheads.config import RunConfig
 from manyheads.core.texts import LINE, count, read_subject
 from manyheads.corpus.phrases import stems
-from manyheads.corpus.retrieval import okapi
+from manyheads.corpus.words import okapi
 from manyheads.documents import Document, Figure, Reference, Section, Table, read_apart
 from manyheads.systems.mamorx.config import MamorxConfig
 from manyheads.systems.mamorx.result import Anchor, HiddenText, MamorxResult

@@ -12,8 +12,8 @@ from manyheads.base.papers import ANY_TIME, Paper, fold
 from manyheads.core import together
 from manyheads.core.events import Judged
 from manyheads.core.results import Retrieval
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.documents import Reference, speech
 from manyheads.literature.library import Library
 from manyheads.literature.matching import Cited, differences, near, words_of

@@ -129,12 +129,10 @@ async def retrieve(desk: IdeationDesk, brainstormed: Sequence[Candidate]) -> lis
     ids = {each.paper.id: _cite(run, each) for each in inspirations.papers}
     clusters = await asyncio.to_thread(database.clusters, [*ids], options.weights, options.threshold)
     result.clusters = [
-        results.PaperCluster(
-            number=n, members=[ids[paper] for paper in each.members], shown=n <= run.settings.papers
-        )
+        results.PaperCluster(number=n, members=[ids[paper] for paper in each], shown=n <= run.settings.papers)
         for n, each in enumerate(clusters, 1)
     ]
-    first = [each.members[0] for each in clusters[: run.settings.papers]]
+    first = [each[0] for each in clusters[: run.settings.papers]]
     records, excerpts = database.records(first), list[Excerpt]()
     for paper in (papers[each] for each in first):
         record = records.get(paper.id) or Extraction(paper=paper.id, summary=paper.abstract, made_by="")

@@ -334,35 +334,25 @@ async def test_ideas_that_are_one_are_merged_and_the_result_says_so(run: Play, s
     ]
 
 
+def candidate(number: int, text: str = "", **more: Any) -> Candidate:
+    return Candidate(number=number, title="Grasps", idea=text, by="Ideator", origin="literature", **more)
+
+
+def merged(ideas: Sequence[Candidate], vectors: Any, same: float) -> dict[int, list[int]]:
+    return {each.number: [twin.number for twin in each.merged] for each in merge(ideas, vectors, same)}
+
+
 def test_an_idea_is_merged_into_the_nearest_one() -> None:
     """The third is over the threshold with both others, and nearer to the second."""
-    ideas = [
-        Candidate(number=n, title=f"{n}", idea=f"{n}", by="Ideator", origin="literature") for n in (1, 2, 3)
-    ]
     angles = np.radians([0.0, 30.0, 20.0])
-    merged = merge(ideas, np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32), 0.9)
-    assert [(each.number, [twin.number for twin in each.merged]) for each in merged] == [(1, []), (2, [3])]
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    assert merged([*map(candidate, (1, 2, 3))], vectors, 0.9) == {1: [], 2: [3]}
 
 
 def test_of_ideas_as_fit_and_as_novel_the_more_feasible_is_kept() -> None:
-    ideas = [
-        Candidate(
-            number=n,
-            title=f"{n}",
-            idea=f"{n}",
-            by="Ideator",
-            origin="literature",
-            screening=ScreeningRecord(
-                fit=7,
-                novelty=6,
-                feasibility=feasibility,
-                fit_reason="",
-                novelty_reason="",
-                feasibility_reason="",
-            ),
-        )
-        for n, feasibility in ((1, 4), (2, 9), (3, 4))
-    ]
+    reasons = dict.fromkeys(("fit_reason", "novelty_reason", "feasibility_reason"), "")
+    screenings = [ScreeningRecord(fit=7, novelty=6, feasibility=each, **reasons) for each in (4, 9, 4)]
+    ideas = [candidate(n, screening=each) for n, each in enumerate(screenings, 1)]
     assert [each.number for each in keep_best(ideas, 0.3, 2)] == [2, 1], "and of equals the earlier"
 
 
@@ -383,18 +373,9 @@ OF_THE_SAME_PROBLEM = (
 @pytest.mark.slow
 @pytest.mark.parametrize("embedding", ["auto", "lexical"])
 def test_either_embedding_model_tells_a_near_copy_from_another_idea(embedding: str) -> None:
-    texts = (*NEAR_COPY, *OF_THE_SAME_PROBLEM)
-    ideas = [
-        Candidate(number=n, title="Grasps", idea=text, by="Ideator", origin="literature")
-        for n, text in enumerate(texts, 1)
-    ]
+    ideas = [candidate(n, text) for n, text in enumerate((*NEAR_COPY, *OF_THE_SAME_PROBLEM), 1)]
     vectors = load_embedder(embedding).embed([f"{each.title}\n\n{each.idea}" for each in ideas])
-    merged = merge(ideas, vectors, ScipipConfig().same)
-    assert [(each.number, [twin.number for twin in each.merged]) for each in merged] == [
-        (1, [2]),
-        (3, []),
-        (4, []),
-    ]
+    assert merged(ideas, vectors, ScipipConfig().same) == {1: [2], 3: [], 4: []}
 
 
 # What rests on what.

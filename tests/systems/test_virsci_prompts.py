@@ -76,31 +76,22 @@ class TestTopic:
                 assert f"Research interests: {'; '.join(member['interests'])}\n" in own
                 assert f"Affiliations: {'; '.join(member['affiliations'])}\n" in own
 
-    def test_the_first_turn_holds_only_the_replies_before(self, played: Played):
-        first = played.asked("Finding a research topic")[:3]
-        said = remarks(played, 1)
-        for place, request in enumerate(first):
-            shown = [remark for remark in said if remark in request.asking]
-            assert shown == said[:place]
-            assert "<summary>" not in request.asking
+    def test_a_turn_holds_the_replies_before_and_the_summary_of_earlier_turns(self, played: Played):
+        for place, request in enumerate(played.asked("Finding a research topic")):
+            turn, seat = 1 + place // 3, place % 3
+            assert [said for said in remarks(played, turn) if said in request.asking] == remarks(
+                played, turn
+            )[:seat]
+            assert (summaries(played, "topic")[0] in request.asking) == (turn == 2)
+            assert turn == 1 or not any(remark in request.asking for remark in remarks(played, 1))
 
-    def test_the_second_turn_holds_the_summary_in_place_of_the_words(self, played: Played):
-        second = played.asked("Finding a research topic")[3:]
-        for place, request in enumerate(second):
-            assert summaries(played, "topic")[0] in request.asking
-            assert not any(remark in request.asking for remark in remarks(played, 1))
-            assert [r for r in remarks(played, 2) if r in request.asking] == remarks(played, 2)[:place]
-
-    def test_the_leader_sums_up_exactly_one_turn(self, played: Played):
-        [request] = [r for r in played.asked("Summing up a turn") if "topic discussion" in r.asking]
-        assert all(remark in request.asking for remark in remarks(played, 1))
-        assert not any(remark in request.asking for remark in remarks(played, 2))
-
-    def test_the_topic_is_settled_from_summaries_and_the_last_turn(self, played: Played):
-        [request] = played.asked("Settling the topic")
-        assert summaries(played, "topic")[0] in request.asking
-        assert all(remark in request.asking for remark in remarks(played, 2))
-        assert not any(remark in request.asking for remark in remarks(played, 1))
+    def test_the_leader_sums_up_the_first_turn_and_settles_by_summary_and_the_last(self, played: Played):
+        [summed] = [each for each in played.asked("Summing up a turn") if "topic discussion" in each.asking]
+        [settled] = played.asked("Settling the topic")
+        for request, shown, hidden in ((summed, 1, 2), (settled, 2, 1)):
+            assert all(remark in request.asking for remark in remarks(played, shown))
+            assert not any(remark in request.asking for remark in remarks(played, hidden))
+        assert summaries(played, "topic")[0] in settled.asking
 
 
 class TestIdea:
@@ -132,10 +123,7 @@ class TestIdea:
                 last = ideas(played)[place - 1].data
                 ratings = ", ".join(f"{key} {last[key]}" for key in ("clarity", "feasibility", "novelty"))
                 assert ratings in request.asking
-                assert (
-                    f"## Idea {place}, on the table, proposed by {ideas(played)[place - 1].speaker}"
-                    in request.asking
-                )
+                assert f"proposed by {ideas(played)[place - 1].speaker}" in request.asking
 
     def test_who_comes_later_says_which_idea_is_built_on(self, played: Played):
         for place, request in enumerate(played.asked("Finding an idea")):
@@ -147,17 +135,10 @@ class TestIdea:
         told = [idea["builds_on"] for idea in played.result["ideas"]]
         assert told == [idea.data.get("builds_on") for idea in ideas(played)]
 
-    def test_the_task_holds_what_the_paper_asks_of_an_idea(self, played: Played):
-        """2024, Fig. 12: its parts, a plan, sober ratings, more than 600 words, said last."""
-        for place, request in enumerate(played.asked("Finding an idea")):
-            task = task_of(request).casefold()
-            assert f"turn {1 + place // 3} of at most 2" in task
-            for part in ("problem", "references", "by its number", "design", "data", "baselines", "measures",
-                         "failure", "do not invent", "from 1 to 10", "cautious and realistic"):  # fmt: skip
-                assert part in task, part
-            assert "more than 600 words" in task.strip().splitlines()[-1]
-            asked = [int(words) for words in re.findall(r"≈(\d+)", request.asking)]
-            assert sum(asked) >= 600
+    def test_the_task_asks_for_more_than_600_words(self, played: Played):
+        """2024, Fig. 12."""
+        for request in played.asked("Finding an idea"):
+            assert sum(int(words) for words in re.findall(r"≈(\d+)", request.asking)) >= 600
 
     def test_this_turns_replies_and_no_earlier_ones(self, played: Played):
         for place, request in enumerate(played.asked("Finding an idea")):

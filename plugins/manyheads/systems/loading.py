@@ -77,22 +77,12 @@ def load_for(
     Raises:
         ConfigError: as `load`, or the config is of another system or of another type.
     """
-    read = _load_for(system, config, tuple(sets), changes)
-    if read.system != system:
-        raise ConfigError(f"{what}, the config is of system {read.system!r}")
-    return read
-
-
-def _load_for(
-    system: str, config: AnyConfig, sets: Sequence[str], changes: Mapping[str, Any] | None
-) -> RunConfig:
+    sets, where = tuple(sets), "config"
     match config:
         case RunConfig():
-            if not sets and not changes:
-                return config
-            where, first = "config", [config.model_dump(mode="json", exclude_unset=True)]
+            first = [config.model_dump(mode="json", exclude_unset=True)]
         case Mapping():
-            where, first = "config", [config]
+            first = [config]
         case None | str() | Path():
             where = str(config or system)
             first = list(_layers([where], (), Resources.of()))
@@ -101,8 +91,14 @@ def _load_for(
                 f"config: a config cannot be of type {type(config).__name__}",
                 hint=f"give a name such as {system!r}, a file, a dict, or the result of load_config",
             )
-    data = [*first, *layers([], sets, Resources.of()), *([changes] if changes else [])]
-    return _read(data, where, sets, _system_named(data, system), True)
+    if isinstance(config, RunConfig) and not sets and not changes:
+        read = config
+    else:
+        data = [*first, *layers([], sets, Resources.of()), *([changes] if changes else [])]
+        read = _read(data, where, sets, _system_named(data, system), True)
+    if read.system != system:
+        raise ConfigError(f"{what}, the config is of system {read.system!r}")
+    return read
 
 
 def validate(data: Mapping[str, Any], where: str = "config", *, strict: bool = True) -> RunConfig:

@@ -49,3 +49,10 @@ def tei(
         encoding="utf-8",
     )
     return path
+
+
+def committee(paper: Path, *on: str) -> tuple[str, ...]:
+    """The settings of a review of a paper, where only what is named is found out before the plan."""
+    off = (each for each in ("novelty", "references", "figures") if each not in on)
+    switched = (f"mamorx.{each}.enabled=false" for each in off)
+    return "system=mamorx", f"inputs.paper={paper}", "models.default.retries=0", *switched

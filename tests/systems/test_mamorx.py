@@ -17,7 +17,7 @@ from support.faults import Fault
 from support.files import FileServer
 from support.hosts import EACH, SLOWLY
 from support.llm import LLM
-from support.manuscripts import ABSTRACT, REFERENCES, SECTIONS, TITLE, tei
+from support.manuscripts import ABSTRACT, REFERENCES, SECTIONS, TITLE, committee, tei
 from support.pdfs import TITLE as HEAD
 from support.pdfs import body, heading, typeset
 from support.play import Played, config_for, play
@@ -39,9 +39,7 @@ def run(llm: LLM, tmp_path: Path) -> Play:
         paper = tmp_path / "paper.tei.xml"
         if not paper.exists():
             tei(paper)
-        own = ("system=mamorx", f"inputs.paper={paper}", "models.default.retries=0", "mamorx.novelty.enabled=false",
-               "mamorx.references.enabled=false", "mamorx.figures.enabled=false")  # fmt: skip
-        return await play(config_for(llm, *own, *sets), tmp_path / folder, llm)
+        return await play(config_for(llm, *committee(paper), *sets), tmp_path / folder, llm)
 
     return runner
 

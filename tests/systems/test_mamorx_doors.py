@@ -13,7 +13,7 @@ from manyheads.core.events import Warned
 from manyheads.documents import Reference
 from support.hosts import EACH
 from support.llm import LLM
-from support.manuscripts import tei
+from support.manuscripts import committee, tei
 from support.papers_read import entry, paper, review
 from support.play import Played, config_for, play
 from support.requests import Request
@@ -68,8 +68,7 @@ def run(llm: LLM, tmp_path: Path) -> Play:
     ]
 
     async def runner(*sets: str, tools: bool = False) -> Played:
-        own = ("system=mamorx", f"inputs.paper={tei(tmp_path / 'paper.xml')}", "mamorx.novelty.enabled=false",
-               "mamorx.references.enabled=false", f"models.default.tools={str(tools).lower()}")  # fmt: skip
+        own = (*committee(tei(tmp_path / "paper.xml")), f"models.default.tools={str(tools).lower()}")
         return await play(config_for(llm, *own, *sets), tmp_path / "run", llm)
 
     return runner

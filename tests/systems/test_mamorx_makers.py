@@ -9,7 +9,7 @@ import pytest
 from manyheads.systems.loading import load
 from support.hosts import HOSTS
 from support.llm import LLM
-from support.manuscripts import SECTIONS, TITLE, tei
+from support.manuscripts import SECTIONS, TITLE, committee, tei
 from support.play import Played, config_for, play
 from support.requests import Request
 
@@ -25,8 +25,7 @@ BAD = {
 def run(llm: LLM, tmp_path: Path) -> Play:
     async def runner(*sets: str, folder: str = "run", **answers: object) -> Played:
         llm.answers = {"finished": True, "strengths": [], "weaknesses": [GOOD], "questions": [], **answers}
-        paper = tei(tmp_path / "paper.tei.xml")
-        own = ("system=mamorx", f"inputs.paper={paper}", "models.default.retries=0")
+        own = committee(tei(tmp_path / "paper.tei.xml"), "novelty", "references", "figures")
         return await play(config_for(llm, *own, *sets), tmp_path / folder, llm)
 
     return runner

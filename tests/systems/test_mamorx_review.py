@@ -1,7 +1,7 @@
 """A review of a paper: its form, what its points rest on, and the text that an author reads."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from manyheads.systems.mamorx.review import ReviewForm, form_names, form_of
 from support.faults import Fault
 from support.hosts import EACH
 from support.llm import LLM
-from support.manuscripts import ABSTRACT, SECTIONS, tei
+from support.manuscripts import ABSTRACT, SECTIONS, committee, tei
 from support.play import Played, config_for, play
 
 Play = Callable[..., Any]
@@ -33,17 +33,9 @@ SHIPPED = ("free", "iclr", "mamorx", "neurips", "outline")
 @pytest.fixture
 def run(llm: LLM, tmp_path: Path) -> Play:
     async def runner(*sets: str, folder: str = "run", **answers: object) -> Played:
-        llm.answers = {
-            "inquiries": [],
-            "strengths": [],
-            "questions": [],
-            "weaknesses": [],
-            "points": [],
-            **answers,
-        }
-        paper = tei(tmp_path / "paper.tei.xml")
-        own = ("system=mamorx", f"inputs.paper={paper}", "models.default.retries=0", "mamorx.novelty.enabled=false",
-               "mamorx.references.enabled=false", "mamorx.figures.enabled=false")  # fmt: skip
+        lists = ("inquiries", "strengths", "questions", "weaknesses", "points")
+        llm.answers = {**{name: [] for name in lists}, **answers}
+        own = committee(tei(tmp_path / "paper.tei.xml"))
         return await play(config_for(llm, *own, *sets), tmp_path / folder, llm)
 
     return runner
@@ -141,78 +133,61 @@ async def test_a_form_of_ones_own_by_a_file(run: Play, llm: LLM, tmp_path: Path)
 # What points rest on.
 
 
-SOURCES: Mapping[str, tuple[str, str, str, str, str]] = {
-    "a passage": ("Section 2", "a learning rate of 0.001", "passage", "exact", "Section 2 Method"),
-    "of the abstract": (
-        "Abstract",
-        "owls find mice under snow by sound alone",
-        "passage",
-        "exact",
-        "Abstract",
+NOWHERE = "sparse touch sensors beat vision in every case"
+SOURCES: Mapping[str, Sequence[tuple[str, str, str, str]]] = {
+    "passage": (
+        ("Section 2", "a learning rate of 0.001", "exact", "Section 2 Method"),
+        ("Abstract", "owls find mice under snow by sound alone", "exact", "Abstract"),
+        ("Section 9", "Snow lay ten centimetres deep", "exact", "Section 2.1 Data"),
+        (
+            "Section 2",
+            "We trained a net-work on 300 recordings with a learning rate",
+            "close",
+            "Section 2 Method",
+        ),
+        ("Section 2", "We trained a network on 900 recordings", "absent", "Section 2"),
+        ("Section 3", "The birds were paid by the hour in cash", "absent", "Section 3"),
+        ("Section 2", "", "absent", "Section 2"),
     ),
-    "in another section": (
-        "Section 9",
-        "Snow lay ten centimetres deep",
-        "passage",
-        "exact",
-        "Section 2.1 Data",
+    "figure": (
+        ("Fig. 1", "", "there", "Figure 1"),
+        ("Figure 1a", "", "there", "Figure 1"),
+        ("Figure 1", "Strikes by depth of snow", "exact", "Figure 1"),
+        ("Figure 7", "", "absent", "Figure 7"),
+        ("Figure 7", "Snow lay ten centimetres deep", "absent", "Figure 7"),
     ),
-    "nearly": (
-        "Section 2",
-        "We trained a net-work on 300 recordings with a learning rate of 0.001",
-        "passage",
-        "",
-        "",
+    "table": (("Table 1", "", "there", "Table 1"), ("Table S2", "", "absent", "Table S2")),
+    "reference": (
+        ("[2]", "", "there", "[2]"),
+        ("[2]", "Snow as a filter of sound", "exact", "[2]"),
+        ("Nowak (1999)", "", "there", "[2]"),
+        ("Nowak et al., 2003", "", "absent", "Nowak et al., 2003"),
+        ("[9]", "", "absent", "[9]"),
+        *(
+            (name, NOWHERE, "absent", name)
+            for name in ("[99]", "Ref. 99", "Smith et al., 2020", "(Smith, 2020)")
+        ),
     ),
-    "another number": ("Section 2", "We trained a network on 900 recordings", "passage", "absent", ""),
-    "made up": ("Section 3", "The birds were paid by the hour in cash", "passage", "absent", ""),
-    "no quote": ("Section 2", "", "passage", "absent", ""),
-    "a figure": ("Fig. 1", "", "figure", "there", "Figure 1"),
-    "its part": ("Figure 1a", "", "figure", "there", "Figure 1"),
-    "its caption": ("Figure 1", "Strikes by depth of snow", "figure", "exact", "Figure 1"),
-    "no such figure": ("Figure 7", "", "figure", "absent", "Figure 7"),
-    "no such figure, quoted": ("Figure 7", "Snow lay ten centimetres deep", "figure", "absent", "Figure 7"),
-    "a table": ("Table 1", "", "table", "there", "Table 1"),
-    "no such table": ("Table S2", "", "table", "absent", "Table S2"),
-    "a reference": ("[2]", "", "reference", "there", "[2]"),
-    "its title": ("[2]", "Snow as a filter of sound", "reference", "exact", "[2]"),
-    "by author and year": ("Nowak (1999)", "", "reference", "there", "[2]"),
-    "by another year": ("Nowak et al., 2003", "", "reference", "absent", "Nowak et al., 2003"),
-    "no such reference": ("[9]", "", "reference", "absent", "[9]"),
-    "no such paper": ("N3", "", "paper", "absent", "N3"),
-    **{
-        f"{name}, quoted": (name, "sparse touch sensors beat vision in every case", kind, "absent", name)
-        for name, kind in (
-            ("[99]", "reference"),
-            ("Reference 99", "reference"),
-            ("Ref. 99", "reference"),
-            ("Smith et al., 2020", "reference"),
-            ("(Smith, 2020)", "reference"),
-            ("N99", "paper"),
-        )
-    },
+    "paper": (("N3", "", "absent", "N3"), ("N99", NOWHERE, "absent", "N99")),
 }
+"""Where a point says that it stands and what it quotes; how that is found, and under which name."""
 
 
 async def test_a_source_is_looked_up(run: Play) -> None:
-    points = [point(f"Point: {case}.", (where, quote)) for case, (where, quote, *_) in SOURCES.items()]
-    played = await run(weaknesses=points)
-    review = played.result["review"]
+    cases = [(kind, *each) for kind, some in SOURCES.items() for each in some]
+    points = [point(f"Point {n}.", (where, quote)) for n, (_, where, quote, *_) in enumerate(cases)]
+    review = (await run(weaknesses=points)).result["review"]
     verified = review["text"].split("## Not verified")[0]
-    for claim, (case, (_, _, kind, state, name)) in zip(review["claims"], SOURCES.items(), strict=True):
+    for n, (claim, (kind, where, _, state, name)) in enumerate(zip(review["claims"], cases, strict=True)):
         [source] = claim["sources"]
-        assert source["kind"] == kind, case
-        assert source["state"] == (state or source["state"]), case
-        assert source["state"] in ("exact", "close") or state, case
-        assert source["name"] == (name or source["name"]), case
-        assert (f"Point: {case}." in verified) == (source["state"] != "absent"), case
+        assert (source["kind"], source["state"], source["name"]) == (kind, state, name), where
+        assert (f"Point {n}." in verified) == (state != "absent"), where
 
 
 @pytest.mark.parametrize("host", EACH)
 async def test_a_source_that_is_nowhere_is_corrected_on_every_host(run: Play, host: str) -> None:
-    quote = "sparse touch sensors beat vision in every case"
-    named = [point("A.", ("[99]", quote)), point("B.", ("N99", quote)), point("C.", ("Section 1", quote))]
-    played = await run(f"host={host}", weaknesses=named, summary=f"It says “{quote}”.")
+    named = [point("A.", (where, NOWHERE)) for where in ("[99]", "N99", "Section 1")]
+    played = await run(f"host={host}", weaknesses=named, summary=f"It says “{NOWHERE}”.")
     [question] = [each for each in played.requests if each.title == "Correction"]
     assert question.asking.count("NOT FOUND") == len(named)
 

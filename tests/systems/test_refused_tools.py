@@ -12,7 +12,7 @@ from manyheads.models import abilities
 from support.faults import Fault
 from support.hosts import HOSTS, SLOWLY
 from support.llm import LLM
-from support.manuscripts import tei
+from support.manuscripts import committee, tei
 from support.play import Played, config_for, play
 from support.requests import Request
 
@@ -34,9 +34,7 @@ def virsci(llm: LLM, folder: Path, *sets: str) -> RunConfig:
 
 
 def mamorx(llm: LLM, folder: Path, *sets: str) -> RunConfig:
-    off = (f"mamorx.{part}.enabled=false" for part in ("novelty", "references", "figures"))
-    paper = f"inputs.paper={tei(folder / 'paper.tei.xml')}"
-    return config_for(llm, "system=mamorx", paper, *off, "models.default.tools=null", *sets)
+    return config_for(llm, *committee(tei(folder / "paper.tei.xml")), "models.default.tools=null", *sets)
 
 
 def inquiries(request: Request) -> list[dict[str, str]]:

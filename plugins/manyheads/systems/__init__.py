@@ -11,10 +11,8 @@ from manyheads.config import RunConfig
 from manyheads.team import system
 from manyheads.team.system import System
 
-GROUP = "manyheads.systems"
-"""Entry points of systems in other packages."""
-DEFAULT = "virsci"
-"""The system of a config that names none."""
+GROUP = "manyheads.systems"  # entry points of systems in other packages
+DEFAULT = "virsci"  # the system of a config that names none
 BUILT_IN = {
     "virsci": "manyheads.systems.virsci.system:VIRSCI",
     "self-reflection": "manyheads.systems.baselines.desk:SELF_REFLECTION",

@@ -30,8 +30,7 @@ def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
-Several = Annotated[tuple[Given, ...], AfterValidator(_each_once)]
-"""Several paths or texts, each once."""
+Several = Annotated[tuple[Given, ...], AfterValidator(_each_once)]  # several paths or texts, each once
 PathInFull = Annotated[str | None, AfterValidator(lambda path: path and str(expanded(path).resolve()))]
 """A path, kept in full wherever the run is resumed."""
 NAMED = 5  # entries without an abstract in a warning

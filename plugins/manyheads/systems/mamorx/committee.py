@@ -129,7 +129,7 @@ class Questioning:
             self._novelty = run.result.novelty.model_copy(deep=True)
         self._phrases = len(self._novelty.phrases) + PURSUITS
         try:
-            while left := self._left:
+            while (left := self._left) > 0:
                 turn += 1
                 try:
                     finished = await self._ask(turn)

@@ -84,12 +84,10 @@ class Verdict(ReplyModel):
         return self.difference == "significant" and self.better == version
 
 
-ABSENT = "NONE"
-"""Value of a field that the text does not mention."""
+ABSENT = "NONE"  # value of a field that the text does not mention
 
 
-AROUND = " \t\n.,;:!*_`\"'()[]<>-–—"
-"""Characters that a model may put around it."""
+AROUND = " \t\n.,;:!*_`\"'()[]<>-–—"  # characters that a model may put around it
 
 
 class Condensed(Proposal):

@@ -319,8 +319,7 @@ def report(record: Record) -> View:
     return View(__package__ or "", page, {"course": course, "steps": steps(result.rounds), "lines": lines})
 
 
-MET = {"yes": 1.0, "partly": 0.5, "no": 0.0}
-"""The reviewer's verdict on a trait, as a score."""
+MET = {"yes": 1.0, "partly": 0.5, "no": 0.0}  # the reviewer's verdict on a trait, as a score
 
 
 def lineage(

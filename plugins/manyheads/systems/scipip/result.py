@@ -28,8 +28,7 @@ def _in_order(value: tuple[int, int]) -> tuple[int, int]:
     return value
 
 
-Range = Annotated[tuple[int, int], AfterValidator(_in_order)]
-"""Minimum and maximum, from 1 on."""
+Range = Annotated[tuple[int, int], AfterValidator(_in_order)]  # minimum and maximum, from 1 on
 
 
 class ScipipConfig(Section):

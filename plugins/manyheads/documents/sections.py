@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
+from manyheads.base.papers import fold
 from manyheads.documents.document import CORE
 from manyheads.documents.layout import CAPTION, TextLine, joined, spacing, wordy
 from manyheads.documents.section_kinds import Kind, kind_of
@@ -109,7 +110,7 @@ def _title(head: Sequence[TextLine], body: float, told: str) -> tuple[int, int]:
     """The lines of the title, from and to: what the metadata say, if it stands there; else the first large lines above the
     authors, the largest ones, or the first in bold or capitals; equal if there are none."""
     for start, stop in ((a, b) for a in range(min(HEAD, len(head))) for b in range(a + 1, a + 6)):
-        if len(_key(told)) > 8 and _key("".join(one.text for one in head[start:stop])) == _key(told):
+        if len(fold(told)) > 8 and fold("".join(one.text for one in head[start:stop])) == fold(told):
             return start, min(stop, len(head))
     size = max((one.largest for one in head[:HEAD]), default=0.0)
     if size < body + 1:
@@ -137,10 +138,6 @@ def _stands_out(line: TextLine) -> bool:
     letters = sum(map(str.isalpha, line.text))
     words = len(line.words) > 1 and letters > 0.6 * len(line.text)
     return (line.bold or line.text.isupper()) and words and not PLACES.search(line.text)
-
-
-def _key(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).casefold()
 
 
 def opens_abstract(line: TextLine, body: float) -> bool:
@@ -271,13 +268,13 @@ def _bare_headings(lines: Sequence[TextLine]) -> set[int]:
 
 def _divided(lines: Sequence[TextLine], heads: set[int], body: float) -> list[Division]:
     made = [Division("")]
-    later = Counter(_key(line.text) for line in lines if id(line) in heads)
+    later = Counter(fold(line.text) for line in lines if id(line) in heads)
     step = spacing(lines)
     previous: TextLine | None = None
     for line in lines:
         last = made[-1]
-        later[_key(line.text)] -= id(line) in heads
-        listed = CONTENTS.match(last.title) and later[_key(line.text)] > 0
+        later[fold(line.text)] -= id(line) in heads
+        listed = CONTENTS.match(last.title) and later[fold(line.text)] > 0
         if listed:
             last.lines.append(line)
         elif last.heading and last.heading is previous and _goes_on(line, last.heading, body):

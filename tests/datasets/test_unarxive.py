@@ -135,22 +135,6 @@ def test_what_is_not_there_is_taken_from_elsewhere_or_left_out(
     assert getattr(found, attribute) == expected
 
 
-@pytest.mark.parametrize(
-    ("changes", "at_fault"),
-    [
-        ({"metadata": {"title": None}}, "title"),
-        ({"metadata": {"authors_parsed": None}}, "authors"),
-        ({"metadata": {"authors_parsed": [[]]}}, "authors.0"),
-        ({"metadata": {"versions": None, "update_date": None}}, "year"),
-        ({"paper_id": None}, "id"),
-    ],
-)
-def test_what_is_no_paper_is_counted(tmp_path: Path, changes: dict[str, Any], at_fault: str) -> None:
-    found, rejects = read(tmp_path / "a.jsonl", row(), row(**changes))
-    assert len(found) == 1
-    assert rejects.by_field == {at_fault: 1}
-
-
 def test_it_is_told_from_other_json_even_where_lines_are_longer_than_what_is_read(tmp_path: Path) -> None:
     path = tmp_path / "all" / "2001" / "part.jsonl"
     path.parent.mkdir(parents=True)

@@ -326,27 +326,22 @@ class SearchReader(Reader):
         """Numbered by rank within a year; raises `LiteratureError` if the service fails: earlier years are kept."""
         with self._open_cache() as cache, asyncio.Runner() as runner:
             service = Member(self._connect(), cache, self._address)
-            try:
-                for done, year in enumerate(self._years):
-                    window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
-                    request = Request("search", self._query, self._limit, window, API_PARTS)
-                    try:
-                        papers, _ = runner.run(service.answer(request))
-                    except LiteratureError as error:
-                        kept = f"{done} of {len(self._years)} years are finished and kept"
-                        error.tried = f"{error.tried}; {kept}" if error.tried else kept
-                        raise
-                    rejects.file = f"{service.name} {year}"
-                    yield from ((0, ("answer", fault)) for fault in request.faults)
-                    for rank, one in enumerate(papers, 1):
-                        ids = [
-                            each.partition(":")[2] for each in one.author_ids
-                        ]  # as in the service's own dumps
-                        date = {"year": one.year if one.date is None else one.date.year}
-                        values = {
-                            name: getattr(one, name)
-                            for name in ("id", "title", "abstract", "authors", "citations", "venue")
-                        }
-                        yield rank, validated(values | date | {"author_ids": ids})
-            finally:
-                runner.run(service.source.close())
+            for done, year in enumerate(self._years):
+                window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
+                request = Request("search", self._query, self._limit, window, API_PARTS)
+                try:
+                    papers, _ = runner.run(service.answer(request))
+                except LiteratureError as error:
+                    kept = f"{done} of {len(self._years)} years are finished and kept"
+                    error.tried = f"{error.tried}; {kept}" if error.tried else kept
+                    raise
+                rejects.file = f"{service.name} {year}"
+                yield from ((0, ("answer", fault)) for fault in request.faults)
+                for rank, one in enumerate(papers, 1):
+                    ids = [each.partition(":")[2] for each in one.author_ids]  # as in the service's own dumps
+                    date = {"year": one.year if one.date is None else one.date.year}
+                    values = {
+                        name: getattr(one, name)
+                        for name in ("id", "title", "abstract", "authors", "citations", "venue")
+                    }
+                    yield rank, validated(values | date | {"author_ids": ids})

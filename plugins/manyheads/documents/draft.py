@@ -103,16 +103,10 @@ class Draft:
         spelled = self._cleared()
         set_kinds(self.divisions)
         citations = CitationFinder(self.references)
+        for one in self.divisions:
+            one.cites = citations.of(one.text) if one.cites is None else one.cites
         sections = tuple(
-            Section(
-                title=one.title,
-                number=one.number,
-                kind=one.kind,
-                text=one.text,
-                pages=one.pages,
-                starts=one.starts,
-                cites=citations.of(one.text) if one.cites is None else one.cites,
-            )
+            Section.model_validate({name: getattr(one, name) for name in Section.model_fields})
             for one in self.divisions
             if (one.title or one.text) and not one.references
         )

@@ -135,35 +135,19 @@ See Figure 1 and Table 1.<p>They agree.
 <li class="ltx_bibitem"><span class="ltx_tag ltx_tag_bibitem">[2]</span><span class="ltx_bibblock">B. Lee and C. Dorn. Reading together. Readings, 1991. doi:10.1000/abc.</span></li></ul></section>
 <section class="ltx_appendix"><h2 class="ltx_title"><span class="ltx_tag">Appendix A </span>Proofs</h2><p>More.</p></section>
 </article></body></html>"""
-JSON = json.dumps(
-    {
-        "title": "A Study of Reading Groups",
-        "authors": ["Ada Berg", {"first": "Bo", "last": "Koči"}],
-        "abstract": "We study groups of readers. They agree.",
-        "sections": [
-            {
-                "title": "1 Introduction",
-                "text": "Readers read alone [1, 2]. See Figure 1 and Table 1.\n\nThey agree.",
-            },
-            {"title": "Ways of Reading", "number": "2", "sections": [{"heading": "2.1 Choices"}]},
-            {"title": "3. Conclusion", "text": "It holds."},
-            {"title": "A. Proofs", "text": "More."},
-        ],
-        "references": [
-            "[1] A. Berg. Reading alone. Readings, 1990.",
-            {
-                "number": 2,
-                "title": "Reading together",
-                "authors": ["B. Lee", "C. Dorn"],
-                "year": 1991,
-                "doi": "10.1000/abc",
-            },
-        ],
-        "figures": [{"caption": "Figure 1: Groups of readers at work.", "file": "plots/groups.png"}],
-        "tables": [{"caption": "Counts of readers.", "rows": [["Field", "Readers"], ["Physics", 112]]}],
-        "notes": ["The code is at our page."],
-    }
-)
+JSON = """{
+"title": "A Study of Reading Groups", "authors": ["Ada Berg", {"first": "Bo", "last": "Koči"}],
+"abstract": "We study groups of readers. They agree.",
+"sections": [
+  {"title": "1 Introduction", "text": "Readers read alone [1, 2]. See Figure 1 and Table 1.\\n\\nThey agree."},
+  {"title": "Ways of Reading", "number": "2", "sections": [{"heading": "2.1 Choices"}]},
+  {"title": "3. Conclusion", "text": "It holds."}, {"title": "A. Proofs", "text": "More."}],
+"references": [
+  "[1] A. Berg. Reading alone. Readings, 1990.",
+  {"number": 2, "title": "Reading together", "authors": ["B. Lee", "C. Dorn"], "year": 1991, "doi": "10.1000/abc"}],
+"figures": [{"caption": "Figure 1: Groups of readers at work.", "file": "plots/groups.png"}],
+"tables": [{"caption": "Counts of readers.", "rows": [["Field", "Readers"], ["Physics", 112]]}],
+"notes": ["The code is at our page."]}"""
 
 
 def written(folder: Path, name: str, text: str) -> Document:

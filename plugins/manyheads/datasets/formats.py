@@ -175,8 +175,6 @@ def _paths(given: Paths | Value | Authors) -> Iterator[str]:
 def value_at(path: str) -> Get:
     """The value at a path of an object; None if there is none."""
     first, *below = path.split(".")
-    if not below:
-        return methodcaller("get", first)
 
     def value(record: Object) -> Any:
         found = record.get(first)
@@ -184,7 +182,7 @@ def value_at(path: str) -> Get:
             found = cast(Object, found).get(key) if isinstance(found, dict) else _of_list(found, key)
         return found
 
-    return value
+    return value if below else methodcaller("get", first)
 
 
 def _of_list(value: object, key: str) -> Any:

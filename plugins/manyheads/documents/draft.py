@@ -200,12 +200,11 @@ class Block:
 
 def draft_of(blocks: Sequence[Block]) -> Draft:
     """A paper from its blocks: title and abstract by markup, else by position."""
-    draft = Draft()
-    blocks = _captioned(_titled([one for one in blocks if one.text or one.rows or one.files], draft))
-    place: Literal["front", "abstract", "references", "section"] = "front"
-    paragraphs = list[str]()
-    front = list[str]()
-    for one in blocks:
+    draft, front, abstract, listed = Draft(), list[str](), list[str](), list[Block]()
+    texts = front
+    """The paragraphs of this place."""
+    parts = list[tuple[Division, list[str]]]()
+    for one in _captioned(_titled([one for one in blocks if one.text or one.rows or one.files], draft)):
         match one.kind:
             case "title":
                 draft.title = draft.title or one.text
@@ -219,37 +218,26 @@ def draft_of(blocks: Sequence[Block]) -> Draft:
                 draft.tables.append(Table(number=number, caption=one.text, page=0, rows=one.rows))
             case "note":
                 draft.notes.append(Note(text=one.text))
-            case "reference":
-                draft.references.append(_reference(one))
             case "abstract":
-                draft.abstract = "\n".join(filter(None, (draft.abstract, one.text)))
+                abstract.append(one.text)
             case "heading":
-                _close(draft, paragraphs)
                 number, title = numbered_title(one.text, one.number)
-                place = "references" if REFERENCES.match(title) else "section"
-                if ABSTRACT.fullmatch(title):
-                    place = "abstract"
-                    continue
-                part = Division(title, number, references=place == "references", depth=one.level)
-                part.kind = "appendix" if one.appendix else "other"
-                draft.divisions.append(part)
-            case "paragraph" if place == "references":
-                draft.references.append(_reference(one))
-            case "paragraph" if place == "abstract":
-                draft.abstract = "\n".join(filter(None, (draft.abstract, one.text)))
-            case "paragraph" if place == "front":
-                front.append(one.text)
+                texts = abstract if ABSTRACT.fullmatch(title) else []
+                if texts is not abstract:
+                    part = Division(title, number, "appendix" if one.appendix else "other", depth=one.level)
+                    part.references = bool(REFERENCES.match(title))
+                    parts.append((part, texts))
+            case "paragraph" if not (parts and texts is parts[-1][1] and parts[-1][0].references):
+                texts.append(one.text)
             case _:
-                paragraphs.append(one.text)
-    _close(draft, paragraphs)
+                listed.append(one)
+    for part, paragraphs in parts:
+        part.text = "\n".join(paragraphs)
+    draft.divisions = [part for part, _ in parts]
+    draft.references = [*map(_reference, listed)]
+    draft.abstract = "\n".join(filter(None, abstract))
     _front(draft, front)
     return draft
-
-
-def _close(draft: Draft, paragraphs: list[str]) -> None:
-    if paragraphs and draft.divisions:
-        draft.divisions[-1].text = "\n".join(paragraphs)
-    paragraphs.clear()
 
 
 def _titled(blocks: list[Block], draft: Draft) -> list[Block]:

@@ -203,9 +203,8 @@ def _get(paths: Paths) -> Get:
 
     def first(record: Object) -> Any:
         for get in gets:
-            if (value := get(record)) not in (None, "", []) and (
-                not isinstance(value, dict) or text(cast(Object, value))
-            ):
+            value = get(record)
+            if value not in (None, "", []) and (not isinstance(value, dict) or text(cast(Object, value))):
                 return value
         return None
 

@@ -147,9 +147,8 @@ def folder_of(name: str | None, source: str) -> str:
 def detect(path: Path) -> str:
     """The format of a file or a folder. Raises `CorpusError` if it does not exist, cannot be read, or has an unknown format."""
     if not path.exists():
-        raise CorpusError(
-            f"{path}: no such file or folder", hint=f"use a dataset, or a search: {SEARCH}WORDS"
-        )
+        hint = f"use a dataset, or a search: {SEARCH}WORDS"
+        raise CorpusError(f"{path}: no such file or folder", hint=hint)
     if path.is_file() and not _start(path).strip():
         raise CorpusError(f"{path}: empty", hint="download the file again")
     match = None if path.is_dir() else _of_file(path)

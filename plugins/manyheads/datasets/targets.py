@@ -102,9 +102,8 @@ _W = TypeVar("_W", Paper, CitingPaper)
 
 def before(paper: Paper | CitingPaper, others: Iterable[_W]) -> list[_W]:
     """Other papers suitable for the paper's background."""
-    return [
-        one for one in others if not later(one.year, paper.year) and not retells(one.abstract, paper.abstract)
-    ]
+    earlier = (one for one in others if not later(one.year, paper.year))
+    return [one for one in earlier if not retells(one.abstract, paper.abstract)]
 
 
 # A case of a suite: a paper as the target, and the abstracts given to the author of new ideas.
@@ -224,9 +223,8 @@ def need_new(path: Path) -> None:
     if path.exists():
         raise CorpusError(f"{path}: already exists", hint="choose another --out, or remove it")
     if not path.parent.is_dir():
-        raise CorpusError(
-            f"{path}: {path.parent} is not a folder", hint="choose another --out, or make the folder"
-        )
+        hint = "choose another --out, or make the folder"
+        raise CorpusError(f"{path}: {path.parent} is not a folder", hint=hint)
 
 
 def write_cases(path: Path, cases: Sequence[TargetCase]) -> None:
@@ -368,11 +366,8 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
             if not one.abstract.strip():
                 passed[WITHOUT_ABSTRACT] += 1
             elif index.add(source, one):
-                entries.add(
-                    CitingPaper(
-                        source, one.id, one.title, one.abstract, one.year, one.citations, one.references
-                    )
-                )
+                known = one.id, one.title, one.abstract, one.year, one.citations, one.references
+                entries.add(CitingPaper(source, *known))
             else:
                 passed[READ_BEFORE] += 1
         passed["that are not papers"] = rejects.total

@@ -132,11 +132,8 @@ class Draft:
         sections = (f"{one.number} {one.title} {one.text}" for one in self.divisions if not one.references)
         parts = (one.text for one in (*self.references, *self.notes))
         captions = (one.caption for one in (*self.figures, *self.tables))
-        return sum(
-            map(
-                letter_count, (self.title, self.abstract, *self.authors, *sections, *parts, *captions, *cells)
-            )
-        )
+        head = self.title, self.abstract, *self.authors
+        return sum(map(letter_count, (*head, *sections, *parts, *captions, *cells)))
 
     def _shorten_abstract(self) -> None:
         """End a too long abstract at its first paragraph: what follows is the text, whose heading was not found."""
@@ -148,12 +145,9 @@ class Draft:
         before = [(page, 0) for page, start in self.abstract_starts if start <= cut]
         starts = (*before[-1:], *begun)
         self.abstract = abstract
-        self.divisions.insert(
-            0, Division("", text=rest, starts=starts, pages=tuple(page for page, _ in starts))
-        )
-        self.faults.append(
-            f"the abstract was longer than {LONGEST} words: it was ended at its first paragraph"
-        )
+        pages = tuple(page for page, _ in starts)
+        self.divisions.insert(0, Division("", text=rest, starts=starts, pages=pages))
+        self.faults.append(f"the abstract was longer than {LONGEST} words: it ends at its first paragraph")
 
     def _cleared(self) -> list[str]:
         """Remove invisible letters, and return the text that they spell."""
@@ -387,16 +381,10 @@ def heard(document: Document) -> tuple[Speech, ...]:
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     blanks = {" ?": r"\s*", " ": r"\s+"}
     kinds = parse_yaml(Path(__file__).with_name("speech.yaml").read_text(encoding="utf-8"))
-    return tuple(
-        # Look-behinds have a fixed width, so their blanks stay.
-        (
-            kind,
-            re.compile(
-                BLANKS.sub(lambda one: blanks.get(one[0], one[0]), f"(?:{')|(?:'.join(patterns)})"), re.I
-            ),
-        )
-        for kind, patterns in kinds.items()
-    )
+    # Look-behinds have a fixed width, so their blanks stay.
+    joined = {kind: f"(?:{')|(?:'.join(patterns)})" for kind, patterns in kinds.items()}
+    spaced = {kind: BLANKS.sub(lambda one: blanks.get(one[0], one[0]), text) for kind, text in joined.items()}
+    return tuple((kind, re.compile(text, re.I)) for kind, text in spaced.items())
 
 
 def _sentence(text: str, span: Span) -> str:

@@ -159,9 +159,8 @@ def _joined(lines: list[list[PdfWord]]) -> list[list[PdfWord]]:
             near, before = _follows(other, piece, piece.size), _follows(piece, other, piece.size)
             if abs(other.base - piece.base) < 1.0 and (near or before):
                 done.remove(other)
-                done.append(
-                    TextLine(0, [*other.words, *piece.words] if near else [*piece.words, *other.words])
-                )
+                first, second = (other, piece) if near else (piece, other)
+                done.append(TextLine(0, [*first.words, *second.words]))
                 break
         else:
             done.append(piece)

@@ -99,9 +99,8 @@ def title_and_authors(
         return "", (), [*lines]
     title = joined(small_capitals(one) for one in head[start:stop])
     # An abstract without a heading, or the text itself, consists of sentences.
-    begin = next(
-        (number for number in range(stop, end - 2) if all(map(_running, first[number : number + 3]))), end
-    )
+    sentences = (at for at in range(stop, end - 2) if all(map(_running, first[at : at + 3])))
+    begin = next(sentences, end)
     people = [one for one in first[stop:begin] if one.largest <= first[start].largest]
     return title, _authors(people), [*lines[begin:]]
 
@@ -155,9 +154,8 @@ def opens_abstract(line: TextLine, body: float) -> bool:
 def _opens(line: TextLine, body: float) -> bool:
     """Whether a line begins the abstract or is the first section's heading."""
     number, title = bare(line)
-    return opens_abstract(line, body) or (
-        (bool(PLAIN.match(title)) or number in ("1", "I")) and heading(line, body)
-    )
+    named = number in ("1", "I") or bool(PLAIN.match(title))
+    return opens_abstract(line, body) or (named and heading(line, body))
 
 
 def _running(line: TextLine) -> bool:
@@ -220,9 +218,8 @@ def _named(line: TextLine) -> bool:
     letters = sum(map(str.isalpha, title))
     # Chinese has no capitals.
     begins = title[0].isalnum() and not title[0].islower()
-    return (
-        letters >= 0.6 * len(title.replace(" ", "")) and letters >= (3 if title.isascii() else 2) and begins
-    )
+    least = max(3 if title.isascii() else 2, 0.6 * len(title.replace(" ", "")))
+    return begins and letters >= least
 
 
 def heading(line: TextLine, body: float) -> bool:
@@ -455,11 +452,8 @@ def numbered_title(title: str, number: str = "") -> tuple[str, str]:
 
 def _kind(title: str) -> Kind:
     """The kind of a section by its title; `other` for acknowledgements and the like."""
-    return (
-        "other"
-        if ASIDE.search(title) or REFERENCES.match(title) or ABSTRACT.fullmatch(title)
-        else kind_of(title)
-    )
+    aside = ASIDE.search(title) or REFERENCES.match(title) or ABSTRACT.fullmatch(title)
+    return "other" if aside else kind_of(title)
 
 
 def paragraphs(

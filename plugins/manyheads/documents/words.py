@@ -378,9 +378,8 @@ def _unseen(page: PdfPage, word: PdfWord, style: Style, shows: bool) -> Why | No
         return "tiny"
     if shows:
         return None
-    return (
-        "invisible" if style.invisible or style.white or _range(page.pixels, page, word) < INK else "covered"
-    )
+    inkless = style.invisible or style.white or _range(page.pixels, page, word) < INK
+    return "invisible" if inkless else "covered"
 
 
 def _shows(page: PdfPage, word: PdfWord, style: Style) -> bool:

@@ -255,11 +255,8 @@ def _authors(given: Authors) -> Get:
         byline = [one for one in map(person, each) if one[0] or given.nameless == "reject"]
         names, ids, places = zip(*byline, strict=True) if byline else ((), (), ())
         names = [*map(read, names)] if read else names
-        return {
-            "authors": names,
-            "author_ids": ids if any(ids) else (),
-            "affiliations": places if any(places) else (),
-        }
+        known = {"author_ids": ids, "affiliations": places}
+        return {"authors": names} | {key: each if any(each) else () for key, each in known.items()}
 
     return people
 

@@ -337,9 +337,6 @@ class SearchReader(Reader):
                 yield from ((0, ("answer", fault)) for fault in request.faults)
                 for rank, one in enumerate(papers, 1):
                     ids = [each.partition(":")[2] for each in one.author_ids]  # as in the service's own dumps
-                    date = {"year": one.year if one.date is None else one.date.year}
-                    values = {
-                        name: getattr(one, name)
-                        for name in ("id", "title", "abstract", "authors", "citations", "venue")
-                    }
-                    yield rank, validated(values | date | {"author_ids": ids})
+                    year = one.year if one.date is None else one.date.year
+                    known = {name: getattr(one, name) for name in SEARCHED} | {"year": year}
+                    yield rank, validated(known | {"author_ids": ids})

@@ -217,12 +217,12 @@ def _of_json(text: str) -> Match:
 
 def _by_keys(record: Mapping[str, Any]) -> Match | None:
     each = ((name, keys) for name, one in formats().items() for keys in one.signs.keys)
-    found = (
-        (len(keys), name)
-        for name, keys in each
-        if all(value_at(key)(record) not in (None, []) for key in keys)
-    )
-    return max(found, key=lambda match: match[0], default=None)
+    known = ((len(keys), name) for name, keys in each if all(_has(record, key) for key in keys))
+    return max(known, key=lambda match: match[0], default=None)
+
+
+def _has(record: Mapping[str, Any], key: str) -> bool:
+    return value_at(key)(record) not in (None, [])
 
 
 def _start(file: Path) -> bytes:

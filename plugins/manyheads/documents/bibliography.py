@@ -181,8 +181,7 @@ AUTHORS = (
 )
 """Berg, A. and Lee, B.; A. Berg and B. Lee; Berg A, Lee B."""
 VENUE = re.compile(
-    r"^(?:In:?\s|Proc\b|Proceedings|arXiv|CoRR|Advances in|Journal of|Transactions|IEEE|ACM|URL|http|doi|pp\.|vol)",
-    re.I,
+    r"(?i)^(?:In:?\s|Proc\b|Proceedings|arXiv|CoRR|Advances in|Journal of|Transactions|IEEE|ACM|URL|http|doi|pp\.|vol)"
 )
 JOURNAL = re.compile(r"\b[A-Z]?\d{1,5},\s*[a-z]?\d[\dA-Z–-]*(?:\s*\((?:19|20)\d\d[a-z]?\))?\.?$")
 """Volume and page: physicists omit the title."""

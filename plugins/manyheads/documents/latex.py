@@ -218,8 +218,7 @@ LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 CITE = re.compile(r"\\(?:[A-Za-z]*[cC]ite[a-zA-Z]*|citeauthor)\*?\s*((?:\[[^\]]*\]\s*){0,2})\{([^{}]*)\}")
 REF = re.compile(r"\\(?:eq|auto|c|C|page|v|name)?ref\*?\s*\{([^{}]*)\}")
 WHITE = re.compile(
-    r"\\(?:textcolor|color)\s*(?:\[[^\]]*\])?\s*\{\s*(?:white|1,\s*1,\s*1|FFFFFF|255,\s*255,\s*255)\s*\}",
-    re.I,
+    r"(?i)\\(?:textcolor|color)\s*(?:\[[^\]]*\])?\s*\{\s*(?:white|1,\s*1,\s*1|FFFFFF|255,\s*255,\s*255)\s*\}"
 )
 MARKS = re.compile(
     r"\\(?:thanks|footnotemark|inst|affmark|textsuperscript)\s*(?:\[[^\]]*\])?\s*(\{[^{}]*\})?|\$\^.*?\$"
@@ -235,8 +234,7 @@ ITEM = re.compile(r"\\bibitem\s*(?:\[(?:[^\[\]]|\[[^\[\]]*\]){0,500}\]\s*)?\{([^
 PART = re.compile(r"\\(?:subfloat|subfigure)\s*\[((?:[^\[\]]|\[[^\[\]]*\]){0,2000})\]")
 """A caption in brackets."""
 MATH = re.compile(
-    r"(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]",
-    re.S,
+    r"(?s)(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]"
 )
 DISPLAYS = re.findall(r"\w+", "equation align gather eqnarray multline displaymath math flalign alignat")
 TARGET = re.compile("\ue000([^\ue001]*)\ue001")

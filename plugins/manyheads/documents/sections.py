@@ -13,14 +13,12 @@ from manyheads.documents.layout import CAPTION, TextLine, joined, spacing, wordy
 from manyheads.documents.section_kinds import Kind, kind_of
 
 NUMBERED = re.compile(
-    r"^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$",
-    re.I,
+    r"(?i)^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$"
 )
 LETTER = re.compile(r"[A-HJ-UWYZ](?:\.|$)")
 """The number of an appendix, but not of a section: I, V and X are Roman."""
 ASIDE = re.compile(
-    r"acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist",
-    re.I,
+    r"(?i)acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist"
 )
 ROMAN = re.compile(r"[IVX]+")
 CONTENTS = re.compile(r"^(?:table of )?contents$", re.I)
@@ -294,11 +292,8 @@ def _goes_on(line: TextLine, above: TextLine, body: float, far: float = 1.5) -> 
     """Whether a line is the second line of a heading, at most `far` lines below the first."""
     number, title = bare(line)
     capitals = any(one.caps for one in line.words)
-    alike = (
-        abs(line.largest - above.largest) < 0.3
-        and line.bold == above.bold
-        and capitals == any(one.caps for one in above.words)
-    )
+    same = line.bold == above.bold and capitals == any(one.caps for one in above.words)
+    alike = same and abs(line.largest - above.largest) < 0.3
     capital = line.text.isupper() and above.text.isupper()
     marked = line.bold or capitals or capital or line.largest > body + 0.9
     near = line.page == above.page and 0 < line.base - above.base < far * line.largest

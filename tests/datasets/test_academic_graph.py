@@ -54,11 +54,7 @@ def read(folder: Path, years: Years = (None, None)) -> tuple[dict[str, RawPaper]
 def test_papers_meet_their_abstracts_whatever_the_order(tmp_path: Path) -> None:
     folder = dump(tmp_path, papers=map(paper, (1, 2, 3)), abstracts=map(abstract, (3, 9, 1)))
     found, rejects = read(folder)
-    assert {key: one.abstract for key, one in found.items()} == {
-        "1": "About pear 1.",
-        "2": "",
-        "3": "About pear 3.",
-    }
+    assert [found[key].abstract for key in "123"] == ["About pear 1.", "", "About pear 3."]
     assert found["1"].keys == ("7", "Al Cole")
     assert (found["1"].citations, found["1"].venue, found["1"].year) == (4, "Fruit", 2015)
     assert not rejects.total
@@ -121,7 +117,7 @@ def test_authors_are_those_that_are_wanted(tmp_path: Path) -> None:
             "papercount": 12,
             "citationcount": "40",
         },
-        {"authorid": "8", "name": "Al Cole", "affiliations": None, "papercount": 1, "citationcount": 2},
+        {"authorid": "8", "name": "Al Cole"},
         {"authorid": "9", "name": "Al Cole", "papercount": "some"},
     )
     graph = open_corpus(

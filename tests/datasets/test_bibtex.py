@@ -80,11 +80,6 @@ def test_entries_in_latin_1_are_told(tmp_path: Path) -> None:
     assert "iconv" in str(told.value.hint)
 
 
-def test_a_file_without_entries_is_none(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="contains no record"):
-        read(tmp_path / "empty.bib", "just words, and an a@b.c {here}\n")
-
-
 @pytest.mark.parametrize(
     ("text", "read_as"),
     [

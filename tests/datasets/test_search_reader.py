@@ -8,10 +8,8 @@ import pytest
 
 from manyheads.base.errors import CorpusError, LiteratureError
 from manyheads.base.http import Pace
-from manyheads.config import LiteratureConfig
 from manyheads.corpus.records import Rejects
 from manyheads.datasets.networks import SearchReader
-from manyheads.literature.library import connect as connected
 from manyheads.literature.lookup import LookupCache
 from manyheads.literature.semantic_scholar import SemanticScholar
 from support.datasets import read_papers
@@ -91,18 +89,6 @@ def test_words_and_years_are_needed(
     with pytest.raises(CorpusError) as told:
         search(query, years)
     assert told.value.hint
-
-
-def test_the_config_says_where_the_service_is_and_the_environment_has_its_key(
-    scholar: Scholar, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("MANYHEADS_PEAR_KEY", "right")
-    config = LiteratureConfig(
-        endpoints={"semantic_scholar": scholar.url}, semantic_scholar_key_env="MANYHEADS_PEAR_KEY"
-    )
-    connect = partial(connected, "semantic_scholar", config)
-    read_papers(SearchReader("pears", (2010, 2010), connect, lambda: LookupCache(tmp_path / "kept.sqlite")))
-    assert scholar.requests[0].headers["x-api-key"] == "right"
 
 
 def test_namesakes_are_told_apart_by_their_ids(search: Callable[..., SearchReader], scholar: Scholar) -> None:

@@ -88,19 +88,6 @@ def test_figures_side_by_side(made: Callable[..., tuple[Path, Document]]) -> Non
     assert left[2] < right[0]
 
 
-def test_panels_are_one_figure(made: Callable[..., tuple[Path, Document]]) -> None:
-    panels = [
-        Grid([[raster(100, 80), raster(100, 80)], ["(a) before", "(b) after"]]),
-        Paragraph("Figure 1: Two panels.", CAPTION),
-    ]
-    path, document = made(body("Text.", 10), *panels, body("Text.", 10))
-    (one,) = document.figures
-    assert one.box
-    assert one.box[2] - one.box[0] > 205
-    assert one.box[3] - one.box[1] > 90
-    assert is_whole(path, one)
-
-
 def test_tables_above_their_captions(made: Callable[..., tuple[Path, Document]]) -> None:
     story: list[Flowable] = []
     for number in (1, 2):

@@ -369,9 +369,3 @@ def test_the_metadata_tell_which_lines_are_the_title(tmp_path: Path) -> None:
     told = "Readers who agree: a study of their silence"
     document = named(tmp_path / "paper.pdf", ["Abstract", "1 Introduction"], front, about=told)
     assert document.title == "Readers Who Agree: A Study of Their Silence"
-
-
-def test_no_title_is_said(tmp_path: Path) -> None:
-    story = [body("Some words of the text of a paper.", 9)]
-    document = read_document(typeset(tmp_path / "bare.pdf", [], story, high=10))
-    assert (document.title, "no title found" in document.faults) == ("", True)

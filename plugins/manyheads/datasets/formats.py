@@ -175,8 +175,6 @@ def _paths(given: Paths | Value | Authors) -> Iterator[str]:
 def value_at(path: str) -> Get:
     """The value at a path of an object; None if there is none."""
     first, *below = path.split(".")
-    if not below:
-        return methodcaller("get", first)
 
     def value(record: Object) -> Any:
         found = record.get(first)
@@ -184,7 +182,7 @@ def value_at(path: str) -> Get:
             found = cast(Object, found).get(key) if isinstance(found, dict) else _of_list(found, key)
         return found
 
-    return value
+    return value if below else methodcaller("get", first)
 
 
 def _of_list(value: object, key: str) -> Any:
@@ -205,9 +203,8 @@ def _get(paths: Paths) -> Get:
 
     def first(record: Object) -> Any:
         for get in gets:
-            if (value := get(record)) not in (None, "", []) and (
-                not isinstance(value, dict) or text(cast(Object, value))
-            ):
+            value = get(record)
+            if value not in (None, "", []) and (not isinstance(value, dict) or text(cast(Object, value))):
                 return value
         return None
 
@@ -258,11 +255,8 @@ def _authors(given: Authors) -> Get:
         byline = [one for one in map(person, each) if one[0] or given.nameless == "reject"]
         names, ids, places = zip(*byline, strict=True) if byline else ((), (), ())
         names = [*map(read, names)] if read else names
-        return {
-            "authors": names,
-            "author_ids": ids if any(ids) else (),
-            "affiliations": places if any(places) else (),
-        }
+        known = {"author_ids": ids, "affiliations": places}
+        return {"authors": names} | {key: each if any(each) else () for key, each in known.items()}
 
     return people
 

@@ -45,12 +45,8 @@ class Documents(Reader):
 
     def __init__(self, path: Path, format: Format) -> None:  # noqa: A002
         super().__init__(path)
-        self.kind, self.endings, self.example, self.most_broken = (
-            format.kind,
-            format.endings,
-            format.sample,
-            format.most_broken,
-        )
+        self.kind, self.endings = format.kind, format.endings
+        self.example, self.most_broken = format.sample, format.most_broken
 
     def records(self, rejects: Rejects) -> Iterator[Record]:
         told = _SideData(self.path) if self.path.is_dir() else None
@@ -168,9 +164,5 @@ def _text(document: Document, kind: Kind) -> str:
 
 def _reference(one: Reference) -> str:
     """An entry, followed by its identifiers; a title in brackets is separated from its surroundings."""
-    known = (
-        f"[{one.title}]" if one.title else "",
-        f"doi:{one.doi}" if one.doi else "",
-        f"arXiv:{one.arxiv}" if one.arxiv else "",
-    )
-    return " ".join(filter(None, (one.text, *known)))
+    known = {f"[{one.title}]": one.title, f"doi:{one.doi}": one.doi, f"arXiv:{one.arxiv}": one.arxiv}
+    return " ".join((one.text, *(text for text, value in known.items() if value)))

@@ -137,11 +137,8 @@ class AMiner(Dataset):
         rejects.file, rejects.unit = file.name if ties else "", self.unit
         for number, block in self.raw(file):
             if isinstance(block, dict):
-                index, names, places = (
-                    text(block.get("index")),
-                    _parts(block.get("@")),
-                    _parts(block.get("o")),
-                )
+                index = text(block.get("index"))
+                names, places = _parts(block.get("@")), _parts(block.get("o"))
                 unknown = [""] * len(names)
                 ids = authorships.of(index, len(names)) if authorships else unknown
                 people = zip(names, ids, places if len(places) == len(names) else unknown, strict=True)
@@ -268,10 +265,8 @@ class AcademicGraph(Dataset):
                 taking, abstract = f"DELETE FROM papers WHERE id = ? RETURNING {columns}", row.get("abstract")
                 if waiting := join.row(taking, str(row.get("corpusid"))):
                     rejects.file, at, made = waiting[0], waiting[1], RawPaper.model_validate_json(waiting[2])
-                    yield (
-                        at,
-                        made.model_copy(update={"abstract": abstract if isinstance(abstract, str) else ""}),
-                    )
+                    found = abstract if isinstance(abstract, str) else ""
+                    yield at, made.model_copy(update={"abstract": found})
         for rejects.file, number, line in join.each(f"SELECT {columns} FROM papers ORDER BY id"):
             yield number, RawPaper.model_validate_json(line)
 
@@ -289,6 +284,9 @@ def part_files(folder: Path, part: str) -> list[Path]:
 MOST_A_YEAR = 1000
 """Semantic Scholar's maximum papers per query."""
 API_PARTS: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date"))
+
+
+SEARCHED = ("id", "title", "abstract", "authors", "citations", "venue")
 
 
 class SearchReader(Reader):
@@ -339,9 +337,6 @@ class SearchReader(Reader):
                 yield from ((0, ("answer", fault)) for fault in request.faults)
                 for rank, one in enumerate(papers, 1):
                     ids = [each.partition(":")[2] for each in one.author_ids]  # as in the service's own dumps
-                    date = {"year": one.year if one.date is None else one.date.year}
-                    values = {
-                        name: getattr(one, name)
-                        for name in ("id", "title", "abstract", "authors", "citations", "venue")
-                    }
-                    yield rank, validated(values | date | {"author_ids": ids})
+                    year = one.year if one.date is None else one.date.year
+                    known = {name: getattr(one, name) for name in SEARCHED} | {"year": year}
+                    yield rank, validated(known | {"author_ids": ids})

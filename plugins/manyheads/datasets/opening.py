@@ -147,9 +147,8 @@ def folder_of(name: str | None, source: str) -> str:
 def detect(path: Path) -> str:
     """The format of a file or a folder. Raises `CorpusError` if it does not exist, cannot be read, or has an unknown format."""
     if not path.exists():
-        raise CorpusError(
-            f"{path}: no such file or folder", hint=f"use a dataset, or a search: {SEARCH}WORDS"
-        )
+        hint = f"use a dataset, or a search: {SEARCH}WORDS"
+        raise CorpusError(f"{path}: no such file or folder", hint=hint)
     if path.is_file() and not _start(path).strip():
         raise CorpusError(f"{path}: empty", hint="download the file again")
     match = None if path.is_dir() else _of_file(path)
@@ -218,12 +217,12 @@ def _of_json(text: str) -> Match:
 
 def _by_keys(record: Mapping[str, Any]) -> Match | None:
     each = ((name, keys) for name, one in formats().items() for keys in one.signs.keys)
-    found = (
-        (len(keys), name)
-        for name, keys in each
-        if all(value_at(key)(record) not in (None, []) for key in keys)
-    )
-    return max(found, key=lambda match: match[0], default=None)
+    known = ((len(keys), name) for name, keys in each if all(_has(record, key) for key in keys))
+    return max(known, key=lambda match: match[0], default=None)
+
+
+def _has(record: Mapping[str, Any], key: str) -> bool:
+    return value_at(key)(record) not in (None, [])
 
 
 def _start(file: Path) -> bytes:

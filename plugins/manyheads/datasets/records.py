@@ -420,16 +420,11 @@ def bibtex_records(file: Path) -> Records:
                     raise unlike(file, f"more than {ENTRY_BYTES >> 20} MB of @string", "BibTeX")
                 macros[re.split(r"[{(]|=", text)[1].strip().lower()] = text
             elif kind not in NO_ENTRY:
-                place = (
-                    f"{key[1].decode('utf-8', 'replace')}, line {line}"
-                    if (key := KEY.match(source))
-                    else f"line {line}"
-                )
+                key = KEY.match(source)
+                place = f"{key[1].decode('utf-8', 'replace')}, line {line}" if key else f"line {line}"
                 entry = _entry(source, macros)
-                yield (
-                    (number := number + 1),
-                    entry | {"@place": place} if isinstance(entry, dict) else at_place(entry, place),
-                )
+                number += 1
+                yield number, entry | {"@place": place} if isinstance(entry, dict) else at_place(entry, place)
 
 
 def _entries(file: Path) -> Generator[tuple[bytes, int, bytes]]:
@@ -461,9 +456,8 @@ def _entry(source: bytes, macros: Mapping[str, str]) -> dict[str, Any] | Fault:
     low = text.lower()
     library = parse_string("".join(one for name, one in macros.items() if name and name in low) + text)
     if library.failed_blocks:
-        return "entry", str(library.failed_blocks[0].error).partition(". Note:")[
-            0
-        ] or "its braces do not close"
+        why, _, _ = str(library.failed_blocks[0].error).partition(". Note:")
+        return "entry", why or "its braces do not close"
     if len(library.entries) != 1:
         several = "another entry begins inside it: begin each entry on a new line"
         return "entry", several if library.entries else "no entry"

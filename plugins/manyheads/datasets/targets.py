@@ -8,7 +8,8 @@ import re
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
@@ -44,32 +45,31 @@ class Entries:
     """Papers in a file, by number from 0, to keep millions of texts out of memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._starts, self._size = file, array("q"), 0
+        self._file, self._starts = file, array("q")
 
     def add(self, entry: CitingPaper) -> None:
-        self._starts.append(self._size)
-        self._size += self._write(json.dumps(entry).encode() + b"\n")
+        self._starts.append(self._file.tell())
+        self._file.write(json.dumps(entry).encode() + b"\n")
 
     def __getitem__(self, number: int) -> CitingPaper:
         self._file.seek(self._starts[number])
         return _entry(self._file.readline())
 
     def __iter__(self) -> Iterator[CitingPaper]:
-        self._write(b"")
         self._file.seek(0)
         return map(_entry, self._file)
 
-    def _write(self, line: bytes) -> int:
-        """Write a line, or the whole buffer; returns the number of bytes."""
-        try:
-            if not line:
-                self._file.flush()
-            return self._file.write(line)
-        except OSError as error:
-            raise CorpusError(
-                f"cannot write papers to disk for matching references: {error.strerror or error}",
-                hint="free some space, or set TMPDIR to another folder, and run the same command again",
-            ) from error
+
+@contextmanager
+def _scratch() -> Generator[Entries]:
+    try:
+        with tempfile.TemporaryFile() as file:
+            yield Entries(file)
+    except OSError as error:
+        raise CorpusError(
+            f"cannot write papers to disk for matching references: {error.strerror or error}",
+            hint="free some space, or set TMPDIR to another folder, and run the same command again",
+        ) from error
 
 
 def _entry(line: bytes) -> CitingPaper:
@@ -102,9 +102,8 @@ _W = TypeVar("_W", Paper, CitingPaper)
 
 def before(paper: Paper | CitingPaper, others: Iterable[_W]) -> list[_W]:
     """Other papers suitable for the paper's background."""
-    return [
-        one for one in others if not later(one.year, paper.year) and not retells(one.abstract, paper.abstract)
-    ]
+    earlier = (one for one in others if not later(one.year, paper.year))
+    return [one for one in earlier if not retells(one.abstract, paper.abstract)]
 
 
 # A case of a suite: a paper as the target, and the abstracts given to the author of new ideas.
@@ -224,9 +223,8 @@ def need_new(path: Path) -> None:
     if path.exists():
         raise CorpusError(f"{path}: already exists", hint="choose another --out, or remove it")
     if not path.parent.is_dir():
-        raise CorpusError(
-            f"{path}: {path.parent} is not a folder", hint="choose another --out, or make the folder"
-        )
+        hint = "choose another --out, or make the folder"
+        raise CorpusError(f"{path}: {path.parent} is not a folder", hint=hint)
 
 
 def write_cases(path: Path, cases: Sequence[TargetCase]) -> None:
@@ -360,19 +358,16 @@ def targets_of(readers: Sequence[Reader], wish: Wish, tell: Progress) -> Targets
     Raises:
         CorpusError: a dataset cannot be read, the disk is full, or none of the papers is suitable.
     """
-    with tempfile.TemporaryFile() as file:
-        entries, index, passed, cases, fit = Entries(file), Index(), Counter[str](), list[TargetCase](), 0
+    index, passed, cases, fit = Index(), Counter[str](), list[TargetCase](), 0
+    with _scratch() as entries:
         rejects = Rejects()
         every = ((number, one) for number, reader in enumerate(readers) for _, one in reader.papers(rejects))
         for source, one in report_each(every, "papers", tell):
             if not one.abstract.strip():
                 passed[WITHOUT_ABSTRACT] += 1
             elif index.add(source, one):
-                entries.add(
-                    CitingPaper(
-                        source, one.id, one.title, one.abstract, one.year, one.citations, one.references
-                    )
-                )
+                known = one.id, one.title, one.abstract, one.year, one.citations, one.references
+                entries.add(CitingPaper(source, *known))
             else:
                 passed[READ_BEFORE] += 1
         passed["that are not papers"] = rejects.total

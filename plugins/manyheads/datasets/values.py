@@ -223,9 +223,7 @@ def bibtex_names(text: str) -> list[str]:
     )
 
     try:
-        people = [
-            parse_single_name_into_parts(name) for name in split_multiple_persons_names(latex_letters(text))
-        ]
+        people = [*map(parse_single_name_into_parts, split_multiple_persons_names(latex_letters(text)))]
     except InvalidNameError as wrong:
         raise NotTeXError(" ".join(str(wrong).split())) from wrong
     parts = (" ".join((*one.first, *one.von, *one.last, *one.jr)) for one in people)

@@ -1,7 +1,6 @@
 """Full texts of papers, read from any format into one `Document`; their pictures; quotes looked up in them."""
 
 from manyheads.documents.document import (
-    Box,
     Document,
     Figure,
     Hidden,
@@ -10,16 +9,14 @@ from manyheads.documents.document import (
     Note,
     Reference,
     Section,
-    Speech,
     Table,
 )
-from manyheads.documents.draft import Division, Draft, Span, speech
+from manyheads.documents.draft import Division, Draft, speech
 from manyheads.documents.pictures import PictureError, picture, picture_in, render
 from manyheads.documents.quotes import Passage, find_quote, places
 from manyheads.documents.reading import DocumentReader, read_apart, read_document
 
 __all__ = [
-    "Box",
     "Division",
     "Document",
     "DocumentReader",
@@ -33,8 +30,6 @@ __all__ = [
     "PictureError",
     "Reference",
     "Section",
-    "Span",
-    "Speech",
     "Table",
     "find_quote",
     "picture",

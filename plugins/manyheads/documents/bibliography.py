@@ -1,12 +1,12 @@
 """The reference list: its entries, matched to the text's citations."""
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
+from manyheads.base.papers import fold
 from manyheads.documents.document import Reference
 from manyheads.documents.layout import TextLine, joined, spacing
 
@@ -181,8 +181,7 @@ AUTHORS = (
 )
 """Berg, A. and Lee, B.; A. Berg and B. Lee; Berg A, Lee B."""
 VENUE = re.compile(
-    r"^(?:In:?\s|Proc\b|Proceedings|arXiv|CoRR|Advances in|Journal of|Transactions|IEEE|ACM|URL|http|doi|pp\.|vol)",
-    re.I,
+    r"(?i)^(?:In:?\s|Proc\b|Proceedings|arXiv|CoRR|Advances in|Journal of|Transactions|IEEE|ACM|URL|http|doi|pp\.|vol)"
 )
 JOURNAL = re.compile(r"\b[A-Z]?\d{1,5},\s*[a-z]?\d[\dA-Z–-]*(?:\s*\((?:19|20)\d\d[a-z]?\))?\.?$")
 """Volume and page: physicists omit the title."""
@@ -257,7 +256,7 @@ class CitationFinder:
         self._suffixes = [_suffix(one) for one in references]
         for index, one in enumerate(references):
             if one.authors and one.year:
-                self._names[folded(one.authors[0]), one.year].append(index)
+                self._names[fold(one.authors[0]), one.year].append(index)
 
     def of(self, text: str) -> tuple[int, ...]:
         """Indices of the references, in order of first citation."""
@@ -285,11 +284,11 @@ class CitationFinder:
         return indices
 
     def _named(self, match: re.Match[str]) -> list[int]:
-        first, others, second = folded(match[1]), match[2] or "", folded(match[3] or "")
+        others, second = match[2] or "", fold(match[3] or "")
         found: list[int] = []
         for year, letter in _years(match[4]):
             # A sentence may begin with a word before the name: "Following Berg (2020)".
-            names = (first, first.rpartition(" ")[2])
+            names = fold(match[1]), fold(match[1].rpartition(" ")[2])
             candidates = next((self._names[name, year] for name in names if (name, year) in self._names), [])
             if len(candidates) > 1 and letter:
                 candidates = [index for index in candidates if self._suffixes[index] == letter] or candidates
@@ -303,7 +302,7 @@ class CitationFinder:
     def _fits(self, index: int, others: str, second: str) -> bool:
         authors = self._references[index].authors
         if second:
-            return len(authors) == 1 + len(re.findall(NAME, others)) and second == folded(authors[-1])
+            return len(authors) == 1 + len(re.findall(NAME, others)) and second == fold(authors[-1])
         return len(authors) > 2 if "al" in others else len(authors) == 1
 
 
@@ -320,9 +319,3 @@ def _years(text: str) -> list[tuple[int, str]]:
 def _suffix(one: Reference) -> str:
     """The letter after an entry's year: `b` of 2020b."""
     return next((match[2] for match in YEAR.finditer(one.text) if match[2] and int(match[1]) == one.year), "")
-
-
-def folded(name: str) -> str:
-    """A name without accents, punctuation and case."""
-    plain = unicodedata.normalize("NFKD", name)
-    return "".join(one for one in plain if one.isalnum() or one == " ").casefold().strip()

@@ -208,9 +208,8 @@ class Document(_Part):
         """All visible texts, each with its location."""
         first = 1 if self.pages else 0
         for number, one in enumerate(self.sections):
-            yield Unit(
-                one.text, f"Section {one.number}" if one.number else one.title, number, starts=one.starts
-            )
+            name = f"Section {one.number}" if one.number else one.title
+            yield Unit(one.text, name, number, starts=one.starts)
         yield Unit(self.abstract, "abstract", on=self.abstract_page)
         yield Unit(self.title, "title", on=first)
         for one in (*self.figures, *self.tables):

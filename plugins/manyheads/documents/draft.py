@@ -103,16 +103,10 @@ class Draft:
         spelled = self._cleared()
         set_kinds(self.divisions)
         citations = CitationFinder(self.references)
+        for one in self.divisions:
+            one.cites = citations.of(one.text) if one.cites is None else one.cites
         sections = tuple(
-            Section(
-                title=one.title,
-                number=one.number,
-                kind=one.kind,
-                text=one.text,
-                pages=one.pages,
-                starts=one.starts,
-                cites=citations.of(one.text) if one.cites is None else one.cites,
-            )
+            Section.model_validate({name: getattr(one, name) for name in Section.model_fields})
             for one in self.divisions
             if (one.title or one.text) and not one.references
         )
@@ -138,11 +132,8 @@ class Draft:
         sections = (f"{one.number} {one.title} {one.text}" for one in self.divisions if not one.references)
         parts = (one.text for one in (*self.references, *self.notes))
         captions = (one.caption for one in (*self.figures, *self.tables))
-        return sum(
-            map(
-                letter_count, (self.title, self.abstract, *self.authors, *sections, *parts, *captions, *cells)
-            )
-        )
+        head = self.title, self.abstract, *self.authors
+        return sum(map(letter_count, (*head, *sections, *parts, *captions, *cells)))
 
     def _shorten_abstract(self) -> None:
         """End a too long abstract at its first paragraph: what follows is the text, whose heading was not found."""
@@ -154,12 +145,9 @@ class Draft:
         before = [(page, 0) for page, start in self.abstract_starts if start <= cut]
         starts = (*before[-1:], *begun)
         self.abstract = abstract
-        self.divisions.insert(
-            0, Division("", text=rest, starts=starts, pages=tuple(page for page, _ in starts))
-        )
-        self.faults.append(
-            f"the abstract was longer than {LONGEST} words: it was ended at its first paragraph"
-        )
+        pages = tuple(page for page, _ in starts)
+        self.divisions.insert(0, Division("", text=rest, starts=starts, pages=pages))
+        self.faults.append(f"the abstract was longer than {LONGEST} words: it ends at its first paragraph")
 
     def _cleared(self) -> list[str]:
         """Remove invisible letters, and return the text that they spell."""
@@ -206,12 +194,11 @@ class Block:
 
 def draft_of(blocks: Sequence[Block]) -> Draft:
     """A paper from its blocks: title and abstract by markup, else by position."""
-    draft = Draft()
-    blocks = _captioned(_titled([one for one in blocks if one.text or one.rows or one.files], draft))
-    place: Literal["front", "abstract", "references", "section"] = "front"
-    paragraphs = list[str]()
-    front = list[str]()
-    for one in blocks:
+    draft, front, abstract, listed = Draft(), list[str](), list[str](), list[Block]()
+    texts = front
+    """The paragraphs of this place."""
+    parts = list[tuple[Division, list[str]]]()
+    for one in _captioned(_titled([one for one in blocks if one.text or one.rows or one.files], draft)):
         match one.kind:
             case "title":
                 draft.title = draft.title or one.text
@@ -225,37 +212,26 @@ def draft_of(blocks: Sequence[Block]) -> Draft:
                 draft.tables.append(Table(number=number, caption=one.text, page=0, rows=one.rows))
             case "note":
                 draft.notes.append(Note(text=one.text))
-            case "reference":
-                draft.references.append(_reference(one))
             case "abstract":
-                draft.abstract = "\n".join(filter(None, (draft.abstract, one.text)))
+                abstract.append(one.text)
             case "heading":
-                _close(draft, paragraphs)
                 number, title = numbered_title(one.text, one.number)
-                place = "references" if REFERENCES.match(title) else "section"
-                if ABSTRACT.fullmatch(title):
-                    place = "abstract"
-                    continue
-                part = Division(title, number, references=place == "references", depth=one.level)
-                part.kind = "appendix" if one.appendix else "other"
-                draft.divisions.append(part)
-            case "paragraph" if place == "references":
-                draft.references.append(_reference(one))
-            case "paragraph" if place == "abstract":
-                draft.abstract = "\n".join(filter(None, (draft.abstract, one.text)))
-            case "paragraph" if place == "front":
-                front.append(one.text)
+                texts = abstract if ABSTRACT.fullmatch(title) else []
+                if texts is not abstract:
+                    part = Division(title, number, "appendix" if one.appendix else "other", depth=one.level)
+                    part.references = bool(REFERENCES.match(title))
+                    parts.append((part, texts))
+            case "paragraph" if not (parts and texts is parts[-1][1] and parts[-1][0].references):
+                texts.append(one.text)
             case _:
-                paragraphs.append(one.text)
-    _close(draft, paragraphs)
+                listed.append(one)
+    for part, paragraphs in parts:
+        part.text = "\n".join(paragraphs)
+    draft.divisions = [part for part, _ in parts]
+    draft.references = [*map(_reference, listed)]
+    draft.abstract = "\n".join(filter(None, abstract))
     _front(draft, front)
     return draft
-
-
-def _close(draft: Draft, paragraphs: list[str]) -> None:
-    if paragraphs and draft.divisions:
-        draft.divisions[-1].text = "\n".join(paragraphs)
-    paragraphs.clear()
 
 
 def _titled(blocks: list[Block], draft: Draft) -> list[Block]:
@@ -405,16 +381,10 @@ def heard(document: Document) -> tuple[Speech, ...]:
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     blanks = {" ?": r"\s*", " ": r"\s+"}
     kinds = parse_yaml(Path(__file__).with_name("speech.yaml").read_text(encoding="utf-8"))
-    return tuple(
-        # Look-behinds have a fixed width, so their blanks stay.
-        (
-            kind,
-            re.compile(
-                BLANKS.sub(lambda one: blanks.get(one[0], one[0]), f"(?:{')|(?:'.join(patterns)})"), re.I
-            ),
-        )
-        for kind, patterns in kinds.items()
-    )
+    # Look-behinds have a fixed width, so their blanks stay.
+    joined = {kind: f"(?:{')|(?:'.join(patterns)})" for kind, patterns in kinds.items()}
+    spaced = {kind: BLANKS.sub(lambda one: blanks.get(one[0], one[0]), text) for kind, text in joined.items()}
+    return tuple((kind, re.compile(text, re.I)) for kind, text in spaced.items())
 
 
 def _sentence(text: str, span: Span) -> str:

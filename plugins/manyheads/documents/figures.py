@@ -438,9 +438,8 @@ def _connected(band: Band) -> list[Graphic]:
 def _with_letters(box: Box, band: Band, caption: Caption) -> Box:
     """A box, extended by letters in or near it, and everything up to the caption."""
     for _ in range(4):
-        up, down = (
-            (NEAR, caption.top - box[3]) if caption.top > box[3] - 4 else (box[1] - caption.bottom, NEAR)
-        )
+        above = caption.top > box[3] - 4
+        up, down = (NEAR, caption.top - box[3]) if above else (box[1] - caption.bottom, NEAR)
         reach = box[0] - ASIDE, box[1] - up, box[2] + ASIDE, box[3] + max(NEAR, down)
         wider = hull((box, *(extent for one in band.words if _touches(extent := _extent(one), reach))))
         if wider == box:

@@ -166,9 +166,8 @@ class _Blocks:
             self.blocks.append(Block("title", re.sub(r"^Title:\s*", "", _inline(node))))
         elif node.has("ltx_authors", "authors"):
             people = [*map(_inline, node.all("span", "ltx_personname"))]
-            self.blocks += [
-                Block("authors", one) for one in people or [re.sub(r"^Authors?:\s*", "", _inline(node))]
-            ]
+            people = people or [re.sub(r"^Authors?:\s*", "", _inline(node))]
+            self.blocks += [Block("authors", one) for one in people]
         elif node.has("ltx_abstract", "abstract") or node.attributes.get("id") == "abstract":
             self.blocks.append(Block("abstract", ABSTRACT.sub("", _inline(node))))
         elif re.fullmatch("h[1-6]", tag):

@@ -218,8 +218,7 @@ LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 CITE = re.compile(r"\\(?:[A-Za-z]*[cC]ite[a-zA-Z]*|citeauthor)\*?\s*((?:\[[^\]]*\]\s*){0,2})\{([^{}]*)\}")
 REF = re.compile(r"\\(?:eq|auto|c|C|page|v|name)?ref\*?\s*\{([^{}]*)\}")
 WHITE = re.compile(
-    r"\\(?:textcolor|color)\s*(?:\[[^\]]*\])?\s*\{\s*(?:white|1,\s*1,\s*1|FFFFFF|255,\s*255,\s*255)\s*\}",
-    re.I,
+    r"(?i)\\(?:textcolor|color)\s*(?:\[[^\]]*\])?\s*\{\s*(?:white|1,\s*1,\s*1|FFFFFF|255,\s*255,\s*255)\s*\}"
 )
 MARKS = re.compile(
     r"\\(?:thanks|footnotemark|inst|affmark|textsuperscript)\s*(?:\[[^\]]*\])?\s*(\{[^{}]*\})?|\$\^.*?\$"
@@ -235,8 +234,7 @@ ITEM = re.compile(r"\\bibitem\s*(?:\[(?:[^\[\]]|\[[^\[\]]*\]){0,500}\]\s*)?\{([^
 PART = re.compile(r"\\(?:subfloat|subfigure)\s*\[((?:[^\[\]]|\[[^\[\]]*\]){0,2000})\]")
 """A caption in brackets."""
 MATH = re.compile(
-    r"(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]",
-    re.S,
+    r"(?s)(?<!\\)\$\$.{1,3000}?(?<!\\)\$\$|(?<!\\)\$.{1,3000}?(?<!\\)\$|\\\(.{1,3000}?\\\)|\\\[.{1,3000}?\\\]"
 )
 DISPLAYS = re.findall(r"\w+", "equation align gather eqnarray multline displaymath math flalign alignat")
 TARGET = re.compile("\ue000([^\ue001]*)\ue001")
@@ -312,26 +310,23 @@ class _Source:
         for pattern in (r"\\iffalse\b(.*?)\\fi\b", r"\\begin\s*\{comment\}(.*?)\\end\s*\{comment\}"):
             comments += re.findall(pattern, text, re.S)
             text = re.sub(pattern, "", text, flags=re.S)
-        self.hidden += [
-            Hidden(text=" ".join(one.split()), page=0, why="comment") for one in comments if speech(one)
-        ]
+        spoken = (" ".join(one.split()) for one in comments if speech(one))
+        self.hidden += [Hidden(text=one, page=0, why="comment") for one in spoken]
 
         def include(match: re.Match[str]) -> str:
             name = match[1] if match[1].endswith((".tex", ".bbl")) else f"{match[1]}.tex"
             source = text_beside(self._folder, name) if depth < 6 and self._inputs < MOST_INPUTS else None
             self._inputs += 1
             if source is None:
-                self.faults.append(
-                    f"`{match[1]}` was not included: it is outside the paper's folder, or too large"
-                )
+                why = "it is outside the paper's folder, or too large"
+                self.faults.append(f"`{match[1]}` was not included: {why}")
                 return ""
             return self._with_inputs(source, depth + 1)
 
         whole = INPUT.sub(include, text)
         if len(whole) > LARGEST:
-            raise DocumentError(
-                f"{self._folder}: the source with its included files is too large", hint="use the PDF"
-            )
+            what = "the source with its included files"
+            raise DocumentError(f"{self._folder}: {what} is too large", hint="use the PDF")
         return whole
 
     def _read_bibliography(self) -> None:
@@ -401,9 +396,8 @@ class _Source:
         heading = HEADING.search(text, place, end[0] if end else len(text))
         if end and not heading:
             return end
-        self.faults.append(
-            f"the environment `{name}` is not closed" + (": it was ended at the next heading" * bool(heading))
-        )
+        ended = ": it was ended at the next heading" * bool(heading)
+        self.faults.append(f"the environment `{name}` is not closed{ended}")
         stop = heading.start() if heading else len(text)
         return stop, stop
 

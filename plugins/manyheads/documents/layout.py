@@ -34,8 +34,7 @@ MARGIN = 0.1
 """Share of the page's height, at top and bottom, for running heads and page numbers."""
 NUMBER = re.compile(r"(?:page\s*)?[-–—]?\s*(?:\d{1,4}|[ivxl]{1,6})\s*[-–—]?(?:\s*(?:of|/)\s*\d+)?", re.I)
 STAMP = re.compile(
-    r"^(?:arXiv:\d|Preprint\b|Under review|Published as a|Accepted (?:at|to|as)|Proceedings of|Copyright|©|\d+\w* (?:International )?Conference)",
-    re.I,
+    r"(?i)^(?:arXiv:\d|Preprint\b|Under review|Published as a|Accepted (?:at|to|as)|Proceedings of|Copyright|©|\d+\w* (?:International )?Conference)"
 )
 CAPTION = re.compile(r"^(?:Figure|Fig\.?|Table|Tab\.|Algorithm)\s*[A-Z]?\d", re.I)
 ORDINAL = re.compile(r"^(?:\d{1,2}|[A-Z])(?:\.\d{1,2})*\.?$")
@@ -159,9 +158,8 @@ def _joined(lines: list[list[PdfWord]]) -> list[list[PdfWord]]:
             near, before = _follows(other, piece, piece.size), _follows(piece, other, piece.size)
             if abs(other.base - piece.base) < 1.0 and (near or before):
                 done.remove(other)
-                done.append(
-                    TextLine(0, [*other.words, *piece.words] if near else [*piece.words, *other.words])
-                )
+                first, second = (other, piece) if near else (piece, other)
+                done.append(TextLine(0, [*first.words, *second.words]))
                 break
         else:
             done.append(piece)
@@ -363,11 +361,8 @@ def marked(line: TextLine) -> bool:
     if not mark:
         return False
     rest = line.text[mark.end() :].strip()
-    raised = (
-        line.words[0].size < line.size
-        or line.words[0].base < line.base - 1
-        or line.text[mark.end() :][:1].isalpha()
-    )
+    first, touches = line.words[0], line.text[mark.end() :][:1].isalpha()
+    raised = first.size < line.size or first.base < line.base - 1 or touches
     return raised and sum(map(str.isalpha, rest)) > 4
 
 
@@ -412,10 +407,8 @@ def joined(lines: Iterable[str], words: Mapping[str, int] = MappingProxyType({})
     text = ""
     for line in map(str.strip, lines):
         if text.endswith("-") and text[-2:-1].isalpha() and line[:1].isalpha():
-            head, tail = (
-                text.split()[-1].casefold().strip("(“\"'"),
-                line.split()[0].casefold().strip(".,;:)”\"'"),
-            )
+            head = text.split()[-1].casefold().strip("(“\"'")
+            tail = line.split()[0].casefold().strip(".,;:)”\"'")
             one, two = words.get(head[:-1] + tail, 0), words.get(head + tail, 0)
             kept = two > one if one or two else head[:-1].rpartition("-")[2] in COMPOUNDS
             solid = line[:1].islower() and not kept

@@ -45,9 +45,8 @@ def read_pages(path: Path, limits: Limits) -> tuple[list[PdfPage], int, list[str
             faults.append(f"only the first {limits.pages} of {count} pages were read")
         for index in range(min(count, limits.pages)):
             if time.monotonic() > deadline:
-                faults.append(
-                    f"pages {index + 1} to {count} were not read: the first took {limits.seconds:g} s"
-                )
+                rest = f"pages {index + 1} to {count}"
+                faults.append(f"{rest} were not read: the first took {limits.seconds:g} s")
                 break
             try:
                 with closing(document[index]) as raw:

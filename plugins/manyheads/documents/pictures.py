@@ -44,9 +44,8 @@ def picture(path: Path, figure: Figure, pixels: int = 1_000_000) -> bytes:
         DocumentError: the PDF cannot be read; `PictureError` if there is no picture, or it cannot be drawn.
     """
     if figure.files:
-        return png(
-            _joined([_read(_need_inside(path.parent, name), pixels) for name in figure.files[:12]], pixels)
-        )
+        files = [_need_inside(path.parent, name) for name in figure.files[:12]]
+        return png(_joined([_read(file, pixels) for file in files], pixels))
     if not figure.page or path.suffix.lower() != ".pdf":
         raise PictureError(
             "missing",
@@ -69,9 +68,8 @@ def beside(folder: Path, name: str) -> str | None:
     if not name.strip() or pure.is_absolute() or ".." in pure.parts or ":" in name:
         return None
     names = [pure, *(pure.with_name(pure.name + ending) for ending in ENDINGS)]
-    return next(
-        (str(one) for one in names if one.suffix.lower() in ENDINGS and inside(folder, str(one))), None
-    )
+    pictures = (str(one) for one in names if one.suffix.lower() in ENDINGS)
+    return next((one for one in pictures if inside(folder, one)), None)
 
 
 def picture_in(file: Path, pixels: int = 1_000_000) -> bytes:

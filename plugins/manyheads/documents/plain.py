@@ -226,11 +226,8 @@ def _add_float(draft: Draft, one: Mapping[str, Any], folder: Path) -> None:
         number, caption = number or match[2], match[3]
     number = re.sub(r"^(?:figure|fig\.?|table|tab\.?)\s*", "", number, flags=re.I)
     others = draft.tables if "tab" in kind else draft.figures
-    parts: Any = {
-        "number": number or str(len(others) + 1),
-        "caption": caption,
-        "page": _year(one.get("page")) or 0,
-    }
+    number, page = number or str(len(others) + 1), _year(one.get("page")) or 0
+    parts: Any = {"number": number, "caption": caption, "page": page}
     if "tab" in kind:
         rows = tuple(tuple(map(_text, _list(row))) for row in _list(one.get("rows")))
         draft.tables.append(Table(**parts, rows=rows))

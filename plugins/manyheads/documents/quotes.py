@@ -17,6 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+from manyheads.base.papers import fold
 from manyheads.documents.document import Box, Document, Limits
 from manyheads.documents.pdfium import opened, page_of
 from manyheads.documents.words import Letter, PageFrame, direction_of, letters_of
@@ -93,7 +94,7 @@ class Letters:
                 places.extend(range(*run.span()))
             else:
                 for place, letter in enumerate(run[0], run.start()):
-                    plain = folded(letter)
+                    plain = fold(letter)
                     pieces.append(plain)
                     places.extend([place] * len(plain))
         self.text, self.places = "".join(pieces), places
@@ -101,11 +102,6 @@ class Letters:
 
 def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
-
-
-def folded(letter: str) -> str:
-    """A letter without accents and case; two or three for a ligature."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", letter))).casefold()
 
 
 class _Index:
@@ -300,7 +296,7 @@ def _words(text: str) -> list[tuple[str, bool]]:
         if any(map(str.isdigit, word)):
             word = re.sub(r",(?=\d{3}(?!\d))|\s", "", word).replace("−", "-")
         else:
-            word = "".join(map(folded, word))
+            word = fold(word)
         words.append((word, match.start() == end))
         end = match.end()
     return words
@@ -359,7 +355,7 @@ def places(path: Path, page: int, text: str) -> list[Box]:
         reading = PageFrame.on(raw, direction_of(letters))
         raw.close()
     # A letter may be drawn as a ligature, and count as two.
-    folds = [folded(one.text) for one in letters]
+    folds = [fold(one.text) for one in letters]
     printed = "".join(folds)
     owners = [number for number, fold in enumerate(folds) for _ in fold]
     lines: list[list[Letter]] = []

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
+from manyheads.base.papers import fold
 from manyheads.documents.document import CORE
 from manyheads.documents.layout import CAPTION, TextLine, joined, spacing, wordy
 from manyheads.documents.section_kinds import Kind, kind_of
 
 NUMBERED = re.compile(
-    r"^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$",
-    re.I,
+    r"(?i)^(?:(?:section|appendix)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,3}|[IVX]{1,5})(?:[.:)]\s*|\s+)(\S.*)$"
 )
 LETTER = re.compile(r"[A-HJ-UWYZ](?:\.|$)")
 """The number of an appendix, but not of a section: I, V and X are Roman."""
 ASIDE = re.compile(
-    r"acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist",
-    re.I,
+    r"(?i)acknowledg|funding|author contribution|conflict|competing|reproducib|data availab|code availab|ethic|broader impact|impact statement|declaration|checklist"
 )
 ROMAN = re.compile(r"[IVX]+")
 CONTENTS = re.compile(r"^(?:table of )?contents$", re.I)
@@ -98,9 +97,8 @@ def title_and_authors(
         return "", (), [*lines]
     title = joined(small_capitals(one) for one in head[start:stop])
     # An abstract without a heading, or the text itself, consists of sentences.
-    begin = next(
-        (number for number in range(stop, end - 2) if all(map(_running, first[number : number + 3]))), end
-    )
+    sentences = (at for at in range(stop, end - 2) if all(map(_running, first[at : at + 3])))
+    begin = next(sentences, end)
     people = [one for one in first[stop:begin] if one.largest <= first[start].largest]
     return title, _authors(people), [*lines[begin:]]
 
@@ -109,7 +107,7 @@ def _title(head: Sequence[TextLine], body: float, told: str) -> tuple[int, int]:
     """The lines of the title, from and to: what the metadata say, if it stands there; else the first large lines above the
     authors, the largest ones, or the first in bold or capitals; equal if there are none."""
     for start, stop in ((a, b) for a in range(min(HEAD, len(head))) for b in range(a + 1, a + 6)):
-        if len(_key(told)) > 8 and _key("".join(one.text for one in head[start:stop])) == _key(told):
+        if len(fold(told)) > 8 and fold("".join(one.text for one in head[start:stop])) == fold(told):
             return start, min(stop, len(head))
     size = max((one.largest for one in head[:HEAD]), default=0.0)
     if size < body + 1:
@@ -139,10 +137,6 @@ def _stands_out(line: TextLine) -> bool:
     return (line.bold or line.text.isupper()) and words and not PLACES.search(line.text)
 
 
-def _key(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).casefold()
-
-
 def opens_abstract(line: TextLine, body: float) -> bool:
     """Whether a line is the heading of the abstract, or begins with it: `Abstract.`, the word in another font, or before a
     sentence."""
@@ -158,9 +152,8 @@ def opens_abstract(line: TextLine, body: float) -> bool:
 def _opens(line: TextLine, body: float) -> bool:
     """Whether a line begins the abstract or is the first section's heading."""
     number, title = bare(line)
-    return opens_abstract(line, body) or (
-        (bool(PLAIN.match(title)) or number in ("1", "I")) and heading(line, body)
-    )
+    named = number in ("1", "I") or bool(PLAIN.match(title))
+    return opens_abstract(line, body) or (named and heading(line, body))
 
 
 def _running(line: TextLine) -> bool:
@@ -223,9 +216,8 @@ def _named(line: TextLine) -> bool:
     letters = sum(map(str.isalpha, title))
     # Chinese has no capitals.
     begins = title[0].isalnum() and not title[0].islower()
-    return (
-        letters >= 0.6 * len(title.replace(" ", "")) and letters >= (3 if title.isascii() else 2) and begins
-    )
+    least = max(3 if title.isascii() else 2, 0.6 * len(title.replace(" ", "")))
+    return begins and letters >= least
 
 
 def heading(line: TextLine, body: float) -> bool:
@@ -271,13 +263,13 @@ def _bare_headings(lines: Sequence[TextLine]) -> set[int]:
 
 def _divided(lines: Sequence[TextLine], heads: set[int], body: float) -> list[Division]:
     made = [Division("")]
-    later = Counter(_key(line.text) for line in lines if id(line) in heads)
+    later = Counter(fold(line.text) for line in lines if id(line) in heads)
     step = spacing(lines)
     previous: TextLine | None = None
     for line in lines:
         last = made[-1]
-        later[_key(line.text)] -= id(line) in heads
-        listed = CONTENTS.match(last.title) and later[_key(line.text)] > 0
+        later[fold(line.text)] -= id(line) in heads
+        listed = CONTENTS.match(last.title) and later[fold(line.text)] > 0
         if listed:
             last.lines.append(line)
         elif last.heading and last.heading is previous and _goes_on(line, last.heading, body):
@@ -300,11 +292,8 @@ def _goes_on(line: TextLine, above: TextLine, body: float, far: float = 1.5) -> 
     """Whether a line is the second line of a heading, at most `far` lines below the first."""
     number, title = bare(line)
     capitals = any(one.caps for one in line.words)
-    alike = (
-        abs(line.largest - above.largest) < 0.3
-        and line.bold == above.bold
-        and capitals == any(one.caps for one in above.words)
-    )
+    same = line.bold == above.bold and capitals == any(one.caps for one in above.words)
+    alike = same and abs(line.largest - above.largest) < 0.3
     capital = line.text.isupper() and above.text.isupper()
     marked = line.bold or capitals or capital or line.largest > body + 0.9
     near = line.page == above.page and 0 < line.base - above.base < far * line.largest
@@ -458,11 +447,8 @@ def numbered_title(title: str, number: str = "") -> tuple[str, str]:
 
 def _kind(title: str) -> Kind:
     """The kind of a section by its title; `other` for acknowledgements and the like."""
-    return (
-        "other"
-        if ASIDE.search(title) or REFERENCES.match(title) or ABSTRACT.fullmatch(title)
-        else kind_of(title)
-    )
+    aside = ASIDE.search(title) or REFERENCES.match(title) or ABSTRACT.fullmatch(title)
+    return "other" if aside else kind_of(title)
 
 
 def paragraphs(

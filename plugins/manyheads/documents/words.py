@@ -185,13 +185,8 @@ def _style(c: Any, raw: Any, index: int) -> Style:
     )
 
 
-ACCENTS = dict(
-    zip(
-        "´ˇ`¨˜ˆ˚¸˘¯˙˝˛",
-        "\u0301\u030c\u0300\u0308\u0303\u0302\u030a\u0327\u0306\u0304\u0307\u030b\u0328",
-        strict=True,
-    )
-)
+MARKS = "\u0301\u030c\u0300\u0308\u0303\u0302\u030a\u0327\u0306\u0304\u0307\u030b\u0328"
+ACCENTS = dict(zip("´ˇ`¨˜ˆ˚¸˘¯˙˝˛", MARKS, strict=True))
 """Accents that TeX draws as separate characters."""
 
 
@@ -218,11 +213,8 @@ def accented(letters: list[Letter]) -> list[Letter]:
             merged[best[1]] = bearer._replace(text=text)
             del merged[number]
             # PDFium puts spaces around a sign that goes back.
-            blank = [
-                index
-                for index in range(number - 2, number + 3)
-                if index in merged and merged[index].text.isspace()
-            ]
+            around = [index for index in range(number - 2, number + 3) if index in merged]
+            blank = [index for index in around if merged[index].text.isspace()]
             before, behind = merged.get(min([number, *blank]) - 1), merged.get(max([number, *blank]) + 1)
             if before and behind and abs(behind.left - before.right) < 0.15 * size:
                 for index in blank:
@@ -378,9 +370,8 @@ def _unseen(page: PdfPage, word: PdfWord, style: Style, shows: bool) -> Why | No
         return "tiny"
     if shows:
         return None
-    return (
-        "invisible" if style.invisible or style.white or _range(page.pixels, page, word) < INK else "covered"
-    )
+    inkless = style.invisible or style.white or _range(page.pixels, page, word) < INK
+    return "invisible" if inkless else "covered"
 
 
 def _shows(page: PdfPage, word: PdfWord, style: Style) -> bool:

@@ -35,11 +35,8 @@ async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> Async
     source = SemanticScholar(pace=AT_ONCE, retries=4, patience=60, address=scholar.url)
     bare, kept = _library(scholar, None), _library(scholar, base / "cache.sqlite")
     async with AsyncExitStack() as stack:
-        for one in (source, bare, kept):
+        for one in (bare, kept):
             stack.push_async_callback(one.close)
-        await asyncio.gather(
-            ask(source, "search", "fruit"), bare.search("fruit"), kept.search("fruit")
-        )  # connected
         plain = await _typical(_package(scholar.url), words)
         ours = await _typical(lambda query: ask(source, "search", query, PAPERS), words)
         ledger = await _typical(lambda query: bare.search(query, PAPERS), words)

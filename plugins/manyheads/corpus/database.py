@@ -184,13 +184,6 @@ class RecordBook(Closing):
         """The records of papers; papers without one are omitted."""
         return self.graph.extraction(papers)
 
-    def found_by(self, vectors: Source) -> list[str]:
-        """Ids of the papers whose records have vectors from this source."""
-        if not self._has_vectors:
-            return []
-        with self._open_records() as bank:
-            return [one.id for one in bank.store.scroll(Filter({"vectors": vectors}))]
-
     def without_vectors(self) -> list[str]:
         """Ids of the papers whose records have no vectors."""
         papers = [one.paper for one in self.graph.extractions()]

@@ -168,7 +168,6 @@ class AMiner(Dataset):
         return authors
 
     def _file(self, part: str) -> Path | None:
-        """The file of a part of the dataset, by its name in any case, or None."""
         files = (file for file in sorted(self.path.glob("*")) if file.is_file())
         named = (file for file in files if file.name.lower().partition(".")[0] == f"aminer-{part}")
         return next((file for file in named if file.name.lower().endswith((".txt", ".gz", ".zip"))), None)
@@ -237,7 +236,6 @@ class AcademicGraph(Dataset):
         return part_files(self.path, "authors")
 
     def _pairs(self, rejects: Rejects) -> Iterator[tuple[str, str]]:
-        """Citations between known papers."""
         for file in self.each(self._citations, rejects):
             for number, row in json_lines(file):
                 if not isinstance(row, dict):
@@ -293,7 +291,7 @@ MOST_A_YEAR = 1000
 API_PARTS: frozenset[Part] = frozenset(("abstract", "authors", "venue", "citations", "date"))
 
 
-class Search(Reader):
+class SearchReader(Reader):
     """A `Reader` of a service's results for a query: each year's best matches, at most `limit`, including both `years`.
 
     Each finished year is cached, so an interrupted build resumes. Raises `CorpusError` for a query without words, or without

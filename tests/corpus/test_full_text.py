@@ -265,15 +265,6 @@ def test_a_corpus_of_before_there_were_graphs_opens(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_killed_build_left_of_a_graph_is_no_hindrance(tmp_path: Path) -> None:
-    (tmp_path / "corpus.partial").mkdir()
-    for ending in ("", "-wal", "-shm"):
-        (tmp_path / "corpus.partial" / f"{GRAPH}{ending}").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
-    records, truth = planted(30)
-    assert cited(build(tmp_path, records), *truth).keys() == truth.keys()
-
-
-@pytest.mark.slow
 def test_texts_and_references_wait_on_the_disk_not_in_memory(tmp_path: Path) -> None:
     def peak(count: int) -> int:
         """Bytes at most, while so many papers are selected, each with a text and a bibliography of 50 kB."""

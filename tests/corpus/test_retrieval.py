@@ -1,14 +1,13 @@
 """The literature database: records in, papers with reasons out; clear about what it lacks."""
 
 import asyncio
-import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from manyheads.base.errors import CorpusError, EmbeddingError
+from manyheads.base.errors import CorpusError
 from manyheads.corpus.corpora import verify_corpus
 from manyheads.corpus.database import RECORDS, VECTORS
 from manyheads.corpus.ecosystem import Ecosystem
@@ -375,21 +374,6 @@ def test_a_record_of_no_paper_of_the_corpus(tmp_path: Path) -> None:
         with pytest.raises(CorpusError, match="p99"):
             database.put([record(1), record(99)])
         assert len(database.missing()) == 30
-
-
-@pytest.mark.slow
-async def test_records_of_another_model_are_refused(tmp_path: Path) -> None:
-    with built(tmp_path) as ecosystem:
-        LiteratureDatabase.of(ecosystem).put(records()[:1])
-    meta = tmp_path / "corpus" / "records" / "vectors" / "meta.json"
-    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"model": "some/model"}))
-    with Ecosystem.open(tmp_path / "corpus") as ecosystem:
-        database = LiteratureDatabase.of(ecosystem)
-        for asking in (database.semantic(["x"], 1), database.retrieve("x")):
-            with pytest.raises(EmbeddingError, match="some/model"):
-                await asking
-        with pytest.raises(EmbeddingError, match="some/model"):
-            database.put(records()[:1])
 
 
 async def test_a_record_without_texts_is_found_by_its_entities_alone(tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ def test_texts_and_references_wait_on_the_disk_not_in_memory(tmp_path: Path) -> 
                 rejects = Rejects()
                 select(JsonLines(source).papers(rejects), OPTIONS, rejects, spool)
                 assert sum(len(method) for _, _, method in spool.texts()) == count * 48_000
-                assert sum(len(each.references) for each in spool.bibliographies()) == count * 600
+                assert sum(len(references) for *_, references, _ in spool.bibliographies()) == count * 600
                 return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

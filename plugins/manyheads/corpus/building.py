@@ -178,13 +178,12 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
         if spool.with_references:
             count = _counter(tell, "matching references", spool.with_references)
             for some in _portions(spool.bibliographies(), CHUNK):
-                citations = dict[str, Citations]()
-                for one in some:
-                    core, every = (
-                        tuple(ids[number] for number in index.meant_by(0, references, one.year))
-                        for references in (one.core, one.references)
+                citations = {
+                    paper: Citations(
+                        *(tuple(ids[number] for number in index.meant_by(0, one, year)) for one in references)
                     )
-                    citations[one.paper] = Citations(every, core)
+                    for paper, year, *references in some
+                }
                 digest.update(repr(citations).encode("utf-8", "replace"))
                 graph.add_citations(citations)
                 count(len(some))

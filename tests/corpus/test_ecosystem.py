@@ -253,16 +253,6 @@ def test_a_refused_source_leaves_what_was_rejected_in_it(tmp_path: Path, embedde
     assert not (tmp_path / "corpus").exists()
 
 
-def test_a_corpus_of_the_version_before_is_read(built: Path, tmp_path: Path) -> None:
-    meta = json.loads((built / "meta.json").read_text())
-    for new in ("interests_by", "without_citations"):
-        del meta["counts"][new]
-    del meta["options"]["author_counts"]
-    meta["counts"]["interests_from_keywords"] = 3
-    (tmp_path / "meta.json").write_text(json.dumps(meta))
-    assert read_meta(tmp_path).counts.interests_by == {"keywords": 3, "texts": 5}
-
-
 def test_a_target_in_the_way_is_told_before_any_work(built: Path, tmp_path: Path, embedder: Embedder) -> None:
     with pytest.raises(CorpusError, match="already contains a built corpus"):
         build_corpus(tmp_path / "none.jsonl", built, OPTIONS, embedder)

@@ -209,7 +209,7 @@ def test_records_that_come_in_do_not_damage_a_corpus(linked: Path, tmp_path: Pat
     copied(linked, tmp_path / "mine")
     with Ecosystem.open(tmp_path / "mine") as ecosystem:
         record = Extraction(paper="p0", entities=("slow tides",), summary="Tides are slow.")
-        LiteratureDatabase.of(ecosystem).put([record])
+        LiteratureDatabase.of(ecosystem).store_records([record])
     assert resolve_corpus(str(tmp_path / "mine")) == tmp_path / "mine"
     assert any("1 records" in line for line in verify_corpus(tmp_path / "mine"))
 

@@ -200,7 +200,7 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
     ]
     with Collection.create(folder, model, name=AUTHORS) as authors:
         for start in range(0, len(items), BATCH):
-            authors.put(items[start : start + BATCH], progress=count)
+            authors.add_items(items[start : start + BATCH], progress=count)
 
 
 def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:

@@ -12,7 +12,7 @@ from weakref import WeakSet
 from manyheads.base.files import FileLock
 from manyheads.base.papers import Paper
 from manyheads.corpus.building import Progress
-from manyheads.corpus.database import Source
+from manyheads.corpus.database import VectorSource
 from manyheads.corpus.ecosystem import CHUNK, Ecosystem
 from manyheads.corpus.graph import LEXICAL, MOST_ENTITIES, Basis, Extraction, Text
 from manyheads.corpus.phrases import WORDS, KeyPhrases, stems, word_set
@@ -190,7 +190,7 @@ def extract_papers(
     database: LiteratureDatabase,
     papers: Sequence[str],
     tell: Progress = lambda step, done, total: None,
-    vectors: Source = "abstract",
+    vectors: VectorSource = "abstract",
 ) -> int:
     """Add lexical records of papers to a database in batches; returns their number. Raises `CorpusError`."""
     bank, done = database.ecosystem.papers, 0
@@ -203,7 +203,7 @@ def extract_papers(
         nonlocal done
         tell(STEP, done := done + count, len(papers))
 
-    return database.put(extract(readings(database, papers), phrases), vectors, more)
+    return database.store_records(extract(readings(database, papers), phrases), vectors, more)
 
 
 def extracting(ecosystem: Ecosystem, *, wait: bool = False) -> FileLock:

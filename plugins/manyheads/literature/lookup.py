@@ -76,7 +76,9 @@ class LookupCache(Closing):
             return shape.validate_python(value)
         return None
 
-    def put(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T) -> None:
+    def keep_answer(
+        self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T
+    ) -> None:
         """Store an answer, replacing an older one."""
         text = json.dumps(shape.dump_python(value, mode="json"), ensure_ascii=True, allow_nan=False)
         key = _key(source, operation, request)
@@ -273,7 +275,7 @@ class Findings(BaseModel):
     """Sources that failed or were skipped, so that "nothing found" may be incomplete."""
 
 
-class Member:
+class CascadeSource:
     """A source of a library, with its cache and its state in this process.
 
     After a permanent failure it is skipped for a while; cached answers are still used.
@@ -314,7 +316,7 @@ class Member:
             raise failure.with_traceback(None)  # else the traceback would grow each time
         papers = tuple(await self.source.look_up(request))
         if cache and not request.faults:
-            await asyncio.to_thread(cache.put, *place, papers)
+            await asyncio.to_thread(cache.keep_answer, *place, papers)
         return papers, False
 
     def succeed(self) -> None:
@@ -347,7 +349,7 @@ class LookUp:
 
     async def ask(
         self,
-        member: Member,
+        member: CascadeSource,
         operation: Operation,
         query: str,
         until: float,

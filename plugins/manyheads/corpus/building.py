@@ -262,20 +262,11 @@ def build_corpus(
     started = time.monotonic()
     tell: Progress = progress or (lambda step, done, total: None)
     reader = JsonLines(source) if isinstance(source, Path) else source
-    if (target / META).is_file():
-        raise CorpusError(
-            f"{target}: already contains a built corpus", hint="choose another --out, or remove it first"
-        )
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise CorpusError(f"{target}: exists, but is not a corpus", hint="choose another --out")
+    _need_free(target)
     partial = target.with_name(target.name + ".partial")
     with _build_errors(partial), ExitStack() as held:
         held.enter_context(lock_folder(partial))
-        # Remove the remains of a killed build; its embeddings are in the vector cache.
-        for folder in (PAPERS, AUTHORS):
-            shutil.rmtree(partial / folder, ignore_errors=True)
-        for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS, *GRAPH_FILES):
-            (partial / file).unlink(missing_ok=True)
+        _remove_remains(partial)
         rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
         selection = _read(reader, partial, options, rejects, spool, tell)
         model = embedder
@@ -302,14 +293,35 @@ def build_corpus(
         )
         _write_json(partial / META, meta.model_dump(mode="json"))
         held.close()
-        Ecosystem.open(partial, embedder).close()  # the engine tidies up when it loads the new files
-        record_checksums(partial, REJECTS, GRAPH)
-        for lock in partial.glob("*.lock"):
-            lock.unlink()
-        if target.exists():
-            target.rmdir()
-        partial.rename(target)
+        _move_into_place(partial, target, embedder)
     return Ecosystem.open(target, embedder)
+
+
+def _need_free(target: Path) -> None:
+    if (target / META).is_file():
+        raise CorpusError(
+            f"{target}: already contains a built corpus", hint="choose another --out, or remove it first"
+        )
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise CorpusError(f"{target}: exists, but is not a corpus", hint="choose another --out")
+
+
+def _remove_remains(partial: Path) -> None:
+    """Remove what a killed build left; its embeddings are in the vector cache."""
+    for folder in (PAPERS, AUTHORS):
+        shutil.rmtree(partial / folder, ignore_errors=True)
+    for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS, *GRAPH_FILES):
+        (partial / file).unlink(missing_ok=True)
+
+
+def _move_into_place(partial: Path, target: Path, embedder: Embedder) -> None:
+    Ecosystem.open(partial, embedder).close()  # the engine tidies up when it loads the new files
+    record_checksums(partial, REJECTS, GRAPH)
+    for lock in partial.glob("*.lock"):
+        lock.unlink()
+    if target.exists():
+        target.rmdir()
+    partial.rename(target)
 
 
 @contextmanager

@@ -246,8 +246,7 @@ def build_corpus(
 ) -> Ecosystem:
     """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
 
-    Writes to `<target>.partial` and renames it at the end. Embeddings are cached, so a killed build continues when run
-    again.
+    Writes to `<target>.partial` and renames it at the end. Embeddings are cached: a killed build continues when run again.
 
     Args:
         name: the corpus's name; the folder's if omitted.

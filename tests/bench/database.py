@@ -130,10 +130,10 @@ def build(folder: Path, planted: Planted) -> dict[str, float]:
     with Ecosystem.open(folder, embedder) as ecosystem:
         watch = Watch()
         database = LiteratureDatabase.of(ecosystem)
-        database.put(planted.extractions(), "abstract")
+        database.store_records(planted.extractions(), "abstract")
         spent["records"] = watch.read().wall
         # the candidates of clusters have vectors of their own texts, which are more to read
-        database.put(islice(planted.extractions(), CANDIDATES), "texts")
+        database.store_records(islice(planted.extractions(), CANDIDATES), "texts")
     return spent
 
 

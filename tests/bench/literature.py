@@ -43,7 +43,6 @@ async def _searches(scholar: Scholar, words: Sequence[str], base: Path) -> Async
     async with AsyncExitStack() as stack:
         for one in libraries:
             stack.push_async_callback(one.close)
-        await asyncio.gather(ask(source, "search", "fruit"), *(one.search("fruit") for one in libraries))
         plain = await _typical(_package(scholar.url), words)
         ours = await _typical(lambda query: ask(source, "search", query, PAPERS), words)
         cascade, ledger, missed, first = [

@@ -11,7 +11,7 @@ from manyheads.base.errors import CorpusError
 from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Rejects
 from manyheads.corpus.selection import Selection, period_of, select
-from support.papers import paper, papers
+from support.papers import paper
 
 
 def numbered(records: Iterable[dict[str, Any]]) -> list[tuple[int, RawPaper]]:
@@ -85,27 +85,6 @@ def test_papers_without_authors_or_contemporary_ones_are_a_corpus() -> None:
     ) as refused:
         selected(records[1:])
     assert "--bound 2016" in str(refused.value)
-
-
-@given(
-    seed=st.integers(0, 50),
-    past=st.integers(0, 30),
-    contemporary=st.integers(0, 30),
-    start=st.integers(2010, 2013),
-    end=st.integers(2014, 2018),
-)
-def test_every_paper_is_kept_or_counted_by_one_filter(
-    seed: int, past: int, contemporary: int, start: int, end: int
-) -> None:
-    limits = {
-        "min_past_citations": past,
-        "min_contemporary_citations": contemporary,
-        "start": start,
-        "end": end,
-    }
-    chosen = selected(papers(200, seed=seed), **limits)
-    kept = sum(years.total() for years in chosen.spool.years.values())
-    assert kept + chosen.removed.total() == chosen.read == 200
 
 
 @pytest.mark.parametrize(
@@ -197,13 +176,6 @@ def test_authors_are_held_against_what_stands_in_b_past_or_the_datasets_own_numb
         return
     chosen = select(reader.papers(rejects), options, rejects, reader=reader)
     assert (chosen.authors, reader.asked) == (authors, asked)
-
-
-def test_co_authors_are_counted_no_further_than_the_filter_asks() -> None:
-    crowd = [f"Author {number}" for number in range(400)]
-    records = [paper(1, authors=crowd), paper(2, authors=["Author 1", "B"]), paper(3, year=2015)]
-    assert selected(records, min_coauthors=399).authors == sorted(crowd)
-    assert selected(records, min_coauthors=400).authors == ["Author 1"]
 
 
 @given(

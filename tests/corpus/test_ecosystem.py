@@ -100,17 +100,6 @@ def test_the_folder_says_what_is_in_it(built: Path, ecosystem: Ecosystem) -> Non
         )
 
 
-@pytest.mark.slow
-def test_the_same_source_and_options_give_the_same_fingerprint(tmp_path: Path, embedder: Embedder) -> None:
-    source = write_corpus(tmp_path / "papers.jsonl", papers(60))
-    prints: list[str] = []
-    for number, seed in enumerate((0, 0, 1)):
-        options = OPTIONS.model_copy(update={"seed": seed})
-        with build_corpus(source, tmp_path / str(number), options, embedder) as made:
-            prints.append(made.meta.fingerprint)
-    assert prints[0] == prints[1] != prints[2]
-
-
 def test_a_corpus_that_is_being_written_is_not_opened(
     built: Path, tmp_path: Path, embedder: Embedder
 ) -> None:
@@ -211,7 +200,8 @@ def test_what_a_killed_build_left_broken_is_no_hindrance(tmp_path: Path, embedde
     source, target = write_corpus(tmp_path / "papers.jsonl", papers(60)), tmp_path / "corpus"
     partial = tmp_path / "corpus.partial"
     partial.mkdir()
-    (partial / "selected.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    for name in ("selected.sqlite", "graph.sqlite", "graph.sqlite-wal", "graph.sqlite-shm"):
+        (partial / name).write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     build_corpus(source, target, OPTIONS, embedder).close()
     assert not (target / "selected.sqlite").exists()
 
@@ -261,45 +251,6 @@ def test_a_refused_source_leaves_what_was_rejected_in_it(tmp_path: Path, embedde
     assert str(log) in str(told.value)
     assert len(log.read_text().splitlines()) == 9
     assert not (tmp_path / "corpus").exists()
-
-
-@pytest.mark.slow
-def test_a_corpus_that_knows_no_citations_says_so(tmp_path: Path, embedder: Embedder) -> None:
-    records = [paper(n, year=2010 + n, citations=...) for n in range(8)]
-    source = write_corpus(tmp_path / "papers.jsonl", records)
-    with build_corpus(source, tmp_path / "corpus", BuildOptions(bound=2014), embedder) as made:
-        assert made.meta.counts.without_citations == 8
-        assert ("without citation counts", "8") in made.meta.rows()
-        assert made.scientists[0].citations is None
-    with KnowledgeBank.open(tmp_path / "corpus", embedder) as bank:
-        assert {one.citations for one in bank.papers()} == {None}
-    with pytest.raises(CorpusError, match="past citations unknown, so not ≥ 5 removed 4"):
-        build_corpus(source, tmp_path / "another", OPTIONS, embedder)
-
-
-@pytest.mark.slow
-def test_two_scientists_of_one_name_stay_two(tmp_path: Path, embedder: Embedder) -> None:
-    records = [
-        paper(n, year=2010 + n, authors=["Wei Lang", "W. Faro"], author_ids=[str(n % 2), "f"],
-              abstract="As Wei Lang and W. Faro showed.")
-        for n in range(8)
-    ]  # fmt: skip
-    source = write_corpus(tmp_path / "papers.jsonl", records)
-    with build_corpus(source, tmp_path / "corpus", OPTIONS, embedder) as made:
-        assert sorted(made.names().values()) == ["W. Faro (f)", "Wei Lang (0)", "Wei Lang (1)"]
-        assert sorted(one.papers for one in made.scientists) == [2, 2, 4]
-    with KnowledgeBank.open(tmp_path / "corpus", embedder) as bank:
-        assert not [one for one in bank.papers() if "Lang" in one.abstract or "Faro" in one.abstract]
-
-
-def test_a_corpus_of_the_version_before_is_read(built: Path, tmp_path: Path) -> None:
-    meta = json.loads((built / "meta.json").read_text())
-    for new in ("interests_by", "without_citations"):
-        del meta["counts"][new]
-    del meta["options"]["author_counts"]
-    meta["counts"]["interests_from_keywords"] = 3
-    (tmp_path / "meta.json").write_text(json.dumps(meta))
-    assert read_meta(tmp_path).counts.interests_by == {"keywords": 3, "texts": 5}
 
 
 def test_a_target_in_the_way_is_told_before_any_work(built: Path, tmp_path: Path, embedder: Embedder) -> None:

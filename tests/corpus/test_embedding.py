@@ -142,19 +142,10 @@ def test_lexical_vectors_put_texts_with_common_words_together() -> None:
     assert query @ near > 0.5 > query @ far
 
 
-@pytest.mark.slow
 def test_lexical_vectors_do_not_depend_on_the_process() -> None:
-    code = "from manyheads.corpus.phrases import LexicalEmbedder as L; print(L(8).embed(['many heads']).tolist())"
-    here = LexicalEmbedder(8).embed(["many heads"]).tolist()
-    for seed in ("1", "2"):
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
-        )
-        assert run.stdout.strip() == str(here)
+    assert LexicalEmbedder(8).embed(["many heads"])[0] == pytest.approx(
+        [-0.408, 0.408, 0, -0.408, -0.408, -0.408, 0.408, 0], abs=1e-3
+    )
 
 
 def test_the_size_of_lexical_vectors_can_be_chosen() -> None:

@@ -209,7 +209,7 @@ def test_records_that_come_in_do_not_damage_a_corpus(linked: Path, tmp_path: Pat
     copied(linked, tmp_path / "mine")
     with Ecosystem.open(tmp_path / "mine") as ecosystem:
         record = Extraction(paper="p0", entities=("slow tides",), summary="Tides are slow.")
-        LiteratureDatabase.of(ecosystem).put([record])
+        LiteratureDatabase.of(ecosystem).store_records([record])
     assert resolve_corpus(str(tmp_path / "mine")) == tmp_path / "mine"
     assert any("1 records" in line for line in verify_corpus(tmp_path / "mine"))
 
@@ -265,15 +265,6 @@ def test_a_corpus_of_before_there_were_graphs_opens(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_killed_build_left_of_a_graph_is_no_hindrance(tmp_path: Path) -> None:
-    (tmp_path / "corpus.partial").mkdir()
-    for ending in ("", "-wal", "-shm"):
-        (tmp_path / "corpus.partial" / f"{GRAPH}{ending}").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
-    records, truth = planted(30)
-    assert cited(build(tmp_path, records), *truth).keys() == truth.keys()
-
-
-@pytest.mark.slow
 def test_texts_and_references_wait_on_the_disk_not_in_memory(tmp_path: Path) -> None:
     def peak(count: int) -> int:
         """Bytes at most, while so many papers are selected, each with a text and a bibliography of 50 kB."""
@@ -290,7 +281,7 @@ def test_texts_and_references_wait_on_the_disk_not_in_memory(tmp_path: Path) -> 
                 rejects = Rejects()
                 select(JsonLines(source).papers(rejects), OPTIONS, rejects, spool)
                 assert sum(len(method) for _, _, method in spool.texts()) == count * 48_000
-                assert sum(len(each.references) for each in spool.bibliographies()) == count * 600
+                assert sum(len(references) for *_, references, _ in spool.bibliographies()) == count * 600
                 return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -1,12 +1,9 @@
 """The graph of a corpus: the same however it comes in, and right in its counts."""
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
 
 from manyheads.base.errors import CorpusError
 from manyheads.corpus.graph import CITATIONS, Citations, Extraction, Graph, Text
@@ -79,50 +76,6 @@ def test_cycles_self_citations_and_dangling_ids(graph: Graph) -> None:
     assert graph.counts()[2:4] == (3, 4)
     graph.add_citations({"a": Citations(("b",))})
     assert graph.citations(["a"]) == {"a": Citations(("b", "c"))}
-
-
-papers = some.lists(some.sampled_from(IDS), unique=True, max_size=4)
-graphs = some.dictionaries(some.sampled_from(IDS), some.tuples(papers, papers), max_size=7)
-entities = some.lists(some.sampled_from(["robot arms", "Robot Arms", "deep nets", "graphs of"]), max_size=3)
-records = some.lists(some.tuples(some.sampled_from(IDS), entities, some.sampled_from("xy")), max_size=12)
-
-
-@pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(graphs, records, some.permutations(IDS), some.integers(1, 5))
-def test_in_portions_is_as_at_once(
-    tmp_path_factory: pytest.TempPathFactory,
-    cites: dict[str, tuple[list[str], list[str]]],
-    made: list[tuple[str, list[str], str]],
-    order: list[str],
-    portion: int,
-) -> None:
-    citations = {paper: Citations(tuple(every), tuple(core)) for paper, (every, core) in cites.items()}
-    extractions = [record(paper, *names, recipe=recipe) for paper, names, recipe in made]
-    folder = tmp_path_factory.mktemp("graph")
-    with Graph(folder / "once") as once, Graph(folder / "portions") as portions:
-        for each in (once, portions):
-            each.add_papers((paper, 2000) for paper in IDS)
-        once.add_citations(citations)
-        once.add_extractions(extractions)
-        for start in range(0, len(order), portion):
-            now = order[start : start + portion]
-            portions.add_citations({paper: citations[paper] for paper in now if paper in citations})
-        for start in range(0, len(extractions), portion):
-            portions.add_extractions(extractions[start : start + portion])
-        assert portions.counts() == once.counts()
-        assert portions.recipes() == once.recipes()
-        assert portions.citations(IDS) == once.citations(IDS)
-        assert portions.extraction(IDS) == once.extraction(IDS)
-        last = {one.paper: one for one in extractions}
-        held = Counter(key for one in last.values() for key in {name.casefold() for name in one.entities})
-        assert once.entity_counts(held) == portions.entity_counts(held) == held
-        counted = {
-            (paper, other)
-            for paper, (every, core) in cites.items()
-            for other in {*core} - {paper} or {*every} - {paper}
-        }
-        assert counting(once) == counting(portions) == counted
 
 
 def test_a_file_that_is_no_graph(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_precomputed_vectors_need_no_model() -> None:
 async def test_another_kind_of_thing_can_be_kept_beside_it(tmp_path: Path) -> None:
     people = [Scientist(name=f"Scientist{n}", interests=(topic,), papers=n) for n, topic in enumerate(TOPICS)]
     with Collection.create(tmp_path, LexicalEmbedder(), name="authors") as authors:
-        authors.put((one.name, one.interests[0], one.model_dump(mode="json")) for one in people)
+        authors.add_items((one.name, one.interests[0], one.model_dump(mode="json")) for one in people)
         [found] = await authors.find(["rare language"], k=2, where=Filter(ranges={"papers": (1, None)}))
         assert Scientist.model_validate(found[0].payload) == people[1]
         assert {record.id for record in authors.store.scroll()} == {one.name for one in people}

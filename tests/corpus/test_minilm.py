@@ -129,8 +129,6 @@ OTHERS = "import manyheads.corpus.qdrant, qdrant_client"
     [
         ("folder", ""),
         pytest.param("auto", OTHERS, marks=pytest.mark.slow),
-        pytest.param("auto", "", marks=pytest.mark.slow),
-        pytest.param("folder", OTHERS, marks=pytest.mark.slow),
     ],
 )
 def test_no_device_id_is_written_beside_the_models(

@@ -1,14 +1,13 @@
 """The literature database: records in, papers with reasons out; clear about what it lacks."""
 
 import asyncio
-import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from manyheads.base.errors import CorpusError, EmbeddingError
+from manyheads.base.errors import CorpusError
 from manyheads.corpus.corpora import verify_corpus
 from manyheads.corpus.database import RECORDS, VECTORS
 from manyheads.corpus.ecosystem import Ecosystem
@@ -95,7 +94,7 @@ def ecosystem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ecosystem]:
     with built(tmp_path_factory.mktemp("database")) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
         database.graph.add_citations(CITES)
-        database.put(records())
+        database.store_records(records())
         yield ecosystem
 
 
@@ -190,7 +189,7 @@ async def test_an_entity_is_linked_to_each_paper_in_which_it_appears(tmp_path: P
     options = RetrievalConfig(how=("entity",))
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
-        database.put([record(0, "dense retrievals"), record(2, "dense retrievals"), record(3)])
+        database.store_records([record(0, "dense retrievals"), record(2, "dense retrievals"), record(3)])
         found = by_id(await database.retrieve("Of dense retrievals.", options))
         assert found.keys() == {"p0", "p2", *RETRIEVING}
         assert {*map(tuple, found.values())} == {("has the entity “dense retrievals” (8 papers with it)",)}
@@ -205,8 +204,10 @@ async def test_an_entity_is_linked_to_each_paper_in_which_it_appears(tmp_path: P
 async def test_an_entity_of_the_background_finds_the_one_paper_with_it(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
-        database.put([record(0, "owl flight", "cat naps"), record(1, "cat naps"), record(2, "owl flight")])
-        database.put([record(3, "bat calls")])
+        database.store_records(
+            [record(0, "owl flight", "cat naps"), record(1, "cat naps"), record(2, "owl flight")]
+        )
+        database.store_records([record(3, "bat calls")])
         for held in (1, 2):
             options = RetrievalConfig(how=("entity",), held=held)
             found = await database.retrieve("Of bat calls and cat naps.", options)
@@ -238,8 +239,10 @@ def entities_of_few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Litera
     """Bat calls in p0; cat naps in p0, p1 and p2; owl flight in four others."""
     with built(tmp_path_factory.mktemp("few")) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
-        database.put([record(0, "bat calls", "cat naps"), record(1, "cat naps"), record(2, "cat naps")])
-        database.put(record(number, "owl flight") for number in (3, 4, 5, 7))
+        database.store_records(
+            [record(0, "bat calls", "cat naps"), record(1, "cat naps"), record(2, "cat naps")]
+        )
+        database.store_records(record(number, "owl flight") for number in (3, 4, 5, 7))
         yield database
 
 
@@ -320,8 +323,8 @@ async def test_without_records_it_says_how_to_make_them(tmp_path: Path) -> None:
 async def test_half_extracted_with_two_recipes_and_no_references(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
-        assert database.put(records()[:10]) == 10
-        database.put([record(4, "soft hands", recipe="prompt-2")], "abstract")
+        assert database.store_records(records()[:10]) == 10
+        database.store_records([record(4, "soft hands", recipe="prompt-2")], "abstract")
         assert {*database.missing("rule-1")} == {"p4", *(f"p{number}" for number in range(10, 30))}
         found = await database.retrieve(GRASP, RetrievalConfig(semantic=50))
         half, two, off = found.notes
@@ -352,7 +355,7 @@ async def test_why_co_citation_finds_nothing_is_said(database: LiteratureDatabas
     with built(tmp_path) as ecosystem:
         other = LiteratureDatabase.of(ecosystem)
         other.graph.add_citations({"p1": Citations(("elsewhere",)), "p2": Citations(("p99",))})
-        other.put(records())
+        other.store_records(records())
         assert (await other.retrieve(GRASP)).notes == (
             "co-citation is off: 2 papers have references, but none of them is in this corpus",
         )
@@ -362,7 +365,7 @@ async def test_a_vector_of_the_bank_stands_for_all_three(tmp_path: Path) -> None
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
         told: list[int] = []
-        assert database.put(records(), "abstract", told.append) == sum(told) == 30
+        assert database.store_records(records(), "abstract", told.append) == sum(told) == 30
         [own] = await database.semantic(["fragile objects"], 3)
         [theirs] = await ecosystem.past(["fragile objects"], 3)
         assert [hit.paper.id for hit in own] == [hit.paper.id for hit in theirs]
@@ -373,30 +376,15 @@ def test_a_record_of_no_paper_of_the_corpus(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
         with pytest.raises(CorpusError, match="p99"):
-            database.put([record(1), record(99)])
+            database.store_records([record(1), record(99)])
         assert len(database.missing()) == 30
-
-
-@pytest.mark.slow
-async def test_records_of_another_model_are_refused(tmp_path: Path) -> None:
-    with built(tmp_path) as ecosystem:
-        LiteratureDatabase.of(ecosystem).put(records()[:1])
-    meta = tmp_path / "corpus" / "records" / "vectors" / "meta.json"
-    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"model": "some/model"}))
-    with Ecosystem.open(tmp_path / "corpus") as ecosystem:
-        database = LiteratureDatabase.of(ecosystem)
-        for asking in (database.semantic(["x"], 1), database.retrieve("x")):
-            with pytest.raises(EmbeddingError, match="some/model"):
-                await asking
-        with pytest.raises(EmbeddingError, match="some/model"):
-            database.put(records()[:1])
 
 
 async def test_a_record_without_texts_is_found_by_its_entities_alone(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
         database = LiteratureDatabase.of(ecosystem)
         bare = [Extraction(paper=f"p{number}", entities=("soft hands",)) for number in (0, 1)]
-        database.put([*bare, record(2)])
+        database.store_records([*bare, record(2)])
         assert [[hit.paper.id for hit in hits] for hits in await database.semantic(["x"], 5)] == [["p2"]]
         found = await database.retrieve("soft hands", RetrievalConfig())
         assert {one.paper.id: one.how for one in found.papers} == {
@@ -415,13 +403,13 @@ async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
     similar = RetrievalConfig(how=("semantic",))
     with Ecosystem.open(tmp_path / "corpus") as one, Ecosystem.open(tmp_path / "corpus") as other:
         reader, writer = LiteratureDatabase.of(one), LiteratureDatabase.of(other)
-        writer.put(records()[:5])
+        writer.store_records(records()[:5])
         assert (await reader.retrieve(GRASP, similar)).papers
         # who has read, and is about something else, lets go
-        assert await asyncio.wait_for(asyncio.to_thread(writer.put, records()[5:10]), 5) == 5
+        assert await asyncio.wait_for(asyncio.to_thread(writer.store_records, records()[5:10]), 5) == 5
         assert len((await reader.retrieve(GRASP, similar)).papers) == 10
         # who reads without a pause lets go too, and sees what came in
-        putting = asyncio.create_task(asyncio.to_thread(writer.put, records()[10:12]))
+        putting = asyncio.create_task(asyncio.to_thread(writer.store_records, records()[10:12]))
         while not putting.done():
             assert len((await reader.retrieve(GRASP, similar)).papers) in (10, 12)
         assert await putting == 2
@@ -432,13 +420,13 @@ async def test_who_writes_waits_for_who_reads_and_the_other_way_round(
             lock_folder(tmp_path / "corpus" / RECORDS / VECTORS, shared=True),
             pytest.raises(CorpusError, match="in use"),
         ):
-            writer.put(records()[12:])
+            writer.store_records(records()[12:])
 
 
 @pytest.mark.slow
 def test_verification_reads_records_and_graph(tmp_path: Path) -> None:
     with built(tmp_path) as ecosystem:
-        LiteratureDatabase.of(ecosystem).put(records())
+        LiteratureDatabase.of(ecosystem).store_records(records())
     folder = tmp_path / "corpus"
     assert any("30 records" in line for line in verify_corpus(folder) if line.startswith("graph"))
     with sqlite3.connect(folder / "graph.sqlite") as graph:

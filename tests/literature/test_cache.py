@@ -27,19 +27,19 @@ def cache(tmp_path: Path) -> Iterator[LookupCache]:
 
 def test_an_answer_is_given_back(cache: LookupCache) -> None:
     assert cache.get("openalex", "search", REQUEST, ANY) is None
-    cache.put("openalex", "search", REQUEST, ANY, FOUND)
+    cache.keep_answer("openalex", "search", REQUEST, ANY, FOUND)
     same: JsonValue = {"before": "2015-01-01", "limit": 10, "query": "fruit"}
     assert cache.get("openalex", "search", same, ANY) == FOUND
 
 
 @pytest.mark.parametrize("nothing", [[], {}, "", 0, False])
 def test_an_answer_of_nothing_is_an_answer(cache: LookupCache, nothing: JsonValue) -> None:
-    cache.put("openalex", "paper", "W0", ANY, nothing)
+    cache.keep_answer("openalex", "paper", "W0", ANY, nothing)
     assert cache.get("openalex", "paper", "W0", ANY) == nothing
 
 
 def test_every_part_of_a_question_counts(cache: LookupCache) -> None:
-    cache.put("openalex", "search", REQUEST, ANY, FOUND)
+    cache.keep_answer("openalex", "search", REQUEST, ANY, FOUND)
     assert cache.get("arxiv", "search", REQUEST, ANY) is None
     assert cache.get("openalex", "authors", REQUEST, ANY) is None
     assert cache.get("openalex", "search", {"query": "fruit", "limit": 10}, ANY) is None
@@ -50,14 +50,14 @@ def test_what_is_too_old_is_not_given(tmp_path: Path) -> None:
     path = tmp_path / "cache.sqlite"
     for name, days in {"old": 31, "new": 29, "future": -1}.items():
         with LookupCache(path) as cache:
-            cache.put("openalex", "search", name, ANY, FOUND)
+            cache.keep_answer("openalex", "search", name, ANY, FOUND)
         age(path, days)
     with LookupCache(path, timedelta(days=30)) as cache:
         given = {
             name: cache.get("openalex", "search", name, ANY) is not None for name in ("old", "new", "future")
         }
         assert given == {"old": False, "new": True, "future": False}
-        cache.put("openalex", "search", "old", ANY, [])
+        cache.keep_answer("openalex", "search", "old", ANY, [])
         assert cache.get("openalex", "search", "old", ANY) is not None
     with LookupCache(path, timedelta(0)) as cache:
         assert cache.get("openalex", "search", "new", ANY) is None
@@ -86,14 +86,14 @@ def test_any_json_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, request: JsonValue, value: JsonValue
 ) -> None:
     with LookupCache(tmp_path_factory.getbasetemp() / "any.sqlite") as cache:
-        cache.put("arxiv", "search", request, ANY, value)
+        cache.keep_answer("arxiv", "search", request, ANY, value)
         assert cache.get("arxiv", "search", request, ANY) == value
 
 
 def test_two_runs_share_a_file(tmp_path: Path) -> None:
     with LookupCache(tmp_path / "c.sqlite") as one, LookupCache(tmp_path / "c.sqlite") as other:
-        one.put("openalex", "search", "a", ANY, [1])
-        other.put("openalex", "search", "b", ANY, [2])
+        one.keep_answer("openalex", "search", "a", ANY, [1])
+        other.keep_answer("openalex", "search", "b", ANY, [2])
         assert one.get("openalex", "search", "b", ANY)
         assert other.get("openalex", "search", "a", ANY)
 
@@ -112,7 +112,7 @@ def test_a_broken_cache_is_made_anew_and_a_broken_record_is_not(
     path = tmp_path / "cache.sqlite"
     path.write_bytes(content)
     with LookupCache(path) as cache:
-        cache.put("openalex", "search", "a", ANY, FOUND)
+        cache.keep_answer("openalex", "search", "a", ANY, FOUND)
         assert cache.get("openalex", "search", "a", ANY) == FOUND
     assert (tmp_path / "cache.sqlite.broken").read_bytes() == content
     assert str(path) in caplog.text
@@ -134,7 +134,7 @@ def test_a_place_that_is_no_folder_says_what_to_do(tmp_path: Path) -> None:
 def test_what_is_damaged_inside_is_not_given(tmp_path: Path, change: str) -> None:
     path = tmp_path / "cache.sqlite"
     with LookupCache(path) as cache:
-        cache.put("openalex", "search", "a", ANY, FOUND)
+        cache.keep_answer("openalex", "search", "a", ANY, FOUND)
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(f"UPDATE lookups SET value = {change}")
     with LookupCache(path) as cache:
@@ -146,7 +146,7 @@ def test_what_is_damaged_inside_is_not_given(tmp_path: Path, change: str) -> Non
 def test_answers_of_versions_without_checksums_are_given(tmp_path: Path) -> None:
     path = tmp_path / "cache.sqlite"
     with LookupCache(path) as cache:
-        cache.put("openalex", "search", "a", ANY, FOUND)
+        cache.keep_answer("openalex", "search", "a", ANY, FOUND)
         with closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE lookups SET value = substr(value, 1, length(value) - 9)")
         assert cache.get("openalex", "search", "a", ANY) == FOUND

@@ -305,22 +305,6 @@ async def test_keys_come_from_the_environment(services: Services, monkeypatch: p
     assert (sent["authorization"], sent["from"]) == (f"Bearer {services.openalex.key}", "me@example.org")
 
 
-@pytest.mark.slow
-async def test_a_key_makes_semantic_scholar_faster(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def twice() -> None:
-        library = Library(services.config("semantic_scholar", patience=2.0))
-        await library.search("tactile fruit", 1)
-        await library.search("weighing fruit", 1)
-        await library.close()
-
-    with pytest.raises(LiteratureError, match="too many requests are waiting"):
-        await twice()
-    monkeypatch.setenv("SEMANTIC_SCHOLAR_API_KEY", services.scholar.key)
-    await twice()
-
-
 async def test_a_look_up_that_nobody_waits_for_any_more_ends(services: Services) -> None:
     services.openalex.troubles.append(Trouble("slow", 1, seconds=0.2))
     seen: list[Searched] = []

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from manyheads.base.papers import Paper
 from manyheads.documents import Reference
-from manyheads.literature.matching import Cited, differences, near, same_title
+from manyheads.literature.matching import CitedWorks, differences, near, same_title
 
 LONG = "Tactile fingers for the harvest of soft fruit"
 
@@ -60,11 +60,11 @@ PAPER = Paper(
     ],
 )
 def test_a_reference_means_a_paper_by_number_title_or_entry(reference: Reference, means: bool) -> None:
-    assert Cited([Reference(text="Another. 1999.", title="Another"), reference]).means(PAPER) == means
+    assert CitedWorks([Reference(text="Another. 1999.", title="Another"), reference]).means(PAPER) == means
 
 
 def test_a_preprint_is_known_by_its_number_however_it_is_written() -> None:
-    reference = Cited([Reference(text="", arxiv="1201.00001")])
+    reference = CitedWorks([Reference(text="", arxiv="1201.00001")])
     preprint = Paper(id="arxiv:1201.00001", source="arxiv", title="One")
     assert reference.means(preprint)
     assert reference.means(PAPER.model_copy(update={"doi": "10.48550/arXiv.1201.00001"}))
@@ -73,9 +73,9 @@ def test_a_preprint_is_known_by_its_number_however_it_is_written() -> None:
 def test_a_title_that_many_bear_needs_authors_and_year() -> None:
     editorial = PAPER.model_copy(update={"title": "Editorial", "doi": None})
     known = Reference(text="", title="Editorial", authors=("Berg",), year=2011)
-    assert Cited([known]).means(editorial)
-    assert not Cited([known.model_copy(update={"year": 2009})]).means(editorial)
-    assert not Cited([known.model_copy(update={"authors": ("Moe",)})]).means(editorial)
+    assert CitedWorks([known]).means(editorial)
+    assert not CitedWorks([known.model_copy(update={"year": 2009})]).means(editorial)
+    assert not CitedWorks([known.model_copy(update={"authors": ("Moe",)})]).means(editorial)
 
 
 def test_details_that_differ_are_told_and_those_that_nobody_knows_are_not() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from manyheads.base.errors import LiteratureError
 from manyheads.base.http import GarbledError, Limiter, OverdueError, Pace, RefusedError, limiter, seconds_of
-from manyheads.literature.source import Service
+from manyheads.literature.source import HttpService
 
 EARLY = 0.005
 """Seconds by which a start may seem too early: a busy machine notes the one before it late."""
@@ -26,10 +26,10 @@ addresses = (f"test{number}" for number in count())
 
 def service(
     seconds: float = 0.0, *, at_once: int | None = None, address: str = "", **settings: Any
-) -> Service:
+) -> HttpService:
     """Of an address of its own, so that no test waits for another's turns."""
     given: dict[str, Any] = {"retries": 2, "patience": 5.0, "backoff": 0.01} | settings
-    return Service(
+    return HttpService(
         name="openalex", pace=Pace(seconds, at_once=at_once), address=address or next(addresses), **given
     )
 

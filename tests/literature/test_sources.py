@@ -13,7 +13,7 @@ from manyheads.base.papers import Window
 from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.semantic_scholar import SemanticScholar
-from manyheads.literature.source import Operation, Service
+from manyheads.literature.source import HttpService, Operation
 from support.arxiv import ArxivServer, entry
 from support.openalex import OpenAlexServer, work
 from support.scholar import Record, Scholar, Trouble, record
@@ -23,7 +23,7 @@ from support.services import ask
 class Kind(NamedTuple):
     """A service, its server, and a record of it: number, title, day."""
 
-    source: Callable[..., Service]
+    source: Callable[..., HttpService]
     server: Callable[..., Scholar]
     record: Callable[[int, str, str], Record]
     first: str
@@ -57,11 +57,11 @@ WAYS = [(name, operation) for name, kind in KINDS.items() for operation in kind.
 
 
 @pytest.fixture
-def servers() -> Iterator[Callable[[str], tuple[Scholar, Service]]]:
+def servers() -> Iterator[Callable[[str], tuple[Scholar, HttpService]]]:
     """The server of a service, with 230 papers on grain, and the service."""
     running: list[Scholar] = []
 
-    def start(name: str, **settings: Any) -> tuple[Scholar, Service]:
+    def start(name: str, **settings: Any) -> tuple[Scholar, HttpService]:
         kind = KINDS[name]
         papers = [kind.record(n, f"Grain {n}", f"{2010 + n % 10}-03-04") for n in range(1, 231)]
         running.append(server := kind.server(papers).__enter__())
@@ -73,10 +73,10 @@ def servers() -> Iterator[Callable[[str], tuple[Scholar, Service]]]:
         server.__exit__(None, None, None)
 
 
-Start = Callable[..., tuple[Scholar, Service]]
+Start = Callable[..., tuple[Scholar, HttpService]]
 
 
-async def look_up(source: Service, name: str, operation: Operation) -> list[str]:
+async def look_up(source: HttpService, name: str, operation: Operation) -> list[str]:
     found = await ask(source, operation, "grain" if operation == "search" else KINDS[name].first)
     return [paper.id for paper in found]
 

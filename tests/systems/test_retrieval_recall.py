@@ -70,7 +70,7 @@ def corpus(
         database.graph.add_citations(
             {one: Citations(some, (core or {}).get(one, ())) for one, some in cites.items()}
         )
-        database.put(
+        database.store_records(
             Extraction(paper=one, background=text, summary=text, main_ideas=(text,), entities=(entities or {}).get(one, ()),
                        recipe="hand", made_by="the test")
             for one, text in {**texts, "later": "It comes later."}.items()

@@ -209,7 +209,7 @@ async def test_the_details_of_a_paper_that_was_read_whole_are_shown(run: Play, t
     with build_corpus(
         source, tmp_path / "corpus", BuildOptions(bound=2015), load_embedder("lexical")
     ) as ecosystem:
-        LiteratureDatabase.of(ecosystem).put(
+        LiteratureDatabase.of(ecosystem).store_records(
             Extraction(paper=f"p{n}", background=f"{name} hunt by night.", summary=name, main_ideas=(f"Idea {n} alone.",),
                        detailed_ideas=(f"Idea {n} with a loss of its own.",) if n else ())
             for n, name in enumerate(("Owls", "Bats", "Foxes", "Moths"))

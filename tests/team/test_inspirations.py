@@ -31,7 +31,7 @@ def ecosystem(tmp_path: Path) -> Iterator[Ecosystem]:
 async def test_papers_are_listed_each_in_a_fence_with_why_they_were_found(ecosystem: Ecosystem) -> None:
     database = LiteratureDatabase.of(ecosystem)
     texts = {one.id: one.abstract for one in ecosystem.papers.papers()}
-    database.put(
+    database.store_records(
         Extraction(
             paper=one, background=text, entities=(EVIL,) if one in ("p1", "p2") else (), made_by="a/model"
         )

@@ -393,7 +393,9 @@ def _by_model(database: "LiteratureDatabase", extractor: "Extractor") -> str:
 
     papers = database.missing(extractor.recipe)
     try:
-        extractor(readings(database, papers), len(papers), lambda records: database.put(records, "texts"))
+        extractor(
+            readings(database, papers), len(papers), lambda records: database.store_records(records, "texts")
+        )
     finally:
         passed = [f"{paper}: {error.message}" for paper, error in extractor.passed_over.items()]
         for name, notes in (("warning", extractor.notes), ("passed over", passed)):

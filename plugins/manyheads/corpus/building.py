@@ -178,13 +178,12 @@ def fill_graph(path: Path, spool: Spool, masker: Masker, tell: Progress) -> tupl
         if spool.with_references:
             count = _counter(tell, "matching references", spool.with_references)
             for some in _portions(spool.bibliographies(), CHUNK):
-                citations = dict[str, Citations]()
-                for one in some:
-                    core, every = (
-                        tuple(ids[number] for number in index.meant_by(0, references, one.year))
-                        for references in (one.core, one.references)
+                citations = {
+                    paper: Citations(
+                        *(tuple(ids[number] for number in index.meant_by(0, one, year)) for one in references)
                     )
-                    citations[one.paper] = Citations(every, core)
+                    for paper, year, *references in some
+                }
                 digest.update(repr(citations).encode("utf-8", "replace"))
                 graph.add_citations(citations)
                 count(len(some))
@@ -201,7 +200,7 @@ def fill_scientists(folder: Path, scientists: Sequence[Scientist], model: Embedd
     ]
     with Collection.create(folder, model, name=AUTHORS) as authors:
         for start in range(0, len(items), BATCH):
-            authors.put(items[start : start + BATCH], progress=count)
+            authors.add_items(items[start : start + BATCH], progress=count)
 
 
 def report_each(things: Iterable[_T], step: str, tell: Progress) -> Iterator[_T]:
@@ -247,8 +246,7 @@ def build_corpus(
 ) -> Ecosystem:
     """Build a corpus from a dataset's reader, or a file of JSON Lines, into the folder `target`, and open it.
 
-    Writes to `<target>.partial` and renames it at the end. Embeddings are cached, so a killed build continues when run
-    again.
+    Writes to `<target>.partial` and renames it at the end. Embeddings are cached: a killed build continues when run again.
 
     Args:
         name: the corpus's name; the folder's if omitted.
@@ -263,20 +261,11 @@ def build_corpus(
     started = time.monotonic()
     tell: Progress = progress or (lambda step, done, total: None)
     reader = JsonLines(source) if isinstance(source, Path) else source
-    if (target / META).is_file():
-        raise CorpusError(
-            f"{target}: already contains a built corpus", hint="choose another --out, or remove it first"
-        )
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise CorpusError(f"{target}: exists, but is not a corpus", hint="choose another --out")
+    _need_free(target)
     partial = target.with_name(target.name + ".partial")
     with _build_errors(partial), ExitStack() as held:
         held.enter_context(lock_folder(partial))
-        # Remove the remains of a killed build; its embeddings are in the vector cache.
-        for folder in (PAPERS, AUTHORS):
-            shutil.rmtree(partial / folder, ignore_errors=True)
-        for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS, *GRAPH_FILES):
-            (partial / file).unlink(missing_ok=True)
+        _remove_remains(partial)
         rejects, spool = Rejects(), held.enter_context(Spool(partial / SPOOL))
         selection = _read(reader, partial, options, rejects, spool, tell)
         model = embedder
@@ -303,14 +292,35 @@ def build_corpus(
         )
         _write_json(partial / META, meta.model_dump(mode="json"))
         held.close()
-        Ecosystem.open(partial, embedder).close()  # the engine tidies up when it loads the new files
-        record_checksums(partial, REJECTS, GRAPH)
-        for lock in partial.glob("*.lock"):
-            lock.unlink()
-        if target.exists():
-            target.rmdir()
-        partial.rename(target)
+        _move_into_place(partial, target, embedder)
     return Ecosystem.open(target, embedder)
+
+
+def _need_free(target: Path) -> None:
+    if (target / META).is_file():
+        raise CorpusError(
+            f"{target}: already contains a built corpus", hint="choose another --out, or remove it first"
+        )
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise CorpusError(f"{target}: exists, but is not a corpus", hint="choose another --out")
+
+
+def _remove_remains(partial: Path) -> None:
+    """Remove what a killed build left; its embeddings are in the vector cache."""
+    for folder in (PAPERS, AUTHORS):
+        shutil.rmtree(partial / folder, ignore_errors=True)
+    for file in (META, SCIENTISTS, NAMES, REJECTS, CHECKSUMS, *GRAPH_FILES):
+        (partial / file).unlink(missing_ok=True)
+
+
+def _move_into_place(partial: Path, target: Path, embedder: Embedder) -> None:
+    Ecosystem.open(partial, embedder).close()  # the engine tidies up when it loads the new files
+    record_checksums(partial, REJECTS, GRAPH)
+    for lock in partial.glob("*.lock"):
+        lock.unlink()
+    if target.exists():
+        target.rmdir()
+    partial.rename(target)
 
 
 @contextmanager

@@ -86,30 +86,7 @@ def resolve_corpus(
         EmbeddingError: a shipped corpus must be built and there is no such embedding model.
     """
     if name_or_path in SHIPPED:
-        embedder = embedding
-        if isinstance(embedder, str):
-            if (choice := available(embedder)) != embedder:
-                log.warning("warning: %s", NO_MODEL)
-            embedder = load_embedder(choice)
-        source = data_file(f"configs/corpora/{name_or_path}.jsonl")
-        digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-        model = re.sub(r"[^A-Za-z0-9.]+", "-", embedder.name)
-        folder = (cache_dir or cache_folder()) / "corpora" / f"{name_or_path}-{digest}-{model}"
-        if not _is_sound(folder):
-            try:
-                make_folder(folder.parent)
-                one_builder = FileLock(folder.with_name(folder.name + ".lock"), wait=True)
-                if folder.exists() and not _is_sound(folder):
-                    set_aside(folder, "its files have changed since the build")
-            except OSError as wrong:
-                raise unwritable(folder.parent, wrong) from wrong
-            with one_builder:
-                if not _is_sound(folder):
-                    options = SHIPPED[name_or_path]
-                    build_corpus(
-                        source, folder, options, embedder, name=name_or_path, progress=progress
-                    ).close()
-        return folder
+        return _shipped_corpus(name_or_path, cache_dir or cache_folder(), embedding, progress)
     path = folder_of(name_or_path)
     if (path / META).is_file():
         need_sound(path)
@@ -128,6 +105,30 @@ def resolve_corpus(
             f"use one of {', '.join(SHIPPED)}, or build one: manyheads corpus build papers.jsonl.gz --bound YEAR",
         ),
     )
+
+
+def _shipped_corpus(name: str, cache_dir: Path, embedding: str | Embedder, progress: Progress | None) -> Path:
+    """The folder of a shipped corpus, built by one process while others wait."""
+    if isinstance(embedding, str):
+        if (choice := available(embedding)) != embedding:
+            log.warning("warning: %s", NO_MODEL)
+        embedding = load_embedder(choice)
+    source = data_file(f"configs/corpora/{name}.jsonl")
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+    model = re.sub(r"[^A-Za-z0-9.]+", "-", embedding.name)
+    folder = cache_dir / "corpora" / f"{name}-{digest}-{model}"
+    if not _is_sound(folder):
+        try:
+            make_folder(folder.parent)
+            one_builder = FileLock(folder.with_name(folder.name + ".lock"), wait=True)
+            if folder.exists() and not _is_sound(folder):
+                set_aside(folder, "its files have changed since the build")
+        except OSError as wrong:
+            raise unwritable(folder.parent, wrong) from wrong
+        with one_builder:
+            if not _is_sound(folder):
+                build_corpus(source, folder, SHIPPED[name], embedding, name=name, progress=progress).close()
+    return folder
 
 
 def folder_of(name_or_path: str) -> Path:

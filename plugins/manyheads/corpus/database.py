@@ -28,7 +28,7 @@ T = TypeVar("T")
 RECORDS, VECTORS = "records", "vectors"
 """The folder of records' vectors in a corpus's folder, and its bank."""
 BACKGROUND, SUMMARY, IDEAS = "background", "summary", "main_ideas"
-Source: TypeAlias = Literal["texts", "abstract"]
+VectorSource: TypeAlias = Literal["texts", "abstract"]
 """Vectors of a record: of its own three texts, or the paper's vector in the bank for all three."""
 PATIENCE = 20.0
 """Seconds to wait for the vectors while another process uses them."""
@@ -53,7 +53,7 @@ class About(NamedTuple):
     records: int
     recipes: Mapping[str, int]
     """Records by maker and recipe."""
-    vectors: Mapping[Source, int]
+    vectors: Mapping[VectorSource, int]
     """Records by the source of their vectors."""
     model: str
     """Of the vectors."""
@@ -66,7 +66,7 @@ class About(NamedTuple):
 class RecordBook(Closing):
     """The records of a corpus, beside its graph.
 
-    Files are opened on demand. One process may write the vectors, only within `put`; others wait a short time. A reader keeps
+    Files are opened on demand. One process may write the vectors, only within `store_records`; others wait a short time. A reader keeps
     them open, as opening takes longer than ten look-ups, until `close` or until a writer waits: a thread checks ten times a
     second.
 
@@ -106,10 +106,10 @@ class RecordBook(Closing):
                 self._graph = graph
             return self._graph
 
-    def put(
+    def store_records(
         self,
         extractions: Iterable[Extraction],
-        vectors: Source = "texts",
+        vectors: VectorSource = "texts",
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Store records, replacing the papers' earlier ones; returns their number. If interrupted, stored records are kept.
@@ -184,13 +184,6 @@ class RecordBook(Closing):
         """The records of papers; papers without one are omitted."""
         return self.graph.extraction(papers)
 
-    def found_by(self, vectors: Source) -> list[str]:
-        """Ids of the papers whose records have vectors from this source."""
-        if not self._has_vectors:
-            return []
-        with self._open_records() as bank:
-            return [one.id for one in bank.store.scroll(Filter({"vectors": vectors}))]
-
     def without_vectors(self) -> list[str]:
         """Ids of the papers whose records have no vectors."""
         papers = [one.paper for one in self.graph.extractions()]
@@ -201,19 +194,21 @@ class RecordBook(Closing):
         return [one for one in papers if one not in there]
 
     def embed(
-        self, papers: Sequence[str], vectors: Source, progress: Callable[[int], None] | None = None
+        self, papers: Sequence[str], vectors: VectorSource, progress: Callable[[int], None] | None = None
     ) -> None:
-        """Recompute the vectors of papers' records, see `put`; the records stay."""
+        """Recompute the vectors of papers' records, see `store_records`; the records stay."""
         chunks = (papers[start : start + CHUNK] for start in range(0, len(papers), CHUNK))
-        self.put((one for chunk in chunks for one in self.records(chunk).values()), vectors, progress)
+        self.store_records(
+            (one for chunk in chunks for one in self.records(chunk).values()), vectors, progress
+        )
 
     def about(self) -> About:
         """Size and sources."""
         counts = self.graph.counts()
-        sources: dict[Source, int] = {}
+        sources: dict[VectorSource, int] = {}
         if counts.extractions:
             with self._open_records() as bank:
-                some: tuple[Source, ...] = ("texts", "abstract")
+                some: tuple[VectorSource, ...] = ("texts", "abstract")
                 sources = {one: n for one in some if (n := bank.store.count(Filter({"vectors": one})))}
         return About(
             papers=counts.papers,
@@ -230,7 +225,7 @@ class RecordBook(Closing):
 
     @property
     def network(self) -> Network:
-        """The graph in memory, a snapshot from its first use after the last `put`."""
+        """The graph in memory, a snapshot from its first use after the last `store_records`."""
         with self._lock:
             if self._network is None:
                 self._network, self._recipes = Network(self.graph), _recipes(self.graph)

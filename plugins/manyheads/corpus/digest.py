@@ -4,18 +4,18 @@ Replaces SciPIP's model (§3.1, Tables 7–9) and is labelled as such: `made_by`
 """
 
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 from weakref import WeakSet
 
+from manyheads.base.files import FileLock
 from manyheads.base.papers import Paper
 from manyheads.corpus.building import Progress
-from manyheads.corpus.database import Source
+from manyheads.corpus.database import VectorSource
 from manyheads.corpus.ecosystem import CHUNK, Ecosystem
 from manyheads.corpus.graph import LEXICAL, MOST_ENTITIES, Basis, Extraction, Text
-from manyheads.corpus.phrases import WORDS, KeyPhrases, stems
+from manyheads.corpus.phrases import WORDS, KeyPhrases, stems, word_set
 from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.corpus.vectors import lock_file
 
@@ -33,7 +33,7 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|vs|al|resp|approx|Eqs?|Figs?|Secs?|Refs?|Nos?|Dr|Prof|St)|\b[A-Z])\.$"
 )
 _HEADING = re.compile(
-    r"(?:abstract|background|motivation|objectives?|purpose|introduction|methods?|results?|conclusions?|summary)"
+    r"^(?:abstract|background|motivation|objectives?|purpose|introduction|methods?|results?|conclusions?|summary)"
     r"\s*[:.—–-]\s*",
     re.IGNORECASE,
 )
@@ -42,17 +42,13 @@ _WORD = re.compile(r"[a-z]+")
 # The role of an abstract's sentences, by their words.
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_AUTHORS = _words("we here i")
-_WORK = _words("paper work article study letter thesis report contribution contributions")
-_THIS = _words("this present our the")
+_AUTHORS = word_set("we here i")
+_WORK = word_set("paper work article study letter thesis report contribution contributions")
+_THIS = word_set("this present our the")
 _PROPOSES = WORDS["proposes"]
 _DOES = _PROPOSES | WORDS["does"]
-_ASIDE = _words("also finally furthermore moreover results additionally")
-_IS = _words("is are")
+_ASIDE = word_set("also finally furthermore moreover results additionally")
+_IS = word_set("is are")
 _PROBLEM, _METHOD, _RESULT = WORDS["problem"], WORDS["method"], WORDS["result"]
 
 
@@ -142,15 +138,10 @@ def sentences(text: str) -> list[str]:
         open_ = ""
         if len(found) == MOST_SENTENCES:
             break
-    headless = (_unheaded(sentence) for sentence in (*found, open_))
+    headless = (_HEADING.sub("", sentence) for sentence in (*found, open_))
     return [
         sentence if len(sentence) <= MOST_LETTERS else _cut(sentence) for sentence in headless if sentence
     ]
-
-
-def _unheaded(sentence: str) -> str:
-    heading = _HEADING.match(sentence)
-    return sentence[heading.end() :] if heading else sentence
 
 
 def _cut(sentence: str) -> str:
@@ -199,13 +190,9 @@ def extract_papers(
     database: LiteratureDatabase,
     papers: Sequence[str],
     tell: Progress = lambda step, done, total: None,
-    vectors: Source = "abstract",
+    vectors: VectorSource = "abstract",
 ) -> int:
-    """Add lexical records of papers to a database in batches; returns their number.
-
-    Raises:
-        CorpusError: the database cannot be written.
-    """
+    """Add lexical records of papers to a database in batches; returns their number. Raises `CorpusError`."""
     bank, done = database.ecosystem.papers, 0
     every = max(1, bank.count() // SAMPLE)
     phrases = KeyPhrases.of(
@@ -216,35 +203,20 @@ def extract_papers(
         nonlocal done
         tell(STEP, done := done + count, len(papers))
 
-    return database.put(extract(readings(database, papers), phrases), vectors, more)
+    return database.store_records(extract(readings(database, papers), phrases), vectors, more)
 
 
-@contextmanager
-def extracting(ecosystem: Ecosystem, *, wait: bool = False) -> Generator[None]:
-    """Lock for adding records to a corpus's database.
-
-    Args:
-        wait: block until it is free.
-
-    Raises:
-        CorpusError: the folder cannot be written, or another process has the lock.
-    """
-    folder = ecosystem.folder
-    busy = f"{folder}: another process is extracting its papers"
+def extracting(ecosystem: Ecosystem, *, wait: bool = False) -> FileLock:
+    """Lock for adding records to a corpus's database, optionally with a wait until it is free. Raises `CorpusError` if the folder
+    cannot be written, or another process has the lock."""
+    busy = f"{ecosystem.folder}: another process is extracting its papers"
     remedy = "its papers have no records; copy the corpus to a writable folder"
-    with lock_file(folder / LOCK, busy, remedy, wait=wait):
-        yield
+    return lock_file(ecosystem.folder / LOCK, busy, remedy, wait=wait)
 
 
 def open_database(ecosystem: Ecosystem, say: Callable[[str], None] = lambda line: None) -> LiteratureDatabase:
-    """The literature database of a corpus; if no record is by a model, papers without a record first get a lexical one.
-
-    Args:
-        say: receives one line about this.
-
-    Raises:
-        CorpusError: there are no records, and none can be written.
-    """
+    """The literature database of a corpus; if no record is by a model, papers without a record first get a lexical one, of which
+    `say` receives a line. Raises `CorpusError` if there are no records, and none can be written."""
     database = LiteratureDatabase.of(ecosystem)
 
     def missing() -> list[str]:

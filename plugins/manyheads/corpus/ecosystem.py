@@ -56,7 +56,7 @@ class Collection(Closing):
     """One named collection: in a folder (the default engine), at a Qdrant server's URL, or in `:memory:`.
 
         authors = Collection.create("my-bank", embedder, name="authors")
-        authors.put((one.name, profile, one.model_dump(mode="json")) for one, profile in scientists)
+        authors.add_items((one.name, profile, one.model_dump(mode="json")) for one, profile in scientists)
         [found] = await authors.find(["robust retrieval"], k=5)
 
     Raises EmbeddingError if the embedder is not the model of the existing vectors.
@@ -109,7 +109,7 @@ class Collection(Closing):
             return cls(ClientStore.open(address, name), embedder)
         return cls(EdgeStore.open(Path(place) / name, read_only=read_only), embedder)
 
-    def put(
+    def add_items(
         self,
         items: Iterable[tuple[str, str, Payload]],
         vectors: "Vectors | None" = None,
@@ -186,13 +186,13 @@ class KnowledgeBank(Collection):
         *,
         period: Period | None = None,
     ) -> int:
-        """Embed and store papers as in `put`; the `period` is stored with them, for `where={"period": "past"}`."""
+        """Embed and store papers as in `add_items`; the `period` is stored with them, for `where={"period": "past"}`."""
         also = {} if period is None else {"period": period}
         items = (
             (one.id, paper_text(one), {**one.model_dump(mode="json", include=STORED), **also})
             for one in papers
         )
-        return self.put(items, vectors, progress)
+        return self.add_items(items, vectors, progress)
 
     async def search(
         self,

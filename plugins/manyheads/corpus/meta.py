@@ -143,18 +143,6 @@ class Counts(Frozen):
     citations_within: int = 0
     """Citations between papers of the corpus."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _as_written_before(cls, counts: Any) -> Any:
-        """Version 0.1.0 counted the scientists with interests from keywords alone."""
-        match counts:
-            case {"interests_from_keywords": int(keywords), "scientists": int(scientists), **rest}:
-                by = {"keywords": keywords, "texts": scientists - keywords}
-                known = {source: count for source, count in by.items() if count}
-                return {**rest, "scientists": scientists, "interests_by": known}
-            case _:
-                return counts
-
 
 class Meta(Frozen):
     """`meta.json`."""

@@ -141,7 +141,7 @@ _PARTICLES = re.compile(
 """Cuts a run of Chinese or Japanese letters: the most frequent function words, and all of hiragana."""
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -151,12 +151,12 @@ _COMMON = EVERYWHERE | NOUNS
 
 # A word's part of speech, by its neighbours: in the corpus, and here.
 
-_BEFORE_VERBS = _words("to we they can could will would may might must cannot not then also i")
-_DETERMINERS = _words("the a an this that these those its their our each every any some such both several")
-_BEFORE_NOUNS = _DETERMINERS | _words("of in for with by from on into over under between without as")
-_AFTER_NOUNS = _words(". , ; : ) is are was were has have can and or in for with by on to using via based")
-_AFTER_PARTICIPLES = _DETERMINERS | _words("of it them")
-_BEFORE_PREDICATES = _words(
+_BEFORE_VERBS = word_set("to we they can could will would may might must cannot not then also i")
+_DETERMINERS = word_set("the a an this that these those its their our each every any some such both several")
+_BEFORE_NOUNS = _DETERMINERS | word_set("of in for with by from on into over under between without as")
+_AFTER_NOUNS = word_set(". , ; : ) is are was were has have can and or in for with by on to using via based")
+_AFTER_PARTICIPLES = _DETERMINERS | word_set("of it them")
+_BEFORE_PREDICATES = word_set(
     "is are was were be been being has have had that which who we they it not also often only well can"
 )
 LEAST_VERB = 3

@@ -171,7 +171,7 @@ _REASONS = {
 """Messages by pydantic's type of error, in terms of papers."""
 
 
-def _told(given: object, texts: ValidatorFunctionWrapHandler) -> tuple[str, ...]:
+def _reference_texts(given: object, texts: ValidatorFunctionWrapHandler) -> tuple[str, ...]:
     """References in any notation; an unusable one is dropped without rejecting the paper."""
     if not isinstance(given, list | tuple):
         return ()
@@ -201,7 +201,7 @@ _Names = Annotated[tuple[_Name, ...], Field(strict=False)]
 _OR_EMPTY = BeforeValidator(lambda value: () if value is None else value)
 _OR_BLANK = BeforeValidator(lambda value: "" if value is None else value)
 _Terms = Annotated[tuple[str, ...], Field(strict=False), _OR_EMPTY]
-References = Annotated[tuple[str, ...], Field(strict=False), WrapValidator(_told)]
+References = Annotated[tuple[str, ...], Field(strict=False), WrapValidator(_reference_texts)]
 _Ids = Annotated[
     tuple[Annotated[str, StringConstraints(strip_whitespace=True), _OR_BLANK], ...],
     Field(strict=False),

@@ -3,7 +3,7 @@ reasons; clusters of similar papers (SciPIP, §3.2).
 
 with Ecosystem.open(Path("corpora/mine")) as ecosystem:
     database = LiteratureDatabase.of(ecosystem)
-    database.put(extractions)
+    database.store_records(extractions)
     found = await database.retrieve("Grasping of unknown objects is …", RetrievalConfig(papers=20))
     print([(one.paper.title, [channel.reason for channel in one.channels]) for one in found.papers])
 """

@@ -2,10 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from manyheads.base.errors import CorpusError
 from manyheads.base.papers import Paper, Period
@@ -28,15 +28,6 @@ _TABLES = (
 
 _APART = {"introduction", "method", "references", "core_references"}
 """Parts of a paper stored separately: they may be long, and most passes do not need them."""
-
-
-class Bibliography(NamedTuple):
-    """A paper's references from its dataset: all, and those in introduction and method."""
-
-    paper: str
-    year: int
-    references: Sequence[str]
-    core: Sequence[str]
 
 
 class Spool(Closing):
@@ -103,10 +94,10 @@ class Spool(Closing):
         """Id, introduction and method of each paper that has one of them."""
         return self._beside("id, introduction, method", "text")
 
-    def bibliographies(self) -> Iterator[Bibliography]:
-        """The references of each paper with references."""
-        for paper, year, *references in self._beside("id, year, given, core", "reference"):
-            yield Bibliography(paper, year, *map(json.loads, references))
+    def bibliographies(self) -> Iterator[tuple[str, int, list[str], list[str]]]:
+        """Id and year of each paper that has references, with all of them, and those in introduction and method."""
+        for paper, year, given, core in self._beside("id, year, given, core", "reference"):
+            yield paper, year, json.loads(given), json.loads(core)
 
     def _beside(self, columns: str, table: str) -> Iterator[tuple[Any, ...]]:
         return self._db.each(f"SELECT {columns} FROM {table} JOIN raw USING (number) ORDER BY number")
@@ -253,27 +244,23 @@ LOOSEN = "loosen the filter that removed the most"
 def _need_papers(chosen: Selection, period: Period, options: BuildOptions) -> None:
     """Raises for a corpus without past papers, or whose contemporary papers were all removed by a filter; it may have had none
     from the start."""
-    none_read = not any(year >= options.bound for year in chosen.years)
-    if chosen.spool.years[period] or (period == "contemporary" and chosen.years and none_read):
+    years = chosen.years
+    if chosen.spool.years[period] or (period == "contemporary" and years and max(years) < options.bound):
         return
-    if period == "past":
-        span = f"before {options.bound}" + ("" if options.start is None else f", from {options.start} on")
-    else:
-        span = f"from {options.bound} on" + ("" if options.end is None else f", up to {options.end}")
-    if (
-        period == "contemporary"
-        or not chosen.years
-        or any(period_of(year, options) == period for year in chosen.years)
-    ):
-        raise CorpusError(f"no {period} papers ({span}) left: {chosen.summary()}", hint=LOOSEN)
-    first, last = min(chosen.years), max(chosen.years)
-    years = f"the years {first} to {last}" if first < last else f"{first} alone"
-    some = (
-        f"a --bound from {first + 1} to {last}, and --start and --end, if any, around it, or "
-        if first < last
-        else ""
-    )
-    raise CorpusError(
-        f"no past papers ({span}): {chosen.summary()}; they are from {years}",
-        hint=f"choose {some}--bound {last + 1}, which makes them all past papers: enough for search and scipip",
-    )
+    start = "" if options.start is None else f", from {options.start} on"
+    end = "" if options.end is None else f", up to {options.end}"
+    span = f"before {options.bound}{start}" if period == "past" else f"from {options.bound} on{end}"
+    problem, hint = f"no {period} papers ({span}) left: {chosen.summary()}", LOOSEN
+    if period == "past" and years and all(period_of(year, options) != "past" for year in years):
+        first, last = min(years), max(years)
+        some = f"the years {first} to {last}" if first < last else f"{first} alone"
+        problem = f"no past papers ({span}): {chosen.summary()}; they are from {some}"
+        some = (
+            f"a --bound from {first + 1} to {last}, and --start and --end around it, or "
+            if first < last
+            else ""
+        )
+        hint = (
+            f"choose {some}--bound {last + 1}, which makes them all past papers: enough for search and scipip"
+        )
+    raise CorpusError(problem, hint=hint)

@@ -345,10 +345,10 @@ def whole_vector(embedder: Embedder, text: str) -> "Vectors":
 
     The parts have similar lengths, are cut between words and read completely; a shorter one weighs less.
     """
-    return _whole(embedder, text)[0]
+    return _embed_in_parts(embedder, text)[0]
 
 
-def _whole(embedder: Embedder, text: str) -> "tuple[Vectors, int | None]":
+def _embed_in_parts(embedder: Embedder, text: str) -> "tuple[Vectors, int | None]":
     """The vector of a text, and its tokens beyond the model's limit."""
     import numpy as np
 
@@ -405,8 +405,7 @@ class CachedEmbedder(Closing):
 
         row, size = self._db.row("SELECT CAST(vector AS BLOB) FROM vectors WHERE key = ?", key), 4 * self.dim
         stored: bytes = row[0] or b"" if row else b""
-        # earlier versions had no checksums
-        sound = len(stored) == size or (stored and stored == _summed(key, stored[:size]))
+        sound = stored and stored == _summed(key, stored[:size])
         return np.frombuffer(stored[:size], dtype="<f4") if sound else None
 
     def close(self) -> None:
@@ -440,7 +439,7 @@ class QueryEmbedder:
     def __init__(self, embedder: Embedder) -> None:
         self.name, self.dim, self.embedder = embedder.name, embedder.dim, embedder
         self._lock = threading.Lock()
-        self._started = lru_cache(MOST_QUERIES)(partial(_ahead().submit, _whole, embedder))
+        self._started = lru_cache(MOST_QUERIES)(partial(_ahead().submit, _embed_in_parts, embedder))
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """(n, dim) float32 with rows of unit length."""

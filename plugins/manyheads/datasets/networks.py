@@ -20,7 +20,7 @@ from manyheads.corpus.records import RawAuthor, RawPaper, Reader, Record, Reject
 from manyheads.datasets.formats import Dataset, Format, validated
 from manyheads.datasets.records import json_lines
 from manyheads.datasets.values import text
-from manyheads.literature.lookup import LookupCache, Member
+from manyheads.literature.lookup import CascadeSource, LookupCache
 from manyheads.literature.source import Part, Request, Source
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ class SearchReader(Reader):
     def records(self, rejects: Rejects) -> Iterator[Record]:
         """Numbered by rank within a year; raises `LiteratureError` if the service fails: earlier years are kept."""
         with self._open_cache() as cache, asyncio.Runner() as runner:
-            service = Member(self._connect(), cache, self._address)
+            service = CascadeSource(self._connect(), cache, self._address)
             for done, year in enumerate(self._years):
                 window = Window(dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
                 request = Request("search", self._query, self._limit, window, API_PARTS)

@@ -215,7 +215,7 @@ class SurveyItem:
         if answer is None:
             self.asked = True
             answer = (await self.host.ask(turn)).value
-            survey.cache.put("local", survey.step, request, shape, answer)
+            survey.cache.keep_answer("local", survey.step, request, shape, answer)
         return answer
 
 

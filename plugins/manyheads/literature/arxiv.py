@@ -11,7 +11,7 @@ from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import ARXIV_DOI, ARXIV_NUMBER, Paper
 from manyheads.config import SourceName
 from manyheads.literature.matching import salient
-from manyheads.literature.source import LackingError, Request, Service, few_values, moves, papers_of
+from manyheads.literature.source import HttpService, LackingError, Request, few_values, moves, papers_of
 
 ADDRESS = "https://export.arxiv.org"
 PACE = Pace(3.0, at_once=1)
@@ -31,7 +31,7 @@ _ARXIV = "{http://arxiv.org/schemas/atom}"
 
 
 @dataclass(kw_only=True, eq=False)
-class Arxiv(Service):
+class Arxiv(HttpService):
     """Preprints by words and by number; arXiv has no references.
 
     Papers are identified by number, by `ARXIV:…` and by arXiv's own `DOI:10.48550/arXiv.…`. A paper's date is that of its

@@ -15,7 +15,7 @@ from manyheads.base.papers import fold, identify
 from manyheads.config import LiteratureConfig
 from manyheads.config.environment import with_environment
 from manyheads.documents import Document, read_apart
-from manyheads.literature.source import Service
+from manyheads.literature.source import HttpService
 
 PACE = Pace(3.0, at_once=1)
 """Of one host: arXiv's terms of use."""
@@ -50,7 +50,7 @@ async def download(paper_id: str, title: str, address: str, config: LiteratureCo
     # no connection is used twice, as names with the same address may be different servers
     transport = PublicTransport(limits=httpx.Limits(max_keepalive_connections=0))
     transport.homes = {httpx.URL(with_environment(one)).netloc for one in config.endpoints.values()}
-    service = Service(
+    service = HttpService(
         name=identify(paper_id).source or "local", address=address.partition("//")[2].partition("/")[0],
         pace=PACE, retries=0, patience=config.patience, transport=transport,
     )  # fmt: skip

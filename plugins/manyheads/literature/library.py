@@ -24,7 +24,7 @@ from manyheads.config.environment import secret, with_environment
 from manyheads.literature import openalex, semantic_scholar
 from manyheads.literature.arxiv import Arxiv
 from manyheads.literature.local import LocalSource
-from manyheads.literature.lookup import Findings, LookUp, LookupCache, Member, Note, SingleFlight
+from manyheads.literature.lookup import CascadeSource, Findings, LookUp, LookupCache, Note, SingleFlight
 from manyheads.literature.matching import MOST_LETTERS, Merged, salient, same_title, widen, words_of
 from manyheads.literature.openalex import OpenAlex
 from manyheads.literature.semantic_scholar import SemanticScholar
@@ -190,7 +190,7 @@ class Library:
             return known
         document = await download(paper_id, title, address, self.config)
         if self._cache:
-            await asyncio.to_thread(self._cache.put, *place, document)
+            await asyncio.to_thread(self._cache.keep_answer, *place, document)
         return document
 
     async def close(self) -> None:
@@ -210,16 +210,16 @@ class Library:
         return window(self.config, self._bound)
 
     @cached_property
-    def _members(self) -> tuple[Member, ...]:
+    def _members(self) -> tuple[CascadeSource, ...]:
         if self._sources is not None:
-            return tuple(map(Member, self._sources))
-        config, members = self.config, list[Member]()
+            return tuple(map(CascadeSource, self._sources))
+        config, members = self.config, list[CascadeSource]()
         for name in config.cascade:
             if name != "local":
                 source, address = connect(name, config, self._paces), config.endpoints.get(name, "")
-                members.append(Member(source, self._cache, address))
+                members.append(CascadeSource(source, self._cache, address))
             elif self._bank is not None:
-                members.append(Member(LocalSource(self._bank)))
+                members.append(CascadeSource(LocalSource(self._bank)))
         if not members:
             raise ConfigError(
                 "literature.cascade: there is no corpus to look papers up in",
@@ -228,7 +228,7 @@ class Library:
         return tuple(members)
 
     @property
-    def _fastest(self) -> list[Member]:
+    def _fastest(self) -> list[CascadeSource]:
         """The sources, with slow ones last."""
         return sorted(
             self._members, key=lambda member: getattr(member.source, "pace", Pace()).seconds >= SLOW
@@ -263,7 +263,7 @@ class Library:
                 return before
             findings = await work(LookUp(request, self.note))
             if record:
-                await asyncio.to_thread(record.put, *place, findings)
+                await asyncio.to_thread(record.keep_answer, *place, findings)
             return findings
 
         return await self._under_way.join(request, once)
@@ -349,7 +349,7 @@ class Library:
         look_up.need_answer()
         return look_up.findings()
 
-    def _able(self, name: Identifier, *, alone: bool = False) -> tuple[Member, ...]:
+    def _able(self, name: Identifier, *, alone: bool = False) -> tuple[CascadeSource, ...]:
         """The sources that may know a paper by this identifier, the source of our own id first, or `alone`."""
         if name.source is None:
             return self._members
@@ -365,7 +365,7 @@ class Library:
 
 
 async def _by_name(
-    look_up: LookUp, member: Member, names: Sequence[Identifier], until: float, *, counts: bool = True
+    look_up: LookUp, member: CascadeSource, names: Sequence[Identifier], until: float, *, counts: bool = True
 ) -> Paper | None:
     """A source's paper, by the first identifier that it knows."""
     for name in names:

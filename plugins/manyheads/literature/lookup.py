@@ -9,6 +9,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,18 +36,15 @@ T = TypeVar("T")
 
 
 class LookupCache(Closing):
-    """Answers by source, operation and request; threads and processes may share one file.
+    """Answers by source, operation and request, empty ones too, never failures; threads and processes may share one file.
 
-    Stores only answers, including empty ones, never failures. A request is everything that the answer depends on: words or
-    id, limit, window, parts, and the address if it is not the service's own.
+    A request is everything that the answer depends on: words or id, limit, window, parts, and the address if it is not the
+    service's own. Each call raises `CacheError` if the file cannot be opened, read or written, or is not ours.
 
     Args:
         path: the SQLite file, opened on first use; by default `literature.sqlite` in the user's cache folder.
         max_age: maximum age of answers; None for no limit.
         record: a run's record, which is not replaced by an empty one if broken, unlike a cache.
-
-    Raises:
-        CacheError: from each call, if the file cannot be opened, read or written, or is not ours.
     """
 
     def __init__(
@@ -74,12 +72,13 @@ class LookupCache(Closing):
             if self._replace_broken:
                 return None
             raise self._failed(error) from error
-        try:
+        with suppress(ValidationError):
             return shape.validate_python(value)
-        except ValidationError:
-            return None
+        return None
 
-    def put(self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T) -> None:
+    def keep_answer(
+        self, source: str, operation: str, request: JsonValue, shape: TypeAdapter[T], value: T
+    ) -> None:
         """Store an answer, replacing an older one."""
         text = json.dumps(shape.dump_python(value, mode="json"), ensure_ascii=True, allow_nan=False)
         key = _key(source, operation, request)
@@ -172,7 +171,7 @@ class SearchLedger:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path, self._torn_at = path, -1
+        self._path = path
         self._entries: dict[str, Searched] = {}
         """By line, without the place in the run: it is the same look-up at any place."""
         self._answered = set[tuple[str, ...]]()
@@ -200,9 +199,6 @@ class SearchLedger:
             return
         with writable(path, JournalError, "free some space on the disk"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            if self._torn_at >= 0:
-                os.truncate(path, self._torn_at)
-                self._torn_at = -1
             with opened(path, "ab") as file:
                 file.write(line.encode() + b"\n")
 
@@ -236,14 +232,14 @@ class SearchLedger:
             self._unanswered[question] = entry.source
 
     def _read(self, path: Path) -> None:
-        """Read the entries of a file; an incomplete last line is dropped, and overwritten later."""
+        """Read the entries of a file; an incomplete last line is dropped."""
         try:
             with opened(path) as file:
                 *lines, torn = file.read().split(b"\n")
+            if torn:
+                os.truncate(path, sum(len(line) + 1 for line in lines))
         except OSError as error:
             raise JournalError(f"{path}: cannot be read: {error.strerror or error}") from error
-        if torn:
-            self._torn_at = sum(len(line) + 1 for line in lines)
         for number, line in enumerate(lines, start=1):
             try:
                 entry = Searched.model_validate_json(line)
@@ -279,7 +275,7 @@ class Findings(BaseModel):
     """Sources that failed or were skipped, so that "nothing found" may be incomplete."""
 
 
-class Member:
+class CascadeSource:
     """A source of a library, with its cache and its state in this process.
 
     After a permanent failure it is skipped for a while; cached answers are still used.
@@ -320,7 +316,7 @@ class Member:
             raise failure.with_traceback(None)  # else the traceback would grow each time
         papers = tuple(await self.source.look_up(request))
         if cache and not request.faults:
-            await asyncio.to_thread(cache.put, *place, papers)
+            await asyncio.to_thread(cache.keep_answer, *place, papers)
         return papers, False
 
     def succeed(self) -> None:
@@ -353,7 +349,7 @@ class LookUp:
 
     async def ask(
         self,
-        member: Member,
+        member: CascadeSource,
         operation: Operation,
         query: str,
         until: float,

@@ -211,11 +211,11 @@ def same_title(one: str, other: str) -> bool:
     return max(gaps) <= FEW and sum(gaps) <= most
 
 
-class Cited:
+class CitedWorks:
     """References, to match against a paper."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
-        self._entries = [_Entry.of(reference) for reference in references]
+        self._entries = [_CitedEntry.of(reference) for reference in references]
         self._names = {name for entry in self._entries for name in entry.names}
 
     def means(self, paper: Paper) -> bool:
@@ -224,7 +224,7 @@ class Cited:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _CitedEntry:
     reference: Reference
     names: frozenset[str]
     key: str
@@ -232,8 +232,10 @@ class _Entry:
     words: FoldedWords
 
     @classmethod
-    def of(cls, reference: Reference) -> "_Entry":
-        return cls(reference, frozenset(_named(reference)), fold(reference.text), FoldedWords(reference.text))
+    def of(cls, reference: Reference) -> "_CitedEntry":
+        return cls(
+            reference, frozenset(_names_in(reference)), fold(reference.text), FoldedWords(reference.text)
+        )
 
     def means(self, paper: Paper) -> bool:
         """Match by title alone; many papers share a short one, such as "Editorial": year and authors must agree too."""
@@ -260,7 +262,7 @@ def names_of(paper: Paper) -> set[str]:
     return {*own}
 
 
-def _named(reference: Reference) -> Iterator[str]:
+def _names_in(reference: Reference) -> Iterator[str]:
     for text in filter(None, (reference.doi, reference.arxiv)):
         name = identify(text)
         yield f"{name.kind}:{name.value.casefold()}"
@@ -290,7 +292,7 @@ class Difference(NamedTuple):
 
 def differences(reference: Reference, paper: Paper) -> Iterator[Difference]:
     """Differences between an entry and a paper's source; of authors, only the entry's first one is compared."""
-    titled = same_title(reference.title, paper.title) or _Entry.of(reference).means(paper)
+    titled = same_title(reference.title, paper.title) or _CitedEntry.of(reference).means(paper)
     if reference.title and not titled:
         yield Difference("title", reference.title, paper.title)
     if not _close(reference.year, paper.year):

@@ -16,7 +16,7 @@ from manyheads.base.http import Pace, RefusedError
 from manyheads.base.papers import Paper, year_of
 from manyheads.config import SourceName
 from manyheads.literature.matching import words_of
-from manyheads.literature.source import Part, Request, Service, T, moves, papers_of, parse, read_json
+from manyheads.literature.source import HttpService, Part, Request, T, moves, papers_of, parse, read_json
 
 ADDRESS = "https://api.openalex.org"
 PACE = Pace(0.1)
@@ -92,14 +92,14 @@ class _Meta(BaseModel):
     next_cursor: str | None = None
 
 
-class _Page(BaseModel):
+class _WorksPage(BaseModel):
     meta: _Meta
     results: list[Any]
     error: Any = None
 
 
 @dataclass(kw_only=True, eq=False)
-class OpenAlex(Service):
+class OpenAlex(HttpService):
     """Works of OpenAlex (docs: developers.openalex.org).
 
     Papers are identified by `W…`, `DOI:…` and `ARXIV:…`. Without a key the service gives some hundred answers a day.
@@ -218,7 +218,7 @@ class OpenAlex(Service):
         """The papers of one page, and the cursor of the next one; None after the last."""
 
         def read(body: bytes) -> tuple[list[Paper], str | None]:
-            page = parse(_Page, body)
+            page = parse(_WorksPage, body)
             total = (page.meta.count or len(page.results)) if cursor == "*" else None
             papers = papers_of(page.results, _fields, request, total, page.error)
             return papers, page.meta.next_cursor if page.results else None

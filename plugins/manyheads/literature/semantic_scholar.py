@@ -13,7 +13,7 @@ from manyheads.base.errors import LiteratureError
 from manyheads.base.http import GarbledError, Pace, RefusedError
 from manyheads.base.papers import ANY_TIME, Paper, year_of
 from manyheads.config import SourceName
-from manyheads.literature.source import Part, Request, Service, moves, papers_of, parse, read_json
+from manyheads.literature.source import HttpService, Part, Request, moves, papers_of, parse, read_json
 
 if TYPE_CHECKING:
     from semanticscholar import AsyncSemanticScholar
@@ -82,7 +82,7 @@ def _fields(record: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-class _Page(BaseModel):
+class _RecordsPage(BaseModel):
     """One page of a list. Its data is missing if nothing matches, and null if publishers withhold it."""
 
     total: int | None = None
@@ -101,7 +101,7 @@ class _Page(BaseModel):
 
 
 @dataclass(kw_only=True, eq=False)
-class SemanticScholar(Service):
+class SemanticScholar(HttpService):
     """Papers of Semantic Scholar.
 
     Papers are identified by the 40 digits of its own ids and by `DOI:…`, `ARXIV:…`, `CorpusId:…`, `MAG:…`, `ACL:…`, `PMID:…` and
@@ -220,7 +220,7 @@ class _Requester:
                 raise GarbledError("not a list of papers")
             self.papers = papers_of([*filter(None, cast("list[Any]", records))], _fields, request)
             return {}
-        page = parse(_Page, body)
+        page = parse(_RecordsPage, body)
         if page.data is None:
             raise LiteratureError(
                 f"{self._service.name}: {self._what}: withheld by the publisher",

@@ -106,7 +106,7 @@ MOST_VALUES = 500_000
 
 
 @dataclass(kw_only=True, eq=False)
-class Service(Source):
+class HttpService(Source):
     """A source behind HTTP; sources with the same name, address and pace share one limiter. Each request has its own connection.
 
     Args:

@@ -22,7 +22,7 @@ from manyheads.core.results import Retrieval
 from manyheads.corpus.phrases import STOP_WORDS
 from manyheads.documents import Document, Reference, speech
 from manyheads.literature.local import inspirer
-from manyheads.literature.matching import Cited, Merged, names_of, same_title, words_of
+from manyheads.literature.matching import CitedWorks, Merged, names_of, same_title, words_of
 from manyheads.literature.source import Part
 from manyheads.systems.mamorx import references
 from manyheads.systems.mamorx.desk import NOVELTY
@@ -286,7 +286,7 @@ class _Assessment:
         for each in chain.from_iterable(zip_longest(*found)):
             merged.add([each] if each else [])
         papers = merged.best(len(merged))
-        cited, known = Cited(self.subject.references), await self._known_as_cited(papers)
+        cited, known = CitedWorks(self.subject.references), await self._known_as_cited(papers)
         owners = [{name for one in own for name in _names(one)} for own in found]
         for paper in papers:
             if len(chosen) == most:

@@ -16,7 +16,7 @@ from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.documents import Reference, speech
 from manyheads.literature.library import Library
-from manyheads.literature.matching import Cited, differences, near, words_of
+from manyheads.literature.matching import CitedWorks, differences, near, words_of
 from manyheads.literature.source import Part
 from manyheads.systems.mamorx.desk import NOVELTY, REFERENCES
 from manyheads.systems.mamorx.paper import MamorxRun, Manuscript, ranked
@@ -169,10 +169,10 @@ class _Check:
         own, other = self.reference.doi or "", (paper and paper.doi) or ""
         return paper if own.casefold() in ("", other.casefold()) else None
 
-    def _by_entry(self) -> Cited:
+    def _by_entry(self) -> CitedWorks:
         """The entry, without its numbers, which may be wrong, where it has a title."""
         numbers = {"doi": None, "arxiv": None} if self.reference.title else {}
-        return Cited([self.reference.model_copy(update=numbers)])
+        return CitedWorks([self.reference.model_copy(update=numbers)])
 
     async def _by_number(self) -> Paper | None:
         """The work of its DOI or arXiv number; a mismatch is recorded."""
@@ -206,7 +206,7 @@ class _Check:
         except LiteratureError as error:
             self.silent.append(error.message)
             return None
-        cited = Cited([self.reference])
+        cited = CitedWorks([self.reference])
         paper = next(filter(cited.means, found.papers), None)
         paper = paper or next((one for one in found.papers if near(self.reference, one)), None)
         if paper is None and found.degraded:

@@ -140,11 +140,6 @@ def _say_wrapped(text: str, margin: str) -> None:
 app = typer.Typer(help="Copy prompts and roles, to edit them.", no_args_is_help=True)
 
 
-@app.callback()
-def _group() -> None:
-    """Copy prompts and roles, to edit them."""
-
-
 @app.command("export")
 def export_prompts(
     folder: Annotated[

@@ -185,9 +185,6 @@ Embedding = Annotated[
     ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="NUMBER", help="Random seed.")]
-BootstrapSeed = Annotated[
-    int, typer.Option("--seed", metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
-]
 Services = Annotated[
     str,
     typer.Option(

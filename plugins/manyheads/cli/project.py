@@ -336,18 +336,12 @@ def _listener(host: str, port: int | None) -> socket.socket:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
             both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
             return socket.create_server((host, number), family=family, backlog=128, dualstack_ipv6=both)
-        except socket.gaierror as error:
-            raise ConfigError(
-                f"--host {host}: {error.strerror}", hint="use 127.0.0.1, or an address of this machine"
-            ) from error
-        except PermissionError as error:
-            raise ConfigError(
-                f"port {number} needs more rights", hint="choose a --port above 1023"
-            ) from error
         except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
-                raise ConfigError(
-                    f"--host {host}: not an address of this machine", hint="use 127.0.0.1"
-                ) from error
+            if isinstance(error, PermissionError):
+                hint = "choose a --port above 1023"
+                raise ConfigError(f"port {number} needs more rights", hint=hint) from error
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+                hint = "use 127.0.0.1, or an address of this machine"
+                raise ConfigError(f"--host {host}: {error.strerror}", hint=hint) from error
     tried = f"port {port} is" if port else f"ports {PORT} to {PORT + TRIES - 1} are"
     raise ConfigError(f"{tried} in use", hint="choose another --port, or stop the other server")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from manyheads.base.files import FileLock
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.digest import LOCK, open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import GRAPH, Extraction
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.retrieval import LiteratureDatabase
 from support.command import Done, kill, manyheads_command, manyheads_process, served_by
 from support.corpora import built
 from support.faults import Fault

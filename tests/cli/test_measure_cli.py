@@ -76,14 +76,6 @@ def test_several_texts_have_a_mean_with_its_interval(corpus: Path) -> None:
     assert (rows["95% interval: from"], rows["95% interval: to"]) == (f"{mean.low:.3f}", f"{mean.high:.3f}")
 
 
-def test_an_approximate_search_says_so(corpus: Path) -> None:
-    done = measure("idea.txt", "--corpus", corpus, "--search", "approximate")
-    assert "approximate search" in done.stdout
-    assert "warning: approximate search" in done.stderr
-    [one] = scores(measure("idea.txt", "--corpus", corpus, "--search", "approximate", "--json"))
-    assert one["search"] == "approximate"
-
-
 def run_folder(path: Path, corpus: str, abstract: dict[str, str] | None) -> Path:
     result = {"system": "virsci", "corpus": corpus, **({"abstract": abstract} if abstract else {})}
     write_result(path, result)
@@ -160,12 +152,11 @@ def test_a_paper_of_the_corpus_is_told_from_its_neighbours_and_left_out(here: Pa
     plain = measure(*given)
     assert re.search(r"published\.json: .*itself.*: p10; .*--exclude", plain.stderr)
     assert scores(plain)[0]["past"][0] | {"distance": 0} == scores(plain)[0]["past"][0]
-    for search in ("exact", "approximate"):
-        left_out = measure(*given, "--exclude", "p10", "--search", search)
-        [one] = scores(left_out)
-        assert "itself" not in left_out.stderr
-        assert (one["excluded"], one["itself"]) == (["p10"], [])
-        assert one["hd"] > scores(plain)[0]["hd"]
+    left_out = measure(*given, "--exclude", "p10")
+    [one] = scores(left_out)
+    assert "itself" not in left_out.stderr
+    assert (one["excluded"], one["itself"]) == (["p10"], [])
+    assert one["hd"] > scores(plain)[0]["hd"]
     [one] = scores(measure(*given, "--exclude-same-title"))
     assert one["excluded"] == ["p10"]
     source = write_corpus(here / "without.jsonl", [each for each in papers(80) if each["id"] != "p10"])

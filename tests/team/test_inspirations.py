@@ -8,11 +8,11 @@ import pytest
 from manyheads.base.papers import NoLiterature
 from manyheads.config import RetrievalConfig
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.graph import Extraction
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.literature.local import InspiredLiterature
 from manyheads.team.tools import INSPIRE, InspireArguments, ToolRefusedError, inspirations_tools
 from support.papers import papers, write_corpus

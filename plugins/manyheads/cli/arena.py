@@ -111,11 +111,11 @@ def add(
     Names of systems, roles, hosts and models are removed from texts of runs.
     """
     from manyheads.arena.blinding import ArenaConfig, giveaways
-    from manyheads.arena.entries import Source, sets_of
+    from manyheads.arena.entries import TextSource, sets_of
 
     with _opened(folder) as arena:
         blinding = ArenaConfig(names=how.hide, cut=how.cut, drop=how.drop, writer=arena.form.writer)
-        source = Source(how.maker, how.by, how.case, how.papers, blinding, arena.kind == "ratings")
+        source = TextSource(how.maker, how.by, how.case, how.papers, blinding, arena.kind == "ratings")
         ranked = arena.kind == "ranking" and how.maker is None and all(path.is_dir() for path in texts)
         made = sets_of(texts) if ranked else source.texts(texts)
         left = arena.add(made)

@@ -26,13 +26,13 @@ from manyheads.cli.options import (
 )
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import building, library, show_silent
-from manyheads.corpus.meta import INDEX_FROM, BuildOptions
+from manyheads.corpus.meta import BuildOptions
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
     from manyheads.corpus.building import Progress
-    from manyheads.corpus.database import LiteratureDatabase
     from manyheads.corpus.meta import Meta
+    from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.datasets.targets import Targets, Wish
     from manyheads.engine.survey import Extractor, Librarian
 
@@ -165,8 +165,6 @@ class Building(Options):
     """Paper ids of the rows of --vectors, one per line."""
     limit: int = Field(default=1000, ge=1, le=1000)
     """Maximum number of papers per year of a search."""
-    index_from: int = Field(default=INDEX_FROM, ge=0)
-    """Number of papers from which an index for measure --search approximate is built; 0 for never."""
 
 
 @app.command()
@@ -184,14 +182,14 @@ def build(
     from manyheads.corpus.building import build_corpus
     from manyheads.corpus.embedding import load_embedder
     from manyheads.corpus.meta import PRESET_FORMATS
-    from manyheads.datasets.opening import Opening, folder_of, open_sources
+    from manyheads.datasets.opening import SourceOptions, folder_of, open_sources
 
     if (options.vectors is None) != (options.ids is None):
         raise typer.BadParameter("--vectors and --ids go together")
     built = BuildOptions.of(options.preset, **filters)
     config = changes.config([])
     target = options.out or CORPORA / folder_of(options.name, options.sources[0])
-    opening = Opening(
+    opening = SourceOptions(
         format=reading.format,
         preset=PRESET_FORMATS.get(options.preset or ""),
         columns=reading.mapping,
@@ -206,7 +204,7 @@ def build(
         made = build_corpus(
             reader, target, built, load_embedder(options.embedding),
             name=options.name, vectors=(options.vectors, options.ids) if options.vectors and options.ids else None,
-            interests=librarian, progress=progress, index_from=options.index_from,
+            interests=librarian, progress=progress,
         )  # fmt: skip
     with made:
         _show(made.meta, target)
@@ -332,10 +330,10 @@ def extract(options: Extracting, changes: Changes) -> None:
     extracted.
     """
     from manyheads.corpus.corpora import resolve_corpus
-    from manyheads.corpus.database import LiteratureDatabase
     from manyheads.corpus.digest import extracting
     from manyheads.corpus.ecosystem import Ecosystem
     from manyheads.corpus.embedding import load_embedder
+    from manyheads.corpus.retrieval import LiteratureDatabase
     from manyheads.engine.budget import Budget
     from manyheads.engine.survey import Extractor
     from manyheads.hosts import host_factory

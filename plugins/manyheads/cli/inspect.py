@@ -268,9 +268,9 @@ async def _look(config: "RunConfig", query: str, limit: int) -> "Findings":
 
 async def _retrieve(config: "RunConfig", background: str, limit: int) -> "Inspirations":
     from manyheads.corpus.corpora import resolve_corpus
-    from manyheads.corpus.database import Scope
     from manyheads.corpus.digest import open_database
     from manyheads.corpus.ecosystem import Ecosystem
+    from manyheads.corpus.retrieval import Scope
 
     options = config.literature.retrieval.model_copy(update={"papers": limit})
     match config.literature.before:

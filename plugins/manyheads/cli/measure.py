@@ -41,8 +41,6 @@ class Measuring(Options):
     """Q of RND: papers around each of these."""
     rnd_density: Literal["paper", "abstract"] = "paper"
     """How RND is measured: as in its paper, by cosine distances of title and abstract, or by Euclidean distances of abstracts."""
-    search: Literal["exact", "approximate"] = "exact"
-    """How to find the nearest papers; approximate is quicker."""
     embedding: Annotated[str | None, typer.Option(metavar="MODEL")] = None
     """Embedding model: the folder of the corpus's model, if it is not found by name; with services, any model."""
     sets: Annotated[tuple[str, ...], typer.Option("--set", "-s", metavar="KEY=VALUE")] = ()
@@ -53,7 +51,6 @@ class Measuring(Options):
             unused = {
                 "--corpus": self.corpus is not None,
                 "--rnd": self.rnd,
-                "--search approximate": self.search != "exact",
             }
         else:
             unused = {"--retrieve": self.retrieve is not None, "--set": bool(self.sets)}
@@ -131,7 +128,7 @@ def _by_corpus(texts: Sequence[Path], how: Measuring) -> "list[Score]":
     with building() as progress:
         bank = measuring_corpus(texts, how.corpus, how.embedding, progress)
     return scores(
-        bank, subjects, normalise=how.normalise or normalisation(texts), neighbours=how.neighbours, search=how.search,
+        bank, subjects, normalise=how.normalise or normalisation(texts), neighbours=how.neighbours,
         rnd=(how.rnd_papers, how.rnd_neighbours) if how.rnd else None, density=how.rnd_density,
         exclude=how.exclude, exclude_same_title=how.exclude_same_title,
     )  # fmt: skip

@@ -319,10 +319,7 @@ async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
 async def _search(config: RunConfig, name: SourceName) -> str:
     changes = {"retries": 0, "patience": min(config.literature.patience, PATIENCE)}
     source, began = connect(name, config.literature.model_copy(update=changes)), time.monotonic()
-    try:
-        papers = await source.look_up(Request("search", QUERY, 1))
-    finally:
-        await source.close()
+    papers = await source.look_up(Request("search", QUERY, 1))
     return (
         f"answered in {time.monotonic() - began:.1f} s: {count(len(papers), 'paper')} for {QUERY!r}, no cost"
     )

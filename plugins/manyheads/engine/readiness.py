@@ -15,8 +15,8 @@ from manyheads.config import HUMAN, PERSON, ModelConfig, RunConfig
 from manyheads.config.environment import host_entry
 from manyheads.core import money
 from manyheads.corpus.corpora import resolve_corpus
+from manyheads.corpus.database import records_in_short
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extracted import records_in_short
 from manyheads.engine.person import nobody_there
 from manyheads.engine.replay import ReplayModel
 from manyheads.literature.library import Library

@@ -192,6 +192,11 @@ def parse(text: str, reply_type: type[R], *, truncated: bool = False, forms: For
     and choices are accepted, and prose where one text is asked for; a cut or missing object, a missing field, a wrong
     type, a value out of range, a placeholder, or several answers are not.
 
+    Example:
+        >>> parse_reply('Sure! {"advice": "Try a smaller corpus."}', reply_type("Advice")).advice
+        'Try a smaller corpus.'
+
+
     Raises:
         UnusableReplyError: with the reason.
     """

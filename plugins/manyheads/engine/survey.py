@@ -33,7 +33,7 @@ from manyheads.core import (
     together,
 )
 from manyheads.corpus.building import Progress
-from manyheads.corpus.digest import Reading
+from manyheads.corpus.digest import PaperTexts
 from manyheads.corpus.graph import ENTITY_WORDS, MOST_ENTITIES, Extraction
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.replay import request_of
@@ -279,7 +279,7 @@ class Extractor(Survey):
         self.recipe = self._digest()
 
     def __call__(
-        self, readings: Iterable[Reading], total: int, keep: Callable[[Sequence[Extraction]], object]
+        self, readings: Iterable[PaperTexts], total: int, keep: Callable[[Sequence[Extraction]], object]
     ) -> None:
         """Extract papers; `keep` receives the records in batches, in a thread. Runs an event loop.
 
@@ -288,7 +288,7 @@ class Extractor(Survey):
         """
         records, putting = list[Extraction](), asyncio.Lock()
 
-        async def extract(item: SurveyItem, reading: Reading) -> None:
+        async def extract(item: SurveyItem, reading: PaperTexts) -> None:
             records.append(await self._record(item, reading))
             if len(records) >= BATCH:
                 async with putting:
@@ -302,7 +302,7 @@ class Extractor(Survey):
             if records:
                 keep(records)
 
-    async def _record(self, item: SurveyItem, reading: Reading) -> Extraction:
+    async def _record(self, item: SurveyItem, reading: PaperTexts) -> Extraction:
         for _ in range(SMALLER):
             try:
                 reply, detailed = await self._read(item, reading)
@@ -320,7 +320,7 @@ class Extractor(Survey):
             detailed_ideas=tuple(detailed[:MOST_DETAILED]), made_by=self.made_by, recipe=self.recipe, basis=reading.basis,
         )  # fmt: skip
 
-    async def _read(self, item: SurveyItem, reading: Reading) -> tuple[Extract, list[str]]:
+    async def _read(self, item: SurveyItem, reading: PaperTexts) -> tuple[Extract, list[str]]:
         """One answer if the text fits; else a digest first, then the details part by part of the method."""
         (introduction, method), paper = reading.text, reading.paper
         abstract = paper.abstract.strip()

@@ -34,6 +34,8 @@ from manyheads.report.top import Related, report_link
 from manyheads.systems import system_of
 from manyheads.team.system import System
 
+ABSTRACT = "Abstract"  # label in a summary
+
 
 def written(folder: Path, form: str) -> str:
     """A run's result in one of `FORMATS`.
@@ -51,19 +53,14 @@ def written(folder: Path, form: str) -> str:
     )
 
 
-# Markdown.
-
-
 def markdown(run: RunResult[Any], folder: Path) -> str:
     """Title, abstract, idea and references; for a run without an idea, the system's summary."""
     parts = [*_work(run)]
     if not parts:
         return ""
     if references := _references(run):
-        parts += [
-            "## References",
-            "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1)),
-        ]
+        listed = "\n".join(f"{n}. {_reference(each)}" for n, each in enumerate(references, 1))
+        parts += ["## References", listed]
     models = ", ".join(dict.fromkeys(run.models.values()))
     note = LABEL if run.offline else f"Written by {run.system} of manyheads with {models}."
     unfinished = "" if run.finished else " The run is not finished."
@@ -105,15 +102,8 @@ def _reference(paper: Evidence) -> str:
     return f"{plain(paper.title)}{year}. {link}"
 
 
-# BibTeX.
-
-
 def as_bibtex(run: RunResult[Any], folder: Path) -> str:
-    """The references, an entry each."""
     return bibtex(_references(run))
-
-
-# JSON and CSV.
 
 
 def as_json(run: RunResult[Any], folder: Path) -> str:
@@ -133,12 +123,9 @@ def _ideas(run: RunResult[Any]) -> Iterator[dict[str, object]]:
     """Every idea in the lists of a result, including rounds, with its numbers; the final one is marked."""
     best = getattr(run.result, "idea", None)
     lists: dict[str, Any] = {name: each for name, each in run.result if isinstance(each, list)}
-    found = [
-        (name, idea)
-        for name, entries in lists.items()
-        for entry in entries
-        if isinstance(idea := getattr(entry, "idea", None) if not isinstance(entry, Idea) else entry, Idea)
-    ]
+    entries = ((name, entry) for name, listed in lists.items() for entry in listed)
+    ideas = ((name, one if isinstance(one, Idea) else getattr(one, "idea", None)) for name, one in entries)
+    found = [(name, idea) for name, idea in ideas if isinstance(idea, Idea)]
     several = len({name for name, _ in found}) > 1
     for name, idea in found or ([("", best)] if isinstance(best, Idea) else []):
         chosen = isinstance(best, Idea) and (best.number, best.idea) == (idea.number, idea.idea)
@@ -167,8 +154,7 @@ def _flat(data: BaseModel | Mapping[str, Any], above: str = "") -> dict[str, obj
     return flat
 
 
-Format = Callable[[RunResult[Any], Path], str]
-FORMATS: Mapping[str, Format] = {
+FORMATS: Mapping[str, Callable[[RunResult[Any], Path], str]] = {
     "md": markdown, "bib": as_bibtex, "json": as_json, "csv": as_csv,
 }  # fmt: skip
 LACKING = {
@@ -176,10 +162,6 @@ LACKING = {
     "csv": "no ideas and no other table",
 }  # fmt: skip
 """What a run lacks if a format is empty."""
-
-
-ABSTRACT = "Abstract"
-"""Label of an abstract in a summary."""
 
 
 def own(name: str) -> System:
@@ -191,7 +173,12 @@ def own(name: str) -> System:
 
 
 def load(folder: Path | str, *, unfinished: bool = True) -> RunResult[Any]:
-    """The result of a run, finished or not: `load("runs/…").result.idea.title`.
+    """The result of a run, finished or not.
+
+    Example:
+        result = load("runs/20260101-120000-virsci")
+        print(result.finished, result.result.idea.title)
+
 
     Args:
         unfinished: accept an unfinished run.
@@ -235,22 +222,18 @@ def closing_lines(folder: Path) -> str:
     rows = essence(run)
     width = max([10, *(len(name) + 1 for name, _ in rows)])
     # The abstract spans both columns.
-    lines = [
+    texts = (
         f"\n{fill(text, width=100)}\n" if name == ABSTRACT else f"{name:{width}}{text}" for name, text in rows
-    ]
+    )
+    body = "\n".join(texts).strip("\n")
     cost = f", cost {run.cost}" if run.cost else ""
     note = f" ({run.price_note})" if run.price_note else ""
     calls, warnings = count(run.usage.calls, "call"), count(len(run.warnings), "warning")
     estimated = f" (of {run.usage.estimated} calls estimated)" if run.usage.estimated else ""
-    body = "\n".join(lines).strip("\n")
-    lines = [
-        *(["", body] if body else []),
-        "",
-        f"{calls}, {run.tokens} tokens{estimated}{cost}{note}; {warnings}",
-    ]
+    tokens = f"{run.tokens} tokens{estimated}{cost}{note}"
+    lines = [*(["", body] if body else []), "", f"{calls}, {tokens}; {warnings}"]
     if run.degraded:
-        silent = ", ".join(run.degraded)
-        lines.append(f"Degraded  {silent} failed at times; see the report")
+        lines.append(f"Degraded  {', '.join(run.degraded)} failed at times; see the report")
     if run.offline:
         lines.append(LABEL)
     return "\n".join([*lines, f"Report    {folder / 'report.html'}"])
@@ -295,10 +278,9 @@ def subjects(folder: Path) -> list[Path]:
     system = own(str(config.get("system")))
     names = [each.input for each in (system.reviews, system.judge) if each]
     named = [section(config, "inputs").get(name) for name in names]
-    paths = [
-        folder / str(path) for each in named for path in (each if isinstance(each, list) else [each]) if path
-    ]
-    return [path.resolve() for path in dict.fromkeys(paths) if (path / RESULT).is_file()]
+    listed = (each if isinstance(each, list) else [each] for each in named)
+    paths = dict.fromkeys(folder / str(path) for each in listed for path in each if path)
+    return [path.resolve() for path in paths if (path / RESULT).is_file()]
 
 
 def update_reports(folder: Path) -> None:
@@ -338,8 +320,5 @@ def work(topic: Topic | None, idea: Idea | None, abstract: Abstract | None) -> I
 
 def in_sections(abstract: Abstract | None) -> Iterator[str]:
     """An abstract section by section, in Markdown."""
-    if abstract:
-        yield f"# {abstract.title}"
-        yield from (
-            f"**{label(name)}.** {text}" for name, text in sections(abstract).items() if name != "title"
-        )
+    for name, text in sections(abstract).items() if abstract else ():
+        yield f"# {text}" if name == "title" else f"**{label(name)}.** {text}"

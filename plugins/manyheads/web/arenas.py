@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from manyheads.arena.items import Rater, Row
+from manyheads.arena.items import AnsweredItem, Rater
 from manyheads.arena.report import DATA, TABLE, questions_of, rate, status_of, write_result
 from manyheads.arena.sheets import Format, export
 from manyheads.arena.store import DAYS, FILE, Arena
@@ -253,7 +253,7 @@ def _page(request: Request, problem: str = "") -> Response:
     )  # fmt: skip
 
 
-def _raters(arena: Arena, rows: list[Row]) -> list[dict[str, Any]]:
+def _raters(arena: Arena, rows: list[AnsweredItem]) -> list[dict[str, Any]]:
     """Each rater with progress, median seconds, last day, and the numbers of valid and of ended invitations."""
     seconds, last, valid, ended = dict[str, list[float]](), dict[str, float](), Counter[str](), Counter[str]()
     for row in rows:

@@ -15,9 +15,9 @@ from pydantic import Field
 from manyheads.base.errors import ArenaError, ConfigError, need_extra
 from manyheads.base.text import plain
 from manyheads.cli import completion
-from manyheads.cli.options import Changes, Estimated, Json, Limits, Options, Yes, resumable, without_index
+from manyheads.cli.options import Changes, Json, Options, Spending, resumable, without_index
 from manyheads.cli.printing import safe_console, say, say_json
-from manyheads.cli.run import confirm, print_estimate
+from manyheads.cli.run import only_estimated
 from manyheads.core.texts import count
 
 if TYPE_CHECKING:
@@ -217,14 +217,11 @@ def export(folder: Folder, what: Exporting) -> None:
             say(f"Votes      {export(arena, what.form, what.out or Path(f'{name}.{what.form}'))}")
 
 
-class Judging(Options):
+class Judging(Spending):
     pairs: Annotated[int, Field(ge=0)] = 20
     """Maximum number of this rater's pairs, with those of earlier starts; each is asked twice."""
     name: Annotated[str | None, typer.Option(metavar="NAME")] = None
     """Name of the rater. [default: the model's]"""
-    budget: Limits = None
-    estimate: Estimated = False
-    yes: Yes = False
 
 
 @app.command()
@@ -246,10 +243,8 @@ def judge(folder: Folder, changes: Changes, how: Judging) -> None:
     limits.need_prices([config])
     with _opened(folder) as arena, resumable():
         by = partial(judging.estimate, arena, rater, how.pairs)
-        if how.estimate:
-            print_estimate([config], as_json=False, by=by)
+        if only_estimated([config], how, by=by):
             return
-        confirm([config], yes=how.yes, by=by)
         with closing(limits.open(folder)):
             work = judging.judge(
                 arena, rater, how.pairs, model=model, host=config.host, attempts=config.attempts, paths=config.paths,

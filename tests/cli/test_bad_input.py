@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import SMALL, manyheads_command, manyheads_process, result_of, served_by, start
-from support.faults import Fault
-from support.llm import LLM
+from support.command import SMALL, manyheads_command, manyheads_process, result_of, start
 
 
 @pytest.fixture
@@ -111,16 +109,6 @@ def test_a_server_that_is_not_there(home: Path) -> None:
     assert f"models.default (openai/test at {url}): cannot be reached" in said
     assert "then start again" in said
     assert not (home / "run").exists()
-
-
-def test_a_key_that_is_refused(home: Path, llm: LLM) -> None:
-    llm.faults.append(Fault("status", status=401))
-    command = ("run", "virsci", *SMALL, *served_by(llm), "--out", "run")
-    said = manyheads_command(*command, cwd=home).message
-    assert "the key is refused (401)" in said
-    assert "export OPENAI_API_KEY=…" in said
-    assert not (home / "run").exists()
-    assert manyheads_command(*command, cwd=home).code == 0
 
 
 @pytest.fixture

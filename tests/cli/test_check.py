@@ -129,14 +129,8 @@ def test_help_and_mistyped_flags(tmp_path: Path) -> None:
 
 
 def test_sources_are_looked_at_where_a_run_looks_papers_up(tmp_path: Path) -> None:
-    flags = [
-        "--host",
-        "agentscope",
-        "--set",
-        "embedding=lexical",
-        "--set",
-        "literature.cascade=[semantic_scholar]",
-    ]
+    sets = ("--set", "embedding=lexical", "--set", "literature.cascade=[semantic_scholar]")
+    flags = ("--host", "agentscope", *sets)
     key = {"SEMANTIC_SCHOLAR_API_KEY": "schl\u00fcssel"}
     never = manyheads_command("check", "virsci", *flags, cwd=tmp_path, env=key)
     assert (never.code, "literature" in never.out) == (0, False)

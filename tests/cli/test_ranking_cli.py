@@ -31,19 +31,8 @@ def home(tmp_path: Path) -> Path:
 def test_ideas_from_runs_and_texts_beside_a_targets_file(home: Path) -> None:
     run = manyheads_command("run", "rebuttal", "--background", TARGET, "--out", "idea", "--quiet", cwd=home)
     assert run.code == 0, run.err
-    flags = [
-        "--target",
-        "target.md",
-        "--round",
-        "1",
-        "--orders",
-        "6",
-        "--area",
-        "zoology",
-        "--indicator",
-        "feasibility",
-    ]
-    done = manyheads_command("ranking", "judge", "idea", *IDEAS[:1], *flags, "--out", "ranked", cwd=home)
+    flags = "--target target.md --round 1 --orders 6 --area zoology --indicator feasibility --out ranked"
+    done = manyheads_command("ranking", "judge", "idea", *IDEAS[:1], *flags.split(), cwd=home)
     assert done.code == 0, done.err
     found = result_of(home / "ranked")
     assert [Path(each["source"]).name for each in found["ideas"]] == ["idea", ""]

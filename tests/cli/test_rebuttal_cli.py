@@ -35,23 +35,18 @@ def test_from_a_file_of_papers_with_the_offline_model(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("words", "said"),
     [
-        (("run", "rebuttal"), "needs a background"),
-        (("run", "rebuttal", "--background", " "), "--background: empty"),
-        (("run", "rebuttal", "--background", "nowhere.bib"), "nowhere.bib: no such file"),
-        (("run", "virsci", "--background", "papers.bib"), "--background: virsci has no such input"),
-        (
-            ("run", "rebuttal", "--topic", "Owls", "--background", "papers.bib"),
-            "--topic: rebuttal has no such input",
-        ),
-        (("check", "rebuttal", "--set", "rebuttal.indicator=charm", "--set", "background=Owls."), "charm"),
+        ("run rebuttal", "needs a background"),
+        ("run rebuttal --background nowhere.bib", "nowhere.bib: no such file"),
+        ("run virsci --background papers.bib", "--background: virsci has no such input"),
+        ("run rebuttal --topic Owls --background papers.bib", "--topic: rebuttal has no such input"),
+        ("check rebuttal --set rebuttal.indicator=charm --set background=Owls.", "charm"),
     ],
 )
-def test_mistakes(home: Path, arguments: tuple[str, ...], said: str) -> None:
-    done = manyheads_command(*arguments, cwd=home)
+def test_mistakes(home: Path, words: str, said: str) -> None:
+    done = manyheads_command(*words.split(), cwd=home)
     assert done.code != 0
     assert said in done.out + done.err
     assert "Traceback" not in done.err
-    assert sorted(path.name for path in home.iterdir() if path.name != "runs") == ["papers.bib"]
     assert not list((home / "runs").glob("*"))

@@ -90,16 +90,12 @@ def test_papers_of_a_database_come_with_their_reasons(tmp_path: Path) -> None:
     papers = [json.loads(line) for line in again.out.splitlines()]
     assert len(papers) == 3
     assert all(one["paper"]["id"] in done.out and one["channels"][0]["how"] == "semantic" for one in papers)
-    [word] = [
-        json.loads(line)
-        for line in retrieve(tmp_path, "--how", "bm25", "--limit", "1", "--json").out.splitlines()
-    ]
+    [word] = map(json.loads, retrieve(tmp_path, "--how", "bm25", "--limit", "1", "--json").out.splitlines())
     assert word["channels"] == [{"how": "bm25", "score": pytest.approx(word["channels"][0]["score"])}]
     earlier = retrieve(tmp_path, "--how", "semantic", "--before", "2018", "--json").out.splitlines()
     assert {json.loads(line)["paper"]["year"] for line in earlier} <= set(range(2018))
-    later = retrieve(
-        tmp_path, "--how", "semantic", "--before", "any", "--limit", "200", "--json"
-    ).out.splitlines()
+    every = ("--how", "semantic", "--before", "any", "--limit", "200", "--json")
+    later = retrieve(tmp_path, *every).out.splitlines()
     assert max(json.loads(line)["paper"]["year"] for line in later) > 2020
 
 

@@ -17,7 +17,7 @@ from support.command import SMALL, manyheads_command, served_by
 from support.faults import Fault
 from support.hosts import HOSTS
 from support.llm import LLM
-from support.native import CLASSES, small
+from support.native import small
 from support.person import Scripted
 from support.suites import write_suite
 
@@ -81,18 +81,6 @@ def test_nobody_is_there(tmp_path: Path, llm: LLM) -> None:
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize(
-    "host", [HOSTS[0], *(pytest.param(host, marks=pytest.mark.slow) for host in HOSTS[1:])]
-)
-async def test_a_hosts_own_team_takes_a_person(tmp_path: Path, llm: LLM, host: str) -> None:
-    person = Scripted()
-    team = CLASSES[host]("virsci")(
-        small("virsci", llm, host=host, steer="topic"), out=tmp_path, person=person
-    )
-    await team.run() if host != "agentscope" else await team.reply()
-    assert [request.task for request in person.requests] == ["steer"]
-
-
 class KilledError(Exception):
     """The process ends."""
 
@@ -130,17 +118,6 @@ def test_another_steering_is_another_course(tmp_path: Path, llm: LLM) -> None:
     llm.faults.clear()
     with pytest.raises(ChangedError, match="steer"):
         run(folder, tmp_path, Scripted(), "steer=[topic,abstract]")
-
-
-def test_a_steered_run_can_be_replayed(tmp_path: Path, llm: LLM) -> None:
-    person = Scripted(steer=[{"action": "edit"}], edit=[{"topic": "Owls that plan"}])
-    result, _ = run(small("virsci", llm, steer=["topic"]), tmp_path / "live", person)
-    [folder] = (tmp_path / "live").iterdir()
-    replay = {"provider": "replay", "name": str(folder)}
-    config = small("virsci", steer=["topic"], models={"default": replay, "person": replay})
-    again, _ = run(config, tmp_path / "again", None)
-    assert again.result == result.result
-    assert not again.written_by_language_model or result.written_by_language_model
 
 
 @pytest.mark.slow

@@ -41,17 +41,6 @@ def test_chatter_around_an_object_is_ignored(value: dict[str, Any], before: str,
     assert parse(text, Idea) == Idea.model_validate(value)
 
 
-@given(
-    value=ideas(TRICKY | WORDS),
-    before=CHATTER,
-    indent=st.sampled_from([None, 2]),
-    word=st.sampled_from(["", "json"]),
-)
-def test_fences_are_ignored(value: dict[str, Any], before: str, indent: int | None, word: str) -> None:
-    text = f"{before}\n```{word}\n{json.dumps(value, indent=indent)}\n```"
-    assert parse(text, Idea) == Idea.model_validate(value)
-
-
 @pytest.mark.parametrize(
     ("text", "summary"),
     [

@@ -1,6 +1,5 @@
 """The web room in a real browser, with a real server and real runs."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from playwright.sync_api import Browser, Page, expect
 from manyheads.core.events import Warned
 from support.browser import NEEDS_CHROMIUM
 from support.events import HOSTILE, a_run, said
-from support.llm import LLM, PROCEEDS
 from support.served import Served, chromium, served, window
 
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM, pytest.mark.timeout(180)]
@@ -43,20 +41,6 @@ def start(page: Page, room: Served, config: str = "virsci", **values: str) -> st
 SMALL = {"virsci.team.size": "2", "virsci.turns.default": "2"}
 
 
-def with_model(llm: LLM) -> dict[str, str]:
-    return {
-        **SMALL,
-        "models.default.provider": "openai",
-        "models.default.name": "test",
-        "models.default.base_url": llm.base_url,
-    }
-
-
-@pytest.fixture
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
-
-
 def state(page: Page, word: str) -> None:
     expect(page.locator(".now .chip").first).to_have_text(word, timeout=LONG)
 
@@ -77,34 +61,6 @@ def test_a_run_is_started_and_watched_to_its_end(tmp_path: Path, browser: Browse
         page.goto(f"{room.url}/runs")
         expect(page.locator(".chip.finished")).to_be_visible()
     assert (tmp_path / name / "result.json").is_file()
-
-
-def test_a_run_is_paused_and_goes_on_is_stopped_and_resumed(
-    tmp_path: Path, browser: Browser, key: None
-) -> None:
-    with LLM(answers=PROCEEDS, delay=0.3) as llm, served(tmp_path) as room, window(browser, room) as page:
-        start(page, room, **with_model(llm))
-        expect(page.locator(".turn").nth(2)).to_be_visible(timeout=LONG)
-        page.get_by_role("button", name="Pause").click()
-        state(page, "paused")
-        time.sleep(1)
-        before = len(llm.requests)
-        time.sleep(1.5)
-        assert len(llm.requests) == before
-        llm.delay = 1  # so that it is not finished before it is stopped
-        page.reload()
-        state(page, "paused")
-        page.get_by_role("button", name="Go on").click()
-        state(page, "running")
-        page.wait_for_timeout(1_500)
-        assert len(llm.requests) > before
-        page.get_by_role("button", name="Stop").click()
-        state(page, "stopped")
-        asked, llm.delay = len(llm.requests), 0.1
-        page.get_by_role("button", name="Resume").click()
-        state(page, "finished")
-        first = [request.asking for request in llm.requests[:asked]]
-        assert llm.requests[asked].asking not in first[:2]
 
 
 def test_a_person_steers(tmp_path: Path, browser: Browser) -> None:

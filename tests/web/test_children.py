@@ -70,18 +70,6 @@ async def test_no_module_of_the_working_folder_is_imported(
     assert not (tmp_path / "imported").exists()
 
 
-async def test_an_answer_to_an_unknown_request_is_refused_with_a_reason(
-    children: Children, tmp_path: Path
-) -> None:
-    child = children.start("one", "virsci", config(tmp_path))
-    await until(lambda: not child.alive or bool(child.asked))
-    assert child.asked == {request_of(child, tmp_path)}
-    assert children.answer(child, "unknown", {"action": "accept"})
-    await until(lambda: "unknown" in child.refused)
-    assert child.refused["unknown"]
-    assert child.answered == set()
-
-
 async def test_a_stopped_run_is_resumed_and_a_queued_one_leaves(children: Children, tmp_path: Path) -> None:
     child = children.start("one", "virsci", config(tmp_path))
     second = children.start("two", "virsci", config(tmp_path))

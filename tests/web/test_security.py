@@ -89,48 +89,31 @@ async def test_the_owner_can_let_another_browser_in(tmp_path: Path) -> None:
             assert (await other.get("/runs")).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("headers", "code"),
-    [
-        ({"origin": ADDRESS}, 200),
-        ({}, 200),
-        ({"origin": "https://elsewhere.example"}, 403),
-        ({"origin": "null"}, 403),
-        ({"origin": "http://127.0.0.1:9999"}, 403),
-        ({"sec-fetch-site": "cross-site"}, 403),
-        ({"sec-fetch-site": "same-site"}, 403),
-    ],
-)
-async def test_forms_come_from_our_own_pages(tmp_path: Path, headers: dict[str, str], code: int) -> None:
+async def test_forms_come_from_our_own_pages(tmp_path: Path) -> None:
+    ours: list[dict[str, str]] = [{}, {"origin": ADDRESS}]
+    origins = ("https://elsewhere.example", "null", "http://127.0.0.1:9999")
+    others = [{"origin": each} for each in origins] + [
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ]
     async with owner(tmp_path) as client:
-        client.headers.update(headers)
         token = (await client.get("/runs")).text.partition('name="csrf" value="')[2].partition('"')[0]
-        assert (await client.post("/address", data={"csrf": token})).status_code == code
+        for headers in (*ours, *others):
+            sent = await client.post("/address", data={"csrf": token}, headers=headers)
+            assert sent.status_code == (200 if headers in ours else 403), headers
         for wrong in ({}, {"csrf": ""}, {"csrf": "é" * 64}, {"csrf": token[:-1]}):
             assert (await client.post("/address", data=wrong)).status_code == 403
 
 
-@pytest.mark.parametrize(
-    ("host", "code"),
-    [
-        ("127.0.0.1:8765", 200),
-        ("localhost:8765", 200),
-        ("[::1]:8765", 200),
-        ("192.168.1.7:8765", 200),
-        ("evil.example", 400),
-        ("localhost.evil.example:8765", 400),
-        ("127.0.0.1.evil.example", 400),
-        ("127.0.0.1@evil.example", 400),
-        ("", 400),
-        ("[::1", 400),
-        ("127.0.0.1:port", 400),
-    ],
-)
-async def test_a_foreign_host_name_is_refused(tmp_path: Path, host: str, code: int) -> None:
+async def test_a_foreign_host_name_is_refused(tmp_path: Path) -> None:
+    ours = [f"{host}:8765" for host in ("127.0.0.1", "localhost", "[::1]", "192.168.1.7")]
+    evil = ("", "localhost.", "127.0.0.1.", "127.0.0.1@")
+    foreign = [*(f"{each}evil.example:8765" for each in evil), "", "[::1", "127.0.0.1:port"]
     async with browser(create_app(tmp_path, Access())) as client:
-        response = await client.get("/static/style.css", headers={"host": host})
-    assert response.status_code == code
-    assert "content-security-policy" in response.headers
+        for host in (*ours, *foreign):
+            response = await client.get("/static/style.css", headers={"host": host})
+            assert response.status_code == (200 if host in ours else 400), host
+            assert "content-security-policy" in response.headers
 
 
 @pytest.mark.parametrize("path", ["/runs", "/static/style.css", "/nothing", "/enter?token=x"])

@@ -1,11 +1,8 @@
 """Answers of people to a run that was resumed."""
 
-import asyncio
-import re
 from pathlib import Path
 
 import httpx
-import pytest
 
 from manyheads.core.events import Waiting
 from manyheads.web.children import Child
@@ -63,28 +60,3 @@ async def test_a_refused_answer_is_shown_with_its_reason(tmp_path: Path) -> None
         form = (await client.get(REQUEST)).text
     assert "no such &lt;request&gt;" in form
     assert "Hands see." in form
-
-
-@pytest.mark.slow
-async def test_an_answer_just_after_resume_is_not_lost(tmp_path: Path) -> None:
-    async def shows(client: httpx.AsyncClient, text: str) -> str:
-        async with asyncio.timeout(60):
-            while text not in (page := (await client.get(page_of_run)).text):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
-        return page
-
-    async with owner(tmp_path, at_once=1) as client:
-        small = {"virsci.team.size": "2", "virsci.turns.default": "1", "embedding": "lexical"}
-        started = await send(client, "/start/virsci", "/start/virsci", **small, steer="topic")
-        page_of_run = started.headers["location"]
-        page = await shows(client, ">Answer<")
-        request = re.findall(r'href="(/runs/[^"]+/requests/[^"]+)"', page)[0]
-        await send(client, page_of_run, f"{page_of_run}/stop")
-        await shows(client, ">Resume<")
-        await send(client, page_of_run, f"{page_of_run}/resume")
-        early = await send(client, page_of_run, request, action="accept")
-        assert early.status_code == 409
-        assert ">Answer<" not in (await client.get(page_of_run)).text
-        await shows(client, f'<a href="{request}">Answer<')
-        assert (await send(client, page_of_run, request, action="accept")).status_code == 303
-        await shows(client, 'class="chip finished"')

@@ -15,9 +15,9 @@ from pydantic import Field
 from manyheads.base.errors import ArenaError, ConfigError, need_extra
 from manyheads.base.text import plain
 from manyheads.cli import completion
-from manyheads.cli.options import Changes, Estimated, Json, Limits, Options, Yes, resumable, without_index
+from manyheads.cli.options import Changes, Json, Options, Spending, resumable, without_index
 from manyheads.cli.printing import safe_console, say, say_json
-from manyheads.cli.run import confirm, print_estimate
+from manyheads.cli.run import only_estimated
 from manyheads.core.texts import count
 
 if TYPE_CHECKING:
@@ -76,6 +76,11 @@ def new(folder: Folder, making: Making) -> None:
 
 
 class Adding(Options):
+    texts: Annotated[
+        tuple[Path, ...],
+        typer.Argument(metavar="RUN|FILE…", autocompletion=completion.runs, callback=without_index),
+    ]
+    """Run folders, text files, or .jsonl files of abstracts."""
     maker: Annotated[str | None, typer.Option(metavar="NAME")] = None
     """Maker of these texts. Files need it, but to be rated; a run has its system."""
     by: Literal["system", "config"] = "system"
@@ -93,19 +98,7 @@ class Adding(Options):
 
 
 @app.command()
-def add(
-    folder: Folder,
-    texts: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN|FILE…",
-            help="Run folders, text files, or .jsonl files of abstracts.",
-            autocompletion=completion.runs,
-            callback=without_index,
-        ),
-    ],
-    how: Adding,
-) -> None:
+def add(folder: Folder, how: Adding) -> None:
     """Add texts. The same case by several makers is what raters compare.
 
     Names of systems, roles, hosts and models are removed from texts of runs.
@@ -116,8 +109,8 @@ def add(
     with _opened(folder) as arena:
         blinding = ArenaConfig(names=how.hide, cut=how.cut, drop=how.drop, writer=arena.form.writer)
         source = TextSource(how.maker, how.by, how.case, how.papers, blinding, arena.kind == "ratings")
-        ranked = arena.kind == "ranking" and how.maker is None and all(path.is_dir() for path in texts)
-        made = sets_of(texts) if ranked else source.texts(texts)
+        ranked = arena.kind == "ranking" and how.maker is None and all(path.is_dir() for path in how.texts)
+        made = sets_of(how.texts) if ranked else source.texts(how.texts)
         left = arena.add(made)
         every = arena.texts()
     known = (f"left out: {each}: there already" for each in left)
@@ -217,14 +210,11 @@ def export(folder: Folder, what: Exporting) -> None:
             say(f"Votes      {export(arena, what.form, what.out or Path(f'{name}.{what.form}'))}")
 
 
-class Judging(Options):
+class Judging(Spending):
     pairs: Annotated[int, Field(ge=0)] = 20
     """Maximum number of this rater's pairs, with those of earlier starts; each is asked twice."""
     name: Annotated[str | None, typer.Option(metavar="NAME")] = None
     """Name of the rater. [default: the model's]"""
-    budget: Limits = None
-    estimate: Estimated = False
-    yes: Yes = False
 
 
 @app.command()
@@ -246,10 +236,8 @@ def judge(folder: Folder, changes: Changes, how: Judging) -> None:
     limits.need_prices([config])
     with _opened(folder) as arena, resumable():
         by = partial(judging.estimate, arena, rater, how.pairs)
-        if how.estimate:
-            print_estimate([config], as_json=False, by=by)
+        if only_estimated([config], how, by=by):
             return
-        confirm([config], yes=how.yes, by=by)
         with closing(limits.open(folder)):
             work = judging.judge(
                 arena, rater, how.pairs, model=model, host=config.host, attempts=config.attempts, paths=config.paths,
@@ -334,6 +322,10 @@ def _votes_of(source: Path, columns: str | None) -> "tuple[Sequence[Vote], str |
 
 
 class Agreeing(Options):
+    sources: Annotated[
+        tuple[Path, ...], typer.Argument(metavar="DIR|CSV|RUN…", autocompletion=completion.arenas)
+    ]
+    """An arena of ratings or rankings, tables of your own, or run folders of `manyheads review`."""
     scores: Annotated[tuple[Path, ...], typer.Option(metavar="FILE|RUN")] = ()
     """Scores of the rated texts: measures.jsonl, a CSV file, or run folders of reviews."""
     by: Annotated[str, typer.Option(metavar="NAME")] = "on"
@@ -355,21 +347,12 @@ class Agreeing(Options):
     """Random seed of the bootstrap intervals."""
     plot: Annotated[Path | None, typer.Option(metavar="FILE")] = None
     """Draw a scatter plot of the scores (.png, .svg or .pdf)."""
+    json_: Annotated[bool, typer.Option("--json")] = False
+    """Print JSON."""
 
 
 @app.command()
-def agreement(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DIR|CSV|RUN…",
-            help="An arena of ratings or rankings, tables of your own, or run folders of `manyheads review`.",
-            autocompletion=completion.arenas,
-        ),
-    ],
-    how: Agreeing,
-    json: Json = False,
-) -> None:
+def agreement(how: Agreeing) -> None:
     """Report how well raters agree with each other, and scores or a judge with the raters.
 
     Ratings: Krippendorff's alpha; correlations of --scores with the mean rating, beside those of one person with the others.
@@ -379,7 +362,7 @@ def agreement(
     from manyheads.arena.store import FILE
     from manyheads.measures.ratings import read_reviews
 
-    folders = [path for path in sources if path.is_dir()]
+    sources, folders = how.sources, [path for path in how.sources if path.is_dir()]
     if folders and (len(folders) < len(sources) or how.columns or how.scale or how.judge or how.target):
         raise typer.BadParameter(
             "folders and tables cannot be mixed, and --columns, --scale, --judge and --target work with tables only; "
@@ -390,12 +373,12 @@ def agreement(
     if (how.on or how.plot) and not how.scores:
         raise typer.BadParameter("--on and --plot need --scores")
     if not folders:
-        _print(_of_tables(sources, how), how, json)
-    elif (sources[0] / FILE).is_file():
-        with _opened(sources[0]) as arena:
-            _print(rankings_of(arena) if arena.kind == "ranking" else ratings_of(arena), how, json)
+        _print(_of_tables(sources, how), how)
+    elif (folders[0] / FILE).is_file():
+        with _opened(folders[0]) as arena:
+            _print(rankings_of(arena) if arena.kind == "ranking" else ratings_of(arena), how)
     else:
-        _print(read_reviews(folders), how, json)
+        _print(read_reviews(folders), how)
 
 
 def _of_tables(tables: Sequence[Path], how: Agreeing) -> "Ratings | Rankings":
@@ -412,7 +395,7 @@ def _of_tables(tables: Sequence[Path], how: Agreeing) -> "Ratings | Rankings":
     return read_ratings(tables, named, scale_named(how.scale) if how.scale else None)
 
 
-def _print(found: "Ratings | Rankings", how: Agreeing, json: bool) -> None:
+def _print(found: "Ratings | Rankings", how: Agreeing) -> None:
     from manyheads.measures import agreement, ranking
     from manyheads.measures.ratings import read_scores
     from manyheads.report.plots import needs_plots, scatter_plot
@@ -428,7 +411,7 @@ def _print(found: "Ratings | Rankings", how: Agreeing, json: bool) -> None:
         data, lines = asdict(compared), agreement.as_lines(compared)
         if how.plot:
             scatter_plot(compared, how.plot)
-    if json:
+    if how.json_:
         say_json(dumps(data, indent=2, ensure_ascii=False))
     else:
         say("\n".join(lines))

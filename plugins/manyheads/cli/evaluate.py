@@ -10,10 +10,10 @@ from pydantic import Field
 from manyheads.base.errors import ConfigError, ExitCode, did_you_mean
 from manyheads.base.text import plain
 from manyheads.cli import completion
-from manyheads.cli.options import Changes, Estimated, Limits, Options, Yes, configured, resumable
+from manyheads.cli.options import Changes, Options, Spending, configured, resumable
 from manyheads.cli.printing import safe_console, say
 from manyheads.cli.progress import jobs_progress
-from manyheads.cli.run import confirm, print_estimate
+from manyheads.cli.run import only_estimated
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from manyheads.suites.spec import Suite
 
 
-class Evaluating(Options):
+class Evaluating(Spending):
     name: Annotated[str, typer.Argument(metavar="SUITE", autocompletion=completion.suites)]
     """A shipped suite, such as team-size, or the folder of your own."""
     repeats: int | None = Field(default=None, ge=1)
@@ -33,9 +33,6 @@ class Evaluating(Options):
     """Folder of the results. [default: runs/eval-SUITE]"""
     cases: Annotated[Path | None, typer.Option(metavar="FILE|FOLDER")] = None
     """Use these cases instead of the suite's: JSON Lines, or a folder of papers for a suite on papers."""
-    budget: Limits = None
-    estimate: Estimated = False
-    yes: Yes = False
     jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
     """Runs in parallel."""
     accept_changes: bool = False
@@ -68,11 +65,9 @@ def evaluate(options: Evaluating, changes: Changes) -> None:
     graph = jobs_of(cells)
     left = [graph[key] for key, finished in finished_jobs(graph).items() if not finished]
     runs = [job.config for job in left if job.kind == RUN]
-    if options.estimate:
-        kinds = sorted({job.kind for job in left if job.kind != RUN})
-        print_estimate(runs, as_json=False, without=[f"each {kind} of a run" for kind in kinds])
+    kinds = sorted({job.kind for job in left if job.kind != RUN})
+    if only_estimated(runs, options, without=[f"each {kind} of a run" for kind in kinds]):
         return
-    confirm(runs, yes=options.yes)
     with resumable(), jobs_progress("runs", len(graph)) as listener:
         work = evaluate(
             suite, cells, folder, repeats=times, jobs=options.jobs, accept_changes=options.accept_changes,

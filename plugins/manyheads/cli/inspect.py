@@ -47,11 +47,7 @@ class Checking(Options):
     and cost. Models are then probed only with --probe."""
 
 
-def check(
-    configs: Configs,
-    changes: Changes,
-    options: Checking,
-) -> None:
+def check(configs: Configs, changes: Changes, options: Checking) -> None:
     """Check that a config can run: keys, roles, prompts, models and corpus.
 
     Says what is missing and how to get it. Exits with 4 if only servers or services fail, with 2 for anything else.
@@ -140,16 +136,9 @@ def _say_wrapped(text: str, margin: str) -> None:
 app = typer.Typer(help="Copy prompts and roles, to edit them.", no_args_is_help=True)
 
 
-@app.callback()
-def _group() -> None:
-    """Copy prompts and roles, to edit them."""
-
-
 @app.command("export")
 def export_prompts(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder for your copies; existing files are kept.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Your copies; existing files are kept.")],
     path: Paths = None,
 ) -> None:
     """Copy roles and prompts into a folder, to edit them and use them with --path."""
@@ -162,11 +151,7 @@ def export_prompts(
 # `manyheads export`.
 
 
-def export(
-    configs: Configs,
-    changes: Changes,
-    out: Output = None,
-) -> None:
+def export(configs: Configs, changes: Changes, out: Output = None) -> None:
     """Write a config as component JSON, for AutoGen's loader and AutoGen Studio."""
     from manyheads.hosts import component
 

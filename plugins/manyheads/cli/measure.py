@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 
 class Measuring(Options):
+    texts: Annotated[
+        tuple[Path, ...],
+        typer.Argument(metavar="TEXT|RUN…", autocompletion=completion.runs, callback=without_index),
+    ]
+    """Text files, .jsonl files of abstracts, or run folders."""
     against: Literal["corpus", "services"] = "corpus"
     """Compare with the papers of a corpus, or with those that literature services find."""
     corpus: Annotated[str | None, typer.Option(metavar="CORPUS", autocompletion=completion.corpora)] = None
@@ -45,6 +50,14 @@ class Measuring(Options):
     """Embedding model: the folder of the corpus's model, if it is not found by name; with services, any model."""
     sets: Annotated[tuple[str, ...], typer.Option("--set", "-s", metavar="KEY=VALUE")] = ()
     """With services: set a key of the config, such as literature.before=2015."""
+    show_neighbours: bool = False
+    """List the nearest papers."""
+    replies: bool = False
+    """Instead, count by role and task how many replies of the runs were valid at the first attempt."""
+    lines: Annotated[bool, typer.Option("--json")] = False
+    """Print JSON, one text per line."""
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE")] = None
+    """Write JSON Lines to a file."""
 
     def refuse_unused(self) -> None:
         if self.against == "services":
@@ -59,44 +72,19 @@ class Measuring(Options):
             raise typer.BadParameter(f"{names} works only with --against {other}")
 
 
-def measure(
-    texts: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="TEXT|RUN…",
-            help="Text files, .jsonl files of abstracts, or run folders.",
-            autocompletion=completion.runs,
-            callback=without_index,
-        ),
-    ],
-    how: Measuring,
-    show_neighbours: Annotated[
-        bool, typer.Option("--show-neighbours", help="List the nearest papers.")
-    ] = False,
-    replies: Annotated[
-        bool,
-        typer.Option(
-            "--replies",
-            help="Instead, count by role and task how many replies of the runs were valid at the first attempt.",
-        ),
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, one text per line.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write JSON Lines to a file.")
-    ] = None,
-) -> None:
+def measure(how: Measuring) -> None:
     """Measure the novelty of texts: HD, CD, CI and ON.
 
     HD and CD are the distances to past and contemporary papers, CI is the citations of the nearest contemporary papers, ON
     combines all three (VirSci). Several texts get means with confidence intervals. With --against services, only CD and CI
     are computed, using papers from any year unless literature.before is set.
     """
-    if replies:
-        return _replies(texts, json, out)
+    if how.replies:
+        return _replies(how.texts, how.lines, how.out)
     how.refuse_unused()
-    results = _by_services(texts, how) if how.against == "services" else _by_corpus(texts, how)
-    _report(results, json, out, show_neighbours)
-    _keep(results, json)
+    results = _by_services(how.texts, how) if how.against == "services" else _by_corpus(how.texts, how)
+    _report(results, how)
+    _keep(results, how.lines)
 
 
 def _keep(results: "Sequence[Score]", json: bool) -> None:
@@ -157,16 +145,16 @@ def _by_services(texts: Sequence[Path], how: Measuring) -> "list[Score]":
     return asyncio.run(ask())
 
 
-def _report(results: "Sequence[Score]", json: bool, out: Path | None, neighbours: bool) -> None:
+def _report(results: "Sequence[Score]", how: Measuring) -> None:
     from manyheads.measures.scores import remarks, write_scores
 
-    if out is not None:
-        write_scores(out, results)
-    if json:
+    if how.out is not None:
+        write_scores(how.out, results)
+    if how.lines:
         for one in results:
             say_json(one.model_dump_json())
     else:
-        _show(results, neighbours)
+        _show(results, how.show_neighbours)
     for line in remarks(results):
         say(f"warning: {line}", err=True)
 

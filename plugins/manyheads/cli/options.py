@@ -160,21 +160,6 @@ Limits = Annotated[
         help="Stop at this many calls, tokens or minutes, or this much money. Repeatable.",
     ),
 ]
-Estimated = Annotated[
-    bool,
-    typer.Option(
-        "--estimate",
-        help="Print the expected calls, tokens and cost of each stage, and stop. No model is asked.",
-    ),
-]
-Yes = Annotated[
-    bool,
-    typer.Option(
-        "--yes",
-        "-y",
-        help="Start without asking for confirmation (asked if the estimate exceeds confirm.money).",
-    ),
-]
 Embedding = Annotated[
     str,
     typer.Option(
@@ -185,9 +170,6 @@ Embedding = Annotated[
     ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="NUMBER", help="Random seed.")]
-BootstrapSeed = Annotated[
-    int, typer.Option("--seed", metavar="NUMBER", min=0, help="Random seed of the bootstrap intervals.")
-]
 Services = Annotated[
     str,
     typer.Option(
@@ -210,6 +192,16 @@ class Options(BaseModel):
     """Options of a command; see `with_models`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Spending(Options):
+    """Options of all commands that pay for several requests."""
+
+    budget: Limits = None
+    estimate: bool = False
+    """Print the expected calls, tokens and cost of each stage, and stop. No model is asked."""
+    yes: Annotated[bool, typer.Option("--yes", "-y")] = False
+    """Start without asking for confirmation (asked if the estimate exceeds confirm.money)."""
 
 
 class Changes(Options):

@@ -36,7 +36,7 @@ EDITED = ("scientist", "leader")
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder of the project; created if missing.")
+        Path, typer.Argument(metavar="FOLDER", help="The project; created if missing.")
     ] = Path(),
 ) -> None:
     """Make a project folder: a config, papers, prompts to edit, a notebook and an example of .env.
@@ -137,17 +137,13 @@ MOST_RUNS = 20
 """Maximum runs in the list of everything."""
 
 
-def list_all(
-    kind: Annotated[
-        Kind | None,
-        typer.Argument(
-            metavar="KIND",
-            help="systems, configs, suites, corpora, roles or runs. [default: all]",
-            show_default=False,
-        ),
-    ] = None,
-    path: Paths = None,
-) -> None:
+class Listing(Options):
+    kind: Annotated[Kind | None, typer.Argument(metavar="KIND")] = None
+    """systems, configs, suites, corpora, roles or runs. [default: all]"""
+    path: Paths = None
+
+
+def list_all(what: Listing) -> None:
     """List systems, configs, suites, corpora, roles and runs, one per line.
 
     Lists what is shipped, what installed packages add and what is in your folders. Runs are those in runs/, newest first.
@@ -156,8 +152,7 @@ def list_all(
     from manyheads.base.text import plain
 
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else MOST_COLUMNS
-
-    resources = Resources.of(path or ())
+    kind, resources = what.kind, Resources.of(what.path or ())
     lists: dict[str, Callable[[Resources], Iterable[tuple[str, str]]]] = {
         "systems": _systems, "configs": _configs, "suites": _suites, "corpora": _corpora, "roles": _roles,
         "runs": _runs,
@@ -336,18 +331,12 @@ def _listener(host: str, port: int | None) -> socket.socket:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
             both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
             return socket.create_server((host, number), family=family, backlog=128, dualstack_ipv6=both)
-        except socket.gaierror as error:
-            raise ConfigError(
-                f"--host {host}: {error.strerror}", hint="use 127.0.0.1, or an address of this machine"
-            ) from error
-        except PermissionError as error:
-            raise ConfigError(
-                f"port {number} needs more rights", hint="choose a --port above 1023"
-            ) from error
         except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
-                raise ConfigError(
-                    f"--host {host}: not an address of this machine", hint="use 127.0.0.1"
-                ) from error
+            if isinstance(error, PermissionError):
+                hint = "choose a --port above 1023"
+                raise ConfigError(f"port {number} needs more rights", hint=hint) from error
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+                hint = "use 127.0.0.1, or an address of this machine"
+                raise ConfigError(f"--host {host}: {error.strerror}", hint=hint) from error
     tried = f"port {port} is" if port else f"ports {PORT} to {PORT + TRIES - 1} are"
     raise ConfigError(f"{tried} in use", hint="choose another --port, or stop the other server")

@@ -13,17 +13,15 @@ from manyheads.base.errors import ConfigError, ExitCode
 from manyheads.cli import completion
 from manyheads.cli.options import (
     Changes,
-    Estimated,
-    Limits,
     Options,
     Seed,
-    Yes,
+    Spending,
     resumable,
     settings,
     without_index,
 )
 from manyheads.cli.printing import browse, safe_console, say, warn_of_skipped
-from manyheads.cli.run import Show, Start, begin, confirm, go, print_estimate, with_budget
+from manyheads.cli.run import Show, Start, begin, go, only_estimated, with_budget
 
 if TYPE_CHECKING:
     from manyheads.config import RunConfig
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from manyheads.engine.jobs import Job, JobNews, Listener
 
 
-class Reviewing(Options):
+class Reviewing(Spending):
     texts: Annotated[
         tuple[Path, ...],
         typer.Argument(metavar="PAPER|TEXT|RUN…", autocompletion=completion.runs, callback=without_index),
@@ -45,11 +43,8 @@ class Reviewing(Options):
     seed: Seed = None
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER")] = Path("runs")
     """Folder for the run folders, one per text."""
-    budget: Limits = None
     jobs: Annotated[int, typer.Option("--jobs", "-j")] = Field(default=4, ge=1)
     """Texts reviewed in parallel."""
-    estimate: Estimated = False
-    yes: Yes = False
 
 
 def review(options: Reviewing, changes: Changes, show: Show) -> None:
@@ -78,14 +73,14 @@ def review(options: Reviewing, changes: Changes, show: Show) -> None:
             f"{given[0]}: {getattr(config.inputs, given[0])} would be ignored",
             hint="name the texts as arguments of manyheads review",
         )
-    if options.estimate:
-        print_estimate([review_of(config, each) for each in named], as_json=show.as_json)
-    elif len(named) == 1:
-        config = with_budget(review_of(config, named[0]), options.budget)
-        confirm([config], yes=options.yes, as_json=show.as_json)
-        go(Session(config, new_folder(config, options.out)), show)
+    runs = [review_of(config, each) for each in named]
+    if len(runs) == 1:
+        runs = [with_budget(runs[0], options.budget)]
+    if only_estimated(runs, options, as_json=show.as_json):
+        return
+    if len(runs) == 1:
+        go(Session(runs[0], new_folder(runs[0], options.out)), show)
     else:
-        confirm([review_of(config, each) for each in named], yes=options.yes, as_json=show.as_json)
         with resumable(), _outcomes(len(named), show) as listener:
             work = review_all(
                 config, named, options.out, at_once=options.jobs, budget=limits, listener=listener

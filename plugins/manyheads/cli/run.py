@@ -14,12 +14,10 @@ from manyheads.base.errors import ExitCode
 from manyheads.cli.options import (
     Changes,
     Configs,
-    Estimated,
-    Limits,
     Options,
     RunFolder,
     Seed,
-    Yes,
+    Spending,
     settings,
     with_folders,
 )
@@ -124,13 +122,26 @@ def confirm(
     raise typer.Exit(130)
 
 
-class Start(Options):
+def only_estimated(
+    configs: "Sequence[RunConfig]",
+    how: Spending,
+    *,
+    as_json: bool = False,
+    without: Sequence[str] = (),
+    by: "Estimating | None" = None,
+) -> bool:
+    """Print an estimate if it is asked for, and return True; else see `confirm`."""
+    if how.estimate:
+        print_estimate(configs, as_json=as_json, without=without, by=by)
+    else:
+        confirm(configs, yes=how.yes, as_json=as_json, by=by)
+    return how.estimate
+
+
+class Start(Spending):
     seed: Seed = None
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None
     """New run folder. [default: runs/TIME-NAME]"""
-    budget: Limits = None
-    estimate: Estimated = False
-    yes: Yes = False
 
 
 class Show(Options):
@@ -226,12 +237,8 @@ def begin(config: "RunConfig", start: Start, show: Show) -> None:
     from manyheads.engine.session import Session, fresh, new_folder
 
     config = with_budget(config, start.budget)
-    if start.estimate:
-        print_estimate([config], as_json=show.as_json)
-        return
-    confirm([config], yes=start.yes, as_json=show.as_json)
-    folder = fresh(start.out) if start.out else new_folder(config, Path("runs"))
-    go(Session(config, folder), show)
+    if not only_estimated([config], start, as_json=show.as_json):
+        go(Session(config, fresh(start.out) if start.out else new_folder(config, Path("runs"))), show)
 
 
 def go(session: Any, show: Show) -> None:

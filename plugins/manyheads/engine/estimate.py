@@ -308,11 +308,8 @@ async def _ask(config: RunConfig, alias: str, make_host: HostFactory) -> str:
         ) from error
     finally:
         await host.close()
-    usage, cost = raw.usage, "no price known"
-    if usage.cost is not None:
-        least = "less than " if 0 < usage.cost < 0.0001 else ""  # too little for four decimals
-        amount = money(max(usage.cost, 0.0001) if least else usage.cost, model.price and model.price.currency)
-        cost = f"cost {least}{amount}"
+    usage, currency = raw.usage, model.price and model.price.currency
+    cost = "no price known" if usage.cost is None else f"cost {money(usage.cost, currency)}"
     return (
         f"{model.provider}/{model.name} answered in {time.monotonic() - began:.1f} s: "
         f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {cost}"

@@ -5,8 +5,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter
 
 from manyheads.asking.forms import schema_of, shipped_forms
 from manyheads.asking.replies import ReplyModel
@@ -95,7 +98,9 @@ class Recorded:
             self.useful += reply.usage
             self.writing += reply.usage
             try:
-                await self.journal.keep(turn.place, digest, asked, _save(reply))
+                await self.journal.keep(
+                    turn.place, digest, asked, _records(turn.reply_type).dump_python(reply, mode="json")
+                )
             except JournalError:
                 self.useful -= reply.usage
                 raise
@@ -111,7 +116,7 @@ class Recorded:
     def _read(self, turn: Turn[R], recorded: Any) -> Reply[R] | None:
         """A recorded reply; None if it is damaged and must be asked again."""
         try:
-            return _load(json.loads(recorded), turn.reply_type)
+            return _records(turn.reply_type).validate_python(json.loads(recorded))
         except DAMAGES as error:
             if self.accept_changes:
                 return None
@@ -166,36 +171,10 @@ def request_of(turn: Turn[Any], model: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _save(reply: Reply[Any]) -> dict[str, Any]:
-    return {
-        "text": reply.text,
-        "value": reply.value.model_dump(mode="json"),
-        "model": reply.model,
-        "usage": reply.usage.model_dump(),
-        "tool_calls": [call.model_dump(mode="json") for call in reply.tool_calls],
-        "attempts": reply.attempts,
-        "seconds": reply.seconds,
-        "warnings": list(reply.warnings),
-        "unusable": list(reply.unusable),
-    }
-
-
-def _load(data: dict[str, Any], reply_type: type[R]) -> Reply[R]:
-    text, model, attempts, seconds = data["text"], data["model"], data["attempts"], data["seconds"]
-    plain = isinstance(text, str) and isinstance(model, str) and isinstance(attempts, int)
-    if not plain or not isinstance(seconds, int | float):
-        raise TypeError("no reply")
-    return Reply(
-        text,
-        reply_type.model_validate(data["value"]),
-        model,
-        Usage.model_validate(data["usage"]),
-        tuple(map(ToolCall.model_validate, data["tool_calls"])),
-        attempts,
-        seconds,
-        tuple(map(str, data["warnings"])),
-        tuple(map(str, data.get("unusable", ()))),
-    )
+@cache
+def _records(reply_type: type[R]) -> TypeAdapter[Reply[R]]:
+    """How replies are written and read; reading a damaged one raises one of `DAMAGES`."""
+    return TypeAdapter(Reply[reply_type])  # pyright: ignore[reportInvalidTypeForm]
 
 
 class ReplayModel:

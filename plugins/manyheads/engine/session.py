@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import shutil
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -165,19 +165,9 @@ class Session:
             need_person(self.config, roles)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, list_run, self.folder)
-            ledgers, unbegun = list[Budget](), not (self.folder.exists() and any(self.folder.iterdir()))
-
-            def leave_nothing(kind: object, error: BaseException | None, trace: object) -> None:
-                """A run whose model could not be asked at all leaves no folder."""
-                if (
-                    unbegun
-                    and isinstance(error, ModelError)
-                    and not any(each.spent.tokens for each in ledgers)
-                    and not replies_told(self.folder)  # of a person
-                ):
-                    shutil.rmtree(self.folder, ignore_errors=True)
-
-            stack.push(leave_nothing)
+            ledgers = list[Budget]()
+            if not (self.folder.exists() and any(self.folder.iterdir())):
+                stack.push(partial(self._leave_nothing, ledgers))
             parts = await self._open(stack, make_host, roles)
             config, system, literature = self.config, self.system, parts.literature
             folder, starts, recall = parts.folder, parts.starts, parts.recall
@@ -198,16 +188,7 @@ class Session:
 
                 attended.emit = emit
                 emit(Began(made_by=starts.made_by, prices=_prices(config)))
-
-                def note(entry: Searched) -> None:
-                    """Record a look-up, and warn about a source's first failure."""
-                    before = searches.degraded
-                    searches.note(entry)
-                    emit(entry)
-                    for source in searches.degraded:
-                        if source not in before:
-                            emit(Warned(message=_missing(source)))
-
+                note = partial(_note_search, searches, emit)
                 async with _library(config, literature, note, self.folder / RECORD) as library:
                     if system.searches(config, roles):
                         library.open()  # known problems are reported before anything is paid
@@ -232,6 +213,14 @@ class Session:
                     folder.note(warned := Warned(message=fault))
                     yield warned
                 yield event
+
+    def _leave_nothing(
+        self, ledgers: Sequence[Budget], kind: object, error: BaseException | None, trace: object
+    ) -> None:
+        """A run whose model could not be asked at all, and to which no person has replied, leaves no folder."""
+        paid = any(each.spent.tokens for each in ledgers)
+        if isinstance(error, ModelError) and not paid and not replies_told(self.folder):
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     async def _prepare(self) -> list[str]:
         self.config, notes = prepare(self.config), list[str]()
@@ -459,6 +448,16 @@ def _result_of(
         people=run.people,
         result=run.result,
     )
+
+
+def _note_search(searches: SearchLedger, emit: Emit, entry: Searched) -> None:
+    """Record a look-up, and warn about a source's first failure."""
+    before = searches.degraded
+    searches.note(entry)
+    emit(entry)
+    for source in searches.degraded:
+        if source not in before:
+            emit(Warned(message=_missing(source)))
 
 
 def _missing(source: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from manyheads.core.events import AnyEvent, Said
 from manyheads.core.results import MEASURE
-from manyheads.report.drawing import SIZES, Drawing, breadth
+from manyheads.report.drawing import Drawing, breadth
 from manyheads.report.pictures import (
     MOST_IDEAS,
     Exchanges,
@@ -79,15 +79,6 @@ def test_the_team_is_drawn_with_its_joint_papers_and_guests(run: Write, told: di
     ]
     # The events have a question that the result does not.
     assert titles(svg, "asked") == [f"{TEAM[2]} asked Scientist31", "Scientist9 asked Scientist88"]
-
-
-def test_the_list_beside_the_team_says_the_same(
-    run: Write, told: dict[str, Any], read: Callable[[Path], Any]
-) -> None:
-    told.update(joint_papers=JOINT)
-    words = read(run(outcome=told)).words
-    assert f"{TEAM[1]} member {TEAM[0]} (3), Scientist31 (1) –" in words
-    assert f"Scientist88 guest – {TEAM[2]}" in words
 
 
 def test_a_result_without_joint_papers_does_not_say_that_there_are_none(
@@ -182,18 +173,6 @@ def test_of_very_many_ideas_the_winner_its_line_and_the_best_are_drawn() -> None
     assert keys == [row.key for row in rows if row.key in keys], "in the order of time"
 
 
-@pytest.mark.parametrize("width", SIZES.values())
-def test_rows_of_ideas_do_not_overlap(width: float) -> None:
-    rows = [
-        Row(str(n), "Unbreakable" * n, f"T{n // 4}", note="W" * 9 * n, figure="no. 10", scores=(1.0, 0.5))
-        for n in range(12)
-    ]
-    [drawing] = [each for _, each in Lineage(rows).drawings if each.width == width]
-    heights = [node.y for node in drawing.nodes]
-    assert all(after - before > 24 for before, after in pairwise(heights))
-    assert all(right <= width + 1 for _, _, right, _ in boxes(drawing))
-
-
 def test_one_idea_has_no_history(run: Write, told: dict[str, Any]) -> None:
     told["ideas"] = told["ideas"][:1]
     assert "picture-ideas" not in drawings(write_report(run(outcome=told)))
@@ -220,16 +199,6 @@ def test_papers_are_at_their_exact_distance_from_the_abstract(turn: float) -> No
         distances = [dist((node.x, node.y), (abstract.x, abstract.y)) for node in nodes]
         order = sorted(range(7), key=lambda n: papers.places[n].paper.distance)
         assert sorted(range(7), key=distances.__getitem__) == order
-
-
-def test_papers_in_one_direction_do_not_cover_each_other() -> None:
-    papers = Map(near(0.9, 0.9, 0.9, 0.9, 0.9, turn=0), near(0.9, 0.9, 0.9, 0.9, 0.9, turn=0))
-    nodes = papers.drawings[0][1].nodes
-    assert all(
-        dist((one.x, one.y), (other.x, other.y)) > 20
-        for n, one in enumerate(nodes)
-        for other in nodes[n + 1 :]
-    )
 
 
 def test_a_measured_run_has_a_map_and_a_list(run: Write, read: Callable[[Path], Any]) -> None:

@@ -74,16 +74,6 @@ def test_measures_are_named_in_words(measure: str, told: str) -> None:
     assert title_of(measure) == told
 
 
-def test_long_names_are_cut_and_long_titles_folded(tmp_path: Path) -> None:
-    names = [f"without the area chair, for {number} rounds" for number in range(5)]
-    title = "ranking.s, rebuttal.indicator=feasibility, models.default.name=some-model-of-a-long-name"
-    svg = svg_of("bars", [panel(*(Point(name, "", 0.5) for name in names), title=title, y="")], tmp_path)
-    shown = words(svg)
-    cut = {word for word in shown if word.startswith("without")}
-    assert (len(cut), max(map(len, cut))) == (5, 24)  # names that differ at their ends still do
-    assert max(map(len, shown)) <= 45
-
-
 def test_all_series_are_in_the_legend_each_with_a_look_of_its_own(tmp_path: Path) -> None:
     """Also one that only a later panel has; with more of them than colours."""
     series = [f"series {number}" for number in range(10)]
@@ -94,14 +84,6 @@ def test_all_series_are_in_the_legend_each_with_a_look_of_its_own(tmp_path: Path
     legend = svg[svg.index('<g id="legend_1">') :]
     looks = re.findall(r'<use xlink:href="#(\w+)"[^>]*style="fill: (#\w+)', legend)
     assert len(set(looks)) >= 9
-
-
-def test_a_series_looks_the_same_in_all_panels_also_where_one_lacks_another(tmp_path: Path) -> None:
-    first = panel(Point("1", "a", 0.5), Point("1", "b", 0.5), measure="first")
-    second = panel(Point("1", "b", 0.5), measure="second")
-    svg = svg_of("bars", [first, second], tmp_path)
-    colours = re.findall(r'<path d="[^"]*" clip-path="[^"]*" style="fill: (#\w{6})"/>', svg)
-    assert [colours.count(colour) for colour in dict.fromkeys(colours)] == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from manyheads.base.errors import RatingError
 from manyheads.core.texts import count
-from manyheads.measures.ratings import Ratings, Score, ScoredTexts, pair
+from manyheads.measures.ratings import Ratings, ScoredTexts, TextScore, pair
 from manyheads.measures.statistics import FEW, LEVEL, constant, krippendorff_alpha
 
 if TYPE_CHECKING:
@@ -296,7 +296,11 @@ class RatingSummary:
 
 
 def compare(
-    ratings: Ratings, scores: Sequence[Score] | None = None, by: str = "", on: str | None = None, **how: Any
+    ratings: Ratings,
+    scores: Sequence[TextScore] | None = None,
+    by: str = "",
+    on: str | None = None,
+    **how: Any,
 ) -> RatingSummary:
     """Summarise ratings and, if there are scores, compare the score `by` with the mean rating on a criterion.
 

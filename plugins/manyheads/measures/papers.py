@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
@@ -181,25 +181,31 @@ def load_papers(
         CorpusError: the corpus cannot be read, has no papers of a period, or its folder cannot be written.
         EmbeddingError: `model` is not the corpus's own.
     """
-    kept = folder / FOLDER
-    shared: dict[Period, Floats | None] = {period: _shared(folder, period) for period in PERIODS}
-    lacking = any(
-        vectors is None and not (kept / period / VECTORS).is_file() for period, vectors in shared.items()
-    )
-    if lacking:  # of a bank that had a matrix then
-        shutil.rmtree(kept, ignore_errors=True)
-    if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
-        _keep(kept, _read_bank(folder, model, shared, progress), meta.fingerprint, broken, shared)
-    return {period: _mapped(kept / period, shared[period]) for period in PERIODS}
-
-
-def _shared(folder: Path, period: Period) -> Floats | None:
-    """The vectors of a period in the matrix of a corpus's bank, if it has one."""
-    from manyheads.corpus.ecosystem import PAPERS
+    from manyheads.corpus.ecosystem import PAPERS, KnowledgeBank
     from manyheads.corpus.matrix import Matrix
 
     matrix = Matrix.open(folder / PAPERS)
-    return None if matrix is None else matrix.of_period(period)
+    shared = {
+        period: vectors for period in PERIODS if matrix and (vectors := matrix.of_period(period)) is not None
+    }
+
+    def read() -> dict[Period, Papers]:
+        papers: dict[Period, Papers] = {}
+        with KnowledgeBank.open(folder, model, read_only=True) as bank:
+            for period in PERIODS:
+                records = _records(bank, period, progress, vectors=period not in shared)
+                columns = _columns_of(records, folder, period)
+                if period in shared:  # in its order
+                    rows = sorted(zip(*columns, strict=True), key=lambda row: (row[2], row[0]))
+                    columns: Any = zip(*rows, strict=True)
+                    papers[period] = Papers(*columns, vectors=shared[period])
+                    continue
+                if lacking := next((each.id for each in records if each.vector is None), None):
+                    raise CorpusError(f"the paper {lacking} has no vector", hint="build the corpus again")
+                papers[period] = Papers.of(*columns, vectors=np.stack([each.vector for each in records]))
+        return papers
+
+    return _cached(folder / FOLDER, " ".join((meta.fingerprint, *shared)), PERIODS, read, shared)
 
 
 def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None) -> Papers:
@@ -208,11 +214,21 @@ def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress |
     Raises:
         CorpusError: the corpus cannot be read, has no past papers, or its folder cannot be written.
     """
-    kept = folder / TITLED
-    if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
-        papers: dict[Period, Papers] = {"past": _embed_titled(folder, model, progress)}
-        _keep(kept, papers, meta.fingerprint, broken, {})
-    return _mapped(kept / "past")
+    from manyheads.corpus.ecosystem import KnowledgeBank
+
+    def embed() -> dict[Period, Papers]:
+        with KnowledgeBank.open(folder, model, read_only=True) as bank:
+            records = _records(bank, "past", None)
+        columns = _columns_of(records, folder, "past")
+        texts = [titled(each.payload["title"], each.payload.get("abstract") or "") for each in records]
+        vectors = list[Floats]()
+        for start in range(0, len(texts), BATCH):
+            vectors.append(model.embed(texts[start : start + BATCH]))
+            if progress is not None:
+                progress("embedding titles and abstracts", min(start + BATCH, len(texts)), len(texts))
+        return {"past": Papers.of(*columns, vectors=np.concatenate(vectors))}
+
+    return _cached(folder / TITLED, meta.fingerprint, ("past",), embed, {})["past"]
 
 
 def titled(title: str, abstract: str) -> str:
@@ -220,99 +236,74 @@ def titled(title: str, abstract: str) -> str:
     return f"{title.strip()}\n{abstract.strip()}".strip()
 
 
-def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") -> Papers:
-    from manyheads.corpus.ecosystem import KnowledgeBank
+def _records(bank: Any, period: Period, progress: "Progress | None", *, vectors: bool = False) -> list[Any]:
     from manyheads.corpus.vectors import Filter
 
-    rows, texts, vectors = list[tuple[Any, ...]](), list[str](), list[Floats]()
-    with KnowledgeBank.open(folder, model, read_only=True) as bank:
-        for record in bank.store.scroll(Filter(equals={"period": "past"})):
-            paper = record.payload
-            rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
-            texts.append(titled(paper["title"], paper.get("abstract") or ""))
-    if not rows:
-        raise CorpusError(f"{folder}: the corpus has no past papers to measure against")
-    for start in range(0, len(texts), BATCH):
-        vectors.append(model.embed(texts[start : start + BATCH]))
-        if progress is not None:
-            progress("embedding titles and abstracts", min(start + BATCH, len(texts)), len(texts))
-    columns: Any = zip(*rows, strict=True)
-    return Papers.of(*columns, vectors=np.concatenate(vectors))
+    where, records = Filter(equals={"period": period}), list[Any]()
+    total = bank.store.count(where)
+    for done, record in enumerate(bank.store.scroll(where, vectors=vectors), 1):
+        records.append(record)
+        if progress is not None and (done % TOLD_EVERY == 0 or done == total):
+            progress(f"reading {period} papers", done, total)
+    return records
 
 
-def _read_bank(
-    folder: Path, model: Embedder, shared: Mapping[Period, Floats | None], progress: "Progress | None"
+def _columns_of(records: Sequence[Any], folder: Path, period: Period) -> Any:
+    """Ids, titles, years and citations."""
+    if not records:
+        raise CorpusError(f"{folder}: the corpus has no {period} papers to measure against")
+    names = ("title", "year", "citations")
+    return [[one.id for one in records], *([one.payload.get(name) for one in records] for name in names)]
+
+
+def _cached(
+    kept: Path,
+    mark: str,
+    periods: Sequence[Period],
+    make: Callable[[], dict[Period, Papers]],
+    shared: Mapping[Period, Floats],
 ) -> dict[Period, Papers]:
-    from manyheads.corpus.ecosystem import KnowledgeBank
-    from manyheads.corpus.vectors import Filter
+    """The papers of a folder; made, and written there, if it lacks them, or has those of another corpus.
 
-    papers: dict[Period, Papers] = {}
-    with KnowledgeBank.open(folder, model, read_only=True) as bank:
-        for period in PERIODS:
-            where, matrix = Filter(equals={"period": period}), shared[period]
-            total, rows, vectors = bank.store.count(where), list[tuple[Any, ...]](), list[Floats]()
-            for done, record in enumerate(bank.store.scroll(where, vectors=matrix is None), 1):
-                paper = record.payload
-                rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
-                if record.vector is not None:
-                    vectors.append(record.vector)
-                elif matrix is None:
-                    raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus again")
-                if progress is not None and (done % TOLD_EVERY == 0 or done == total):
-                    progress(f"reading {period} papers", done, total)
-            if not rows:
-                raise CorpusError(f"{folder}: the corpus has no {period} papers to measure against")
-            if matrix is not None:  # in its order already
-                rows.sort(key=lambda row: (row[2], row[0]))
-            columns: Any = zip(*rows, strict=True)
-            papers[period] = (
-                Papers.of(*columns, vectors=np.stack(vectors))
-                if matrix is None
-                else Papers(*columns, vectors=matrix)
-            )
-    return papers
+    They are written to a temporary folder that is moved into place: another process may do the same. Vectors that are
+    `shared` with the bank are not written.
+    """  # fmt: skip
+    if (broken := bool(damaged_files(kept))) or _mark(kept) != mark:
+        papers = make()
+        try:
+            with folder_beside(kept) as made:
+                for period, some in papers.items():
+                    (made / period).mkdir(parents=True)
+                    if period not in shared:
+                        np.save(made / period / VECTORS, some.vectors)
+                    columns = {name: getattr(some, name) for name in _COLUMNS}
+                    (made / period / TABLE).write_text(
+                        json.dumps(columns, ensure_ascii=False), encoding="utf-8"
+                    )
+                (made / TABLE).write_text(json.dumps({"fingerprint": mark}), encoding="utf-8")
+                record_checksums(made)
+                if broken and damaged_files(kept):
+                    set_aside(kept, "its files were changed")
+                elif _mark(kept) != mark:
+                    shutil.rmtree(kept, ignore_errors=True)
+        except OSError as error:
+            if _mark(kept) != mark:  # else another process was faster: the same papers
+                raise CorpusError(
+                    f"{kept}: the papers' vectors cannot be saved: {error.strerror or error}",
+                    hint="free disk space, or copy the corpus to a writable folder",
+                ) from error
+    return {period: _mapped(kept / period, shared.get(period)) for period in periods}
 
 
-def _fingerprint(kept: Path) -> str | None:
-    """The fingerprint of the corpus whose copy is here; None without a complete one."""
+def _mark(kept: Path) -> str | None:
+    """The corpus whose copy is here, by its fingerprint; None without a complete one."""
     try:
         return str(json.loads((kept / TABLE).read_text(encoding="utf-8"))["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _keep(
-    kept: Path,
-    papers: Mapping[Period, Papers],
-    fingerprint: str,
-    broken: bool,
-    shared: Mapping[Period, Floats | None],
-) -> None:
-    """Write to a temporary folder and move it into place: another process may do the same. Vectors that are `shared` are not
-    written."""
-    try:
-        with folder_beside(kept) as made:
-            for period, some in papers.items():
-                (made / period).mkdir(parents=True)
-                if shared.get(period) is None:
-                    np.save(made / period / VECTORS, some.vectors)
-                columns = {name: getattr(some, name) for name in _COLUMNS}
-                (made / period / TABLE).write_text(json.dumps(columns, ensure_ascii=False), encoding="utf-8")
-            (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
-            record_checksums(made)
-            if broken and damaged_files(kept):
-                set_aside(kept, "its files were changed")
-            elif _fingerprint(kept) != fingerprint:
-                shutil.rmtree(kept, ignore_errors=True)
-    except OSError as error:
-        if _fingerprint(kept) != fingerprint:  # else another process was faster: the same papers
-            raise CorpusError(
-                f"{kept}: the papers' vectors cannot be saved: {error.strerror or error}",
-                hint="free disk space, or copy the corpus to a writable folder",
-            ) from error
-
-
-def _mapped(folder: Path, shared: Floats | None = None) -> Papers:
+def _mapped(folder: Path, shared: Floats | None) -> Papers:
     """The papers in a folder; their vectors, too, unless they are shared with the bank."""
     try:
         columns = json.loads((folder / TABLE).read_text(encoding="utf-8"))

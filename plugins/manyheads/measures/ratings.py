@@ -190,7 +190,7 @@ def read_reviews(folders: Sequence[Path]) -> Ratings:
     if len(forms) != 1:
         other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
         raise RatingError(f"reviews on different forms: {other}", hint="name reviews on one form")
-    return Ratings(next(iter(forms)), scores, texts=texts)
+    return Ratings(*forms, scores, texts=texts)
 
 
 class _Mean(Part):
@@ -213,7 +213,7 @@ def review_of(folder: Path) -> _Reviews:
 
 
 @dataclass(frozen=True)
-class Score:
+class TextScore:
     """A score of a text. `place` is where it was read."""
 
     place: str
@@ -231,18 +231,16 @@ class ScoredTexts:
     unrated: tuple[str, ...]
 
 
-def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
+def read_scores(paths: Sequence[Path], by: str) -> list[TextScore]:
     """Scores named `by`: a field of JSON Lines, a column of CSV, or a mean or score of a review's run folder.
 
     Raises:
         RatingError: a file cannot be read, or a text has no such score; it never counts as zero.
     """
-    scores: list[Score] = []
+    scores: list[TextScore] = []
     for path in paths:
         if not path.is_dir():
-            scores += [
-                Score(place, identity_of(row), _number(place, row, by)) for place, row in _records(path)
-            ]
+            scores += [TextScore(at, identity_of(row), _number(at, row, by)) for at, row in _records(path)]
             continue
         identity, values = _scored(path)
         if by not in values:
@@ -250,7 +248,7 @@ def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
                 f"{path}: these reviews have no {by!r}",
                 hint=f"--by {' or '.join(values) or 'of a review with scores'}",
             )
-        scores.append(Score(str(path), identity, values[by]))
+        scores.append(TextScore(str(path), identity, values[by]))
     return scores
 
 
@@ -267,7 +265,9 @@ def _scored(folder: Path) -> tuple[Identity, dict[str, float]]:
     return identity_of(result_of.subject), {name: each.mean for name, each in result_of.means.items()}
 
 
-def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str, Identity]) -> ScoredTexts:
+def pair(
+    means: Mapping[str, float], scores: Sequence[TextScore], texts: Mapping[str, Identity]
+) -> ScoredTexts:
     """Match each rated text with its score.
 
     Args:
@@ -278,7 +278,7 @@ def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str
     Raises:
         RatingError: a rated text has no score, or several.
     """
-    paired: list[Score] = []
+    paired: list[TextScore] = []
     for item in means:
         matches = _matching(texts.get(item) or dict.fromkeys(("id", "source", "name"), item), scores)
         if not matches:
@@ -330,7 +330,7 @@ def _number(place: str, row: Mapping[str, Any], by: str) -> float:
     )
 
 
-def _matching(identity: Identity, scores: Sequence[Score]) -> list[Score]:
+def _matching(identity: Identity, scores: Sequence[TextScore]) -> list[TextScore]:
     """The scores of a text: by the most reliable identifier, then by the next ones if several match."""
     left, narrowed = scores, False
     for name in FIELDS:

@@ -5,7 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from itertools import pairwise
-from math import dist, inf, nan
+from math import dist
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from manyheads.report.pictures import (
     Standing,
     TeamPicture,
 )
-from manyheads.report.top import Map, Near
 from manyheads.systems.results import write_report
 from report.conftest import TEAM
 from support.browser import NEEDS_CHROMIUM, shown, width_of
@@ -178,58 +177,6 @@ def test_one_idea_has_no_history(run: Write, told: dict[str, Any]) -> None:
     assert "picture-ideas" not in drawings(write_report(run(outcome=told)))
 
 
-# Nearest papers.
-
-
-def near(*distances: float, turn: float = 70.0) -> list[Near]:
-    return [
-        Near(title=f"Paper {n}", year=2000, distance=far, bearing=turn * n % 360)
-        for n, far in enumerate(distances)
-    ]
-
-
-@pytest.mark.parametrize("turn", [0.0, 70.0])
-def test_papers_are_at_their_exact_distance_from_the_abstract(turn: float) -> None:
-    papers = Map(near(0.0, 0.61, 0.7, 1.3, turn=turn), near(0.62, 0.9, 1.1, turn=turn))
-    for place in papers.places:
-        assert dist((0, 0), (place.x, place.y)) == pytest.approx(place.paper.distance / 1.3 * 150)
-    for _, drawing in papers.drawings:
-        abstract, *nodes = drawing.nodes
-        assert [node.square for node in nodes] == [False] * 4 + [True] * 3
-        distances = [dist((node.x, node.y), (abstract.x, abstract.y)) for node in nodes]
-        order = sorted(range(7), key=lambda n: papers.places[n].paper.distance)
-        assert sorted(range(7), key=distances.__getitem__) == order
-
-
-def test_a_measured_run_has_a_map_and_a_list(run: Write, read: Callable[[Path], Any]) -> None:
-    folder = measured(run(), (0.8, 10.0), (0.9, 100.0), (1.0, 200.0), normalise="year")
-    page = read(folder)
-    assert "map" in page.values("id")
-    assert page.values("href").count("#map") == 2
-    assert "of its year" in page.words
-    svg = drawings(folder / "report.html")["picture-map"]
-    assert [len(titles(svg, kind)) for kind in ("past", "contemporary")] == [2, 1]
-    assert "3 papers around the abstract, at distances from 0.80 to 1.00." in (svg.findtext("desc") or "")
-
-
-@pytest.mark.parametrize(
-    "papers",
-    [
-        [],
-        [(0.8, 1.0)],
-        [(0.8, 1.0), (0.9, None)],
-        [(0.8, 1.0), (nan, 2.0)],
-        [(0.8, 1.0), (inf, 2.0)],
-        [(0.8, 1.0), (0.9, inf)],
-        [(0.8, 1.0), (-1.0, 2.0)],
-    ],
-)
-def test_no_map_of_what_cannot_be_drawn(run: Write, papers: list[tuple[float, float | None]]) -> None:
-    page = write_report(measured(run(), *papers))
-    assert "picture-map" not in drawings(page)
-    assert 'href="#map"' not in page.read_text(encoding="utf-8")
-
-
 # Questions and answers.
 
 
@@ -264,7 +211,7 @@ def test_every_picture_is_escaped_says_what_it_is_and_stays_the_same(
     html = write_report(folder).read_text(encoding="utf-8")
     assert "<script" not in html
     found = drawings(folder / "report.html")
-    assert list(found) == ["picture-team", "picture-ideas", "picture-map"]
+    assert list(found) == ["picture-team", "picture-ideas"]
     for svg in found.values():
         assert svg.get("role") == "img"
         ids = {each.get("id") for each in svg}
@@ -289,4 +236,4 @@ def test_one_of_two_sizes_is_shown_and_fits(tmp_path: Path, whole: Path, width: 
     script = (
         "return [...page.querySelectorAll('svg.drawing')].filter(e => e.clientWidth).map(e => e.classList[1])"
     )
-    assert shown(tmp_path, whole, width, script) == [size] * 3
+    assert shown(tmp_path, whole, width, script) == [size] * 2

@@ -190,7 +190,7 @@ def read_reviews(folders: Sequence[Path]) -> Ratings:
     if len(forms) != 1:
         other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
         raise RatingError(f"reviews on different forms: {other}", hint="name reviews on one form")
-    return Ratings(*forms, scores, texts=texts)
+    return Ratings(next(iter(forms)), scores, texts=texts)
 
 
 class _Mean(Part):

@@ -31,7 +31,6 @@ from manyheads.measures.novelty import (
     novelty_of,
     relative_neighbour_density,
     surroundings,
-    with_bearings,
 )
 from manyheads.measures.papers import Papers, titled
 from manyheads.measures.statistics import Mean, mean_of
@@ -157,8 +156,7 @@ def scores(
     past, contemporary = corpus.past.without(excluded), corpus.contemporary.without(excluded)
     vectors = corpus.model.embed(texts)
     engine = partial(corpus.approximately, excluded) if search == "approximate" else None
-    plain = novelty(vectors, past, contemporary, neighbours=neighbours, normalise=normalise, search=engine)
-    found = [with_bearings(one, at, past, contemporary) for one, at in zip(plain, vectors, strict=True)]
+    found = novelty(vectors, past, contemporary, neighbours=neighbours, normalise=normalise, search=engine)
     around, own = rnd or (None, None)
     densities: list[Any] = [None] * len(texts)
     if rnd:
@@ -304,7 +302,7 @@ def _by_retrieved(
     columns = zip(*((one.id, one.title, one.year, one.citations) for one in papers), strict=True)
     retrieved = Papers.of(*columns, vectors=vectors[1:])
     [around] = surroundings(vectors[:1], retrieved, k, normalise, "retrieved")
-    return with_bearings(novelty_of(Surroundings(), around), vectors[0], None, retrieved)
+    return novelty_of(Surroundings(), around)
 
 
 async def _retrieve(

@@ -79,7 +79,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Node:
-    """A circle, or a square, with a short mark in it."""
+    """A circle with a short mark in it."""
 
     x: float
     y: float
@@ -88,7 +88,6 @@ class Node:
     style: str = ""
     hue: int | None = None
     title: str = ""
-    square: bool = False
 
 
 @dataclass(frozen=True)

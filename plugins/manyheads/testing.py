@@ -105,7 +105,7 @@ def _serving() -> Generator[Server]:
 
 
 @dataclass
-class Bench:
+class HostBench:
     """The environment of a clause: a server, and hosts that use it, closed at the end."""
 
     make_host: HostFactory
@@ -150,11 +150,6 @@ async def _found(look: _Look) -> str:
     return f"3 papers on {look.subject}"
 
 
-def _must(kept: bool, problem: str) -> None:
-    if not kept:
-        raise AssertionError(problem)
-
-
 async def _raises(kind: type[Exception], asking: Awaitable[Any], problem: str) -> None:
     try:
         await asking
@@ -163,22 +158,22 @@ async def _raises(kind: type[Exception], asking: Awaitable[Any], problem: str) -
     raise AssertionError(problem)
 
 
-async def _answers(bench: Bench) -> None:
+async def _reply(bench: HostBench) -> None:
     reply = await bench.ask()
-    _must(reply.value == REMARK, f"the reply is {reply.value!r}")
-    _must(
-        reply.model == "conformance", f"the reply names the model {reply.model!r}, not the one that answered"
+    assert reply.value == REMARK, f"the reply is {reply.value!r}"
+    assert reply.model == "conformance", (
+        f"the reply names the model {reply.model!r}, not the one that answered"
     )
 
 
-async def _counts(bench: Bench) -> None:
-    usage = (await bench.ask(on=bench.host(price={"input": 1.0, "output": 2.0}))).usage
+async def _usage(bench: HostBench) -> None:
+    usage = (await bench.ask(on=bench.host(price={"input": 1000.0, "output": 2000.0}))).usage
     counts = (usage.calls, usage.input_tokens, usage.output_tokens)
-    _must(counts == (1, 30, 12), f"calls, tokens read and written are {counts}, not (1, 30, 12)")
-    _must(usage.cost is not None, "a model with a price costs nothing")
+    assert counts == (1, 30, 12), f"calls, tokens read and written are {counts}, not (1, 30, 12)"
+    assert usage.cost == 0.054, f"30 tokens at 0.001 and 12 at 0.002 cost {usage.cost}, not 0.054"
 
 
-async def _thread(bench: Bench) -> None:
+async def _thread(bench: HostBench) -> None:
     await bench.ask(Message("First."), Message("I said.", "assistant"), Message("And now?"))
     sent = bench.server.messages()
     starts = [
@@ -191,80 +186,78 @@ async def _thread(bench: Bench) -> None:
         role == as_role and text.startswith(start)
         for (role, text), (as_role, start) in zip(sent, starts, strict=True)
     )
-    _must(kept, f"the model was sent {sent!r}")
+    assert kept, f"the model was sent {sent!r}"
 
 
-async def _forgets(bench: Bench) -> None:
+async def _stateless(bench: HostBench) -> None:
     host = bench.host()
     await bench.ask(Message("One?"), on=host, tools=(_tool(_found),))
     await bench.ask(Message("Two?"), on=host)
-    _must("One?" not in str(bench.server.messages()), "the second turn knows the first")
-    _must("tools" not in bench.server.requests[-1], "the second turn is offered the first one's tools")
+    assert "One?" not in str(bench.server.messages()), "the second turn knows the first"
+    assert "tools" not in bench.server.requests[-1], "the second turn is offered the first one's tools"
 
 
-async def _at_once(bench: Bench) -> None:
+async def _at_once(bench: HostBench) -> None:
     host = bench.host()
     await asyncio.gather(*(bench.ask(Message(f"Number {n}?"), on=host) for n in range(4)))
     mixed = [request for request in bench.server.requests if str(request["messages"]).count("Number ") != 1]
-    _must(not mixed, "turns that are asked at once see each other")
+    assert not mixed, "turns that are asked at once see each other"
 
 
-async def _settings(bench: Bench) -> None:
+async def _settings(bench: HostBench) -> None:
     await bench.ask()
     await bench.ask(on=bench.host(temperature=0.3, max_tokens=99))
     bare, given = bench.server.requests
-    _must(not {"temperature", "max_tokens", "seed"} & bare.keys(), "settings are sent that nobody has set")
-    _must(given.get("temperature") == 0.3, "the temperature is not sent")
+    assert not {"temperature", "max_tokens", "seed"} & bare.keys(), "settings are sent that nobody has set"
+    assert given.get("temperature") == 0.3, "the temperature is not sent"
     limits = (given.get("max_tokens"), given.get("max_completion_tokens"))
-    _must(99 in limits, "max_tokens is not sent")
+    assert 99 in limits, "max_tokens is not sent"
 
 
-async def _pictures(bench: Bench) -> None:
+async def _pictures(bench: HostBench) -> None:
     png = b"\x89PNG\r\n\x1a\n" + bytes(16)
     await bench.ask(Message("Look.", images=(Image(png), Image(png))))
-    _must(str(bench.server.requests[0]).count("data:image/png;base64,") == 2, "not every picture is sent")
+    assert str(bench.server.requests[0]).count("data:image/png;base64,") == 2, "not every picture is sent"
 
 
-async def _again(bench: Bench) -> None:
+async def _asked_again(bench: HostBench) -> None:
     bench.server.answers += ["no JSON", ANSWER]
     reply = await bench.ask()
-    _must(
-        (reply.attempts, reply.usage.calls) == (2, 2),
-        "a reply that does not fit is not asked for again, and paid",
+    assert (reply.attempts, reply.usage.calls) == (2, 2), (
+        "a reply that does not fit is not asked for again, and paid"
     )
-    _must(
-        len(bench.server.messages()) > len(bench.server.messages(0)),
-        "the model is not told why it is asked again",
+    assert len(bench.server.messages()) > len(bench.server.messages(0)), (
+        "the model is not told why it is asked again"
     )
 
 
-async def _gives_up(bench: Bench) -> None:
+async def _attempts(bench: HostBench) -> None:
     bench.server.answers += ["no JSON"] * 3
     await _raises(ReplyError, bench.ask(on=bench.host(attempts=2)), "no ReplyError after the last attempt")
-    _must(len(bench.server.requests) == 2, f"asked {len(bench.server.requests)} times, not `attempts` times")
+    assert len(bench.server.requests) == 2, f"asked {len(bench.server.requests)} times, not `attempts` times"
 
 
-async def _cut_off(bench: Bench) -> None:
+async def _cut_off(bench: HostBench) -> None:
     bench.server.answers += [({"content": ANSWER}, "length")]
     reply = await bench.ask()
-    _must(reply.attempts == 2, "an answer that was cut off at the length limit is taken")
+    assert reply.attempts == 2, "an answer that was cut off at the length limit is taken"
 
 
-async def _refused(bench: Bench) -> None:
+async def _refusal(bench: HostBench) -> None:
     bench.server.answers += [401]
     await _raises(ModelError, bench.ask(), "a server that refuses is no ModelError")
-    _must(len(bench.server.requests) == 1, "a refused request is sent again")
+    assert len(bench.server.requests) == 1, "a refused request is sent again"
 
 
-async def _retried(bench: Bench) -> None:
+async def _retries(bench: HostBench) -> None:
     bench.server.answers += [429] * 9
     host = bench.host(retries=1, max_wait=0.1)
     await _raises(ModelError, bench.ask(on=host), "a server that is busy is no ModelError")
     sent = len(bench.server.requests)
-    _must(sent == 2, f"with retries: 1 a request is sent {sent} times: the framework's own retries are on")
+    assert sent == 2, f"with retries: 1 a request is sent {sent} times: the framework's own retries are on"
 
 
-async def _tools(bench: Bench) -> None:
+async def _tools(bench: HostBench) -> None:
     bench.server.answers += [_calls(("1", "look_up", "owls"), ("2", "other", "bats"))]
     reply = await bench.ask(tools=(_tool(_found), _tool(_found, "other")))
     made = [(call.name, call.arguments, call.result, call.failed) for call in reply.tool_calls]
@@ -272,34 +265,34 @@ async def _tools(bench: Bench) -> None:
         (name, {"subject": on}, f"3 papers on {on}", False)
         for name, on in (("look_up", "owls"), ("other", "bats"))
     ]
-    _must(made == due, f"the reply records the calls {made!r}")
+    assert made == due, f"the reply records the calls {made!r}"
     results = [text for role, text in bench.server.messages() if role == "tool"]
-    _must(results == [f"3 papers on {on}" for on in ("owls", "bats")], f"the model was told {results!r}")
+    assert results == [f"3 papers on {on}" for on in ("owls", "bats")], f"the model was told {results!r}"
 
 
-async def _tool_fails(bench: Bench) -> None:
+async def _tool_that_fails(bench: HostBench) -> None:
     async def broken(look: _Look) -> str:
         raise ConnectionError("the archive is closed")
 
     bench.server.answers += [_calls(("1", "look_up", "owls"))]
     reply = await bench.ask(tools=(_tool(broken),))
-    _must([call.failed for call in reply.tool_calls] == [True], "a tool's failure is not noted")
-    _must(
-        "the archive is closed" in str(bench.server.messages()), "the model is not told why a tool has failed"
+    assert [call.failed for call in reply.tool_calls] == [True], "a tool's failure is not noted"
+    assert "the archive is closed" in str(bench.server.messages()), (
+        "the model is not told why a tool has failed"
     )
 
 
-async def _tool_ends(bench: Bench) -> None:
+async def _error_of_a_user_in_a_tool(bench: HostBench) -> None:
     async def spend(look: _Look) -> str:
         raise BudgetError("the budget is spent")
 
     bench.server.answers += [_calls(("1", "look_up", "owls"))]
     asking = bench.ask(tools=(_tool(spend),))
     await _raises(BudgetError, asking, "a user's error in a tool is told to the model, not raised")
-    _must(len(bench.server.requests) == 1, "the model is asked again after a user's error in a tool")
+    assert len(bench.server.requests) == 1, "the model is asked again after a user's error in a tool"
 
 
-async def _recalls(bench: Bench) -> None:
+async def _recall(bench: HostBench) -> None:
     async def recall(turn: Turn[Any]) -> str:
         return f"<bank>{turn.recall}</bank>"
 
@@ -307,18 +300,15 @@ async def _recalls(bench: Bench) -> None:
     await bench.ask(on=host, recall="graphs")
     await bench.ask(on=host)
     [*_, (role, text)] = bench.server.messages(0)
-    _must(
-        role == "user" and text.count("<bank>graphs</bank>") == 1,
-        "what is recalled is not in the question's message",
-    )
+    assert (role, text.count("<bank>graphs</bank>")) == ("user", 1), "it is not in the question's message"
     kept = text.startswith("What do you say?") and not text.rstrip().endswith("</bank>")
-    _must(kept, "what is recalled stands not between the question and the form of the reply")
-    _must(
-        "<bank>" not in str(bench.server.messages()), "something is recalled where the turn asks for nothing"
+    assert kept, "what is recalled stands not between the question and the form of the reply"
+    assert "<bank>" not in str(bench.server.messages()), (
+        "something is recalled where the turn asks for nothing"
     )
 
 
-async def _recall_fails(bench: Bench) -> None:
+async def _recall_that_fails(bench: HostBench) -> None:
     async def broken(turn: Turn[Any]) -> str:
         raise CorpusError("the bank is gone")
 
@@ -326,7 +316,7 @@ async def _recall_fails(bench: Bench) -> None:
     await _raises(CorpusError, asking, "a failed look-up does not end the turn")
 
 
-async def _cancelled(bench: Bench) -> None:
+async def _cancellation(bench: HostBench) -> None:
     begun = asyncio.Event()
 
     async def linger(look: _Look) -> str:
@@ -343,22 +333,20 @@ async def _cancelled(bench: Bench) -> None:
         raise AssertionError(f"a cancelled turn gives {reply.text!r}")
 
 
-async def _offline(bench: Bench) -> None:
+async def _offline(bench: HostBench) -> None:
     host = bench.make_host({"default": ModelConfig()}, recall_nothing, 3)
     bench.made.append(host)
     first, second = await bench.ask(on=host), await bench.ask(on=host)
-    _must(first.model == "offline" and first.text == second.text, "the offline model is not asked")
+    offline = first.model == "offline" and first.text == second.text
+    assert offline, "the offline model is not asked"
 
 
-async def _named(bench: Bench) -> None:
+async def _name(bench: HostBench) -> None:
     name = getattr(bench.host(), "framework", None)
-    _must(
-        isinstance(name, str) and bool(name),
-        "the host has no `framework`: its runs cannot say which host made them",
-    )
+    assert name, "the host has no `framework`: its runs cannot say which host made them"
 
 
-async def _closes(bench: Bench) -> None:
+async def _closing(bench: HostBench) -> None:
     host = bench.host()
     host.open("default")
     await asyncio.wait_for(host.gate(), 1)
@@ -367,29 +355,12 @@ async def _closes(bench: Bench) -> None:
     await host.close()
 
 
-CLAUSES: dict[str, Callable[[Bench], Awaitable[None]]] = {
-    "reply": _answers,
-    "usage": _counts,
-    "thread": _thread,
-    "stateless": _forgets,
-    "at once": _at_once,
-    "settings": _settings,
-    "pictures": _pictures,
-    "asked again": _again,
-    "attempts": _gives_up,
-    "cut off": _cut_off,
-    "refusal": _refused,
-    "retries": _retried,
-    "tools": _tools,
-    "tool that fails": _tool_fails,
-    "user's error in a tool": _tool_ends,
-    "recall": _recalls,
-    "recall that fails": _recall_fails,
-    "cancellation": _cancelled,
-    "offline": _offline,
-    "name": _named,
-    "closing": _closes,
-}
+_ALL: Sequence[Callable[[HostBench], Awaitable[None]]] = (
+    _reply, _usage, _thread, _stateless, _at_once, _settings, _pictures, _asked_again, _attempts,
+    _cut_off, _refusal, _retries, _tools, _tool_that_fails, _error_of_a_user_in_a_tool, _recall,
+    _recall_that_fails, _cancellation, _offline, _name, _closing,
+)  # fmt: skip
+CLAUSES = {clause.__name__[1:].replace("_", " "): clause for clause in _ALL}
 """The clauses of a host's contract, see `manyheads.core.Host`."""
 
 
@@ -403,7 +374,7 @@ async def broken_clauses(make_host: HostFactory, clauses: Sequence[str] = ()) ->
     broken: dict[str, str] = {}
     for name in clauses or CLAUSES:
         with _serving() as server:
-            bench = Bench(make_host, server)
+            bench = HostBench(make_host, server)
             try:
                 await asyncio.wait_for(CLAUSES[name](bench), SECONDS)
                 for host in bench.made:

@@ -156,13 +156,6 @@ def test_another_class_of_the_same_name_is_not_said_in_a_replys_words() -> None:
         assert prompts.wording(kind(choice="mine")) == "mine"
 
 
-def test_lists_of_forms_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    old = '```json Old\n{\n  "points": [\n    "<One.>",\n    … ×1–3\n  ]\n}\n```'
-    new = '```json Old\n{\n  "points": ["<One.>", … ×1–3]\n}\n```'
-    assert shape_of(old) == shape_of(new)
-    assert (shape_of(new) or {})["properties"]["points"]["maxItems"] == 3
-
-
 def test_a_fault_in_a_list_is_told_with_what_the_form_asks_for() -> None:
     wrong = Unusable("fields", "", (("suggestions", []), ("verdicts", []), ("verdicts.1.met", "maybe")))
     lines = shipped_forms().again(Review, wrong).splitlines()

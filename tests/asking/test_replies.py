@@ -4,27 +4,26 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-from pydantic import ValidationError
+from pydantic import create_model
 
+from manyheads.asking import replies
 from manyheads.asking.replies import REPLIES, ReplyModel, Seeks, seeking
+from manyheads.base.errors import BugError
 from manyheads.models.abilities import MOST_ITEMS, form_arguments
-from manyheads.systems.virsci.replies import Idea, Revision, Vote
-
-FIELDS = {
-    "thought": "t",
-    "title": "t",
-    "idea": "i",
-    "experiment": "e",
-    "clarity": 5,
-    "feasibility": 5,
-    "novelty": 5,
-}
+from manyheads.systems.virsci.replies import Revision, Vote
 
 
-@pytest.mark.parametrize("field", ["clarity", "feasibility", "novelty"])
-def test_the_schema_shows_the_scale(field: str):
-    shown = Idea.model_json_schema()["properties"][field]
-    assert (shown["minimum"], shown["maximum"]) == (1, 10)
+@pytest.mark.parametrize("name", ["Remark", "Review"])
+def test_two_replies_of_one_name_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one of a system that is called as a shared one: a card could not name it."""
+    twin = create_model(name, __base__=ReplyModel)
+    monkeypatch.setattr("manyheads.systems.scipip.replies.REPLIES", (twin,))
+    replies._shipped.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    try:
+        with pytest.raises(BugError, match=name):
+            len(REPLIES)
+    finally:
+        replies._shipped.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
 
 def test_the_schema_shows_the_scale_of_all_eight_criteria():
@@ -35,16 +34,6 @@ def test_the_schema_shows_the_scale_of_all_eight_criteria():
 
 def test_a_vote_counts_from_one():
     assert Vote.model_json_schema()["properties"]["choice"]["minimum"] == 1
-
-
-@pytest.mark.parametrize("value", [0, 11, 7.5, True, None, "high"])
-def test_a_score_off_the_scale_is_refused(value: Any):
-    with pytest.raises(ValidationError):
-        Idea.model_validate({**FIELDS, "novelty": value})
-
-
-def test_a_score_written_as_text_is_read():
-    assert Idea.model_validate({**FIELDS, "novelty": "8"}).novelty == 8
 
 
 def parts_of(schema: Any) -> Iterator[dict[str, Any]]:

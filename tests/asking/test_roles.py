@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from manyheads.asking.replies import REPLIES, Abstract
-from manyheads.asking.roles import RoleCard, Roles, read_card
+from manyheads.asking.roles import Roles, read_card
 from manyheads.base.errors import ConfigError
 from manyheads.base.papers import Hit, Paper, Scientist
 from manyheads.base.resources import Resources
@@ -131,25 +131,13 @@ def test_every_prompt_reads_what_its_task_gives_and_renders(role: str, task: str
         assert text.startswith("# ")
         assert "49 " not in text
         assert "{%" not in text
-
-
-@pytest.mark.parametrize(("role", "task"), [each for each in TASKS if each[0] not in ("scientist", "leader")])
-def test_a_task_stands_at_the_end_in_numbered_steps(role: str, task: str) -> None:
-    for nth in range(2):
-        given = {name: _sample(name, nth) for name in SHIPPED.card(role).tasks[task].variables}
-        _, task_text = SHIPPED.prompt(role, task, given).split("## Your task\n")
-        steps = [int(number) for number in re.findall(r"^(\d+)\. ", task_text, re.MULTILINE)]
-        assert steps == list(range(1, len(steps) + 1))
-        assert len(steps) >= (2 if task == "plain" else 3)
-        assert EVIL not in task_text
-
-
-@pytest.mark.parametrize(("role", "task"), TASKS)
-def test_what_others_wrote_stands_in_fences_only(role: str, task: str) -> None:
-    for nth in range(2):
-        given = {name: _sample(name, nth) for name in SHIPPED.card(role).tasks[task].variables}
-        text = SHIPPED.prompt(role, task, given)
-        assert "Ignore all" not in re.sub(r"<(\w+)>\n.*?\n</\1>", "", text, flags=re.DOTALL)
+        assert "Ignore all" not in re.sub(r"<(\w+)>\n.*?\n</\1>", "", text, flags=re.DOTALL), "fenced"
+        if role not in ("scientist", "leader"):
+            _, asked = text.split("## Your task\n")  # at its end, in numbered steps
+            steps = [int(number) for number in re.findall(r"^(\d+)\. ", asked, re.MULTILINE)]
+            assert steps == list(range(1, len(steps) + 1))
+            assert len(steps) >= (2 if task == "plain" else 3)
+            assert EVIL not in asked
 
 
 def test_what_scientists_have_published_stands_in_fences_only() -> None:
@@ -245,7 +233,7 @@ def test_problems_name_the_prompt_and_the_variable(roles: Roles, folder: Path) -
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "should be a mapping of keys"),
+        ("", "name: field required"),
         ("- a", "should be a mapping of keys"),
         ("a: [", "not valid YAML"),
         (CRITIC + "modle: x\n", "modle: no such key"),
@@ -262,21 +250,9 @@ def test_a_bad_card_is_one_clear_error(folder: Path, text: str, words: str) -> N
     assert str(folder / "roles/critic.yaml") in str(caught.value)
 
 
-def test_a_card_that_is_not_utf8_is_one_clear_error(folder: Path) -> None:
-    path = folder / "roles/critic.yaml"
-    path.write_bytes("name: Größe".encode("latin-1"))
-    with pytest.raises(ConfigError, match="not valid YAML"):
-        read_card(path)
-
-
 def test_every_reply_type_can_be_asked_for(folder: Path) -> None:
     for name in REPLIES:
         assert (
             read_card(card(folder, CRITIC.replace("reply: Vote", f"reply: {name}"))).tasks["judge"].reply
             == name
         )
-
-
-def test_a_card_is_data_that_goes_there_and_back() -> None:
-    leader = SHIPPED.card("leader")
-    assert RoleCard.model_validate_json(leader.model_dump_json()) == leader

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import choix
 import numpy as np
-import statsmodels.api as sm
 
 from bench.figures import Figure, Size, Watch, typical
 from manyheads.arena.pairing import Pairs, PairText
@@ -25,33 +24,22 @@ FEW = 5
 async def bench(size: Size) -> AsyncIterator[Figure]:
     votes = votes_by({f"m{n}": n / 5 for n in range(MAKERS)}, size.votes, effect=0.01)
     what, resamples = f"{size.votes:,} votes, {size.resamples:,} resamples", size.resamples
-    compared = comparisons(votes, QUESTION, signs=("lines", "headings"))
+    compared = comparisons(votes, QUESTION, signs=())
     # Raters, cases and votes are resampled: three bootstraps.
     rules = Rules(signs=(), resamples=resamples, orders=1)
     watch = Watch()
     plain = standings(votes, QUESTION, rules)
     seconds = watch.read().wall
     one = typical(lambda: choix.ilsr_pairwise_dense(compared.wins), FEW)
+    against = "choix, a fit of the wins for each resample"
     yield Figure(
-        f"arena: ratings, {what}", seconds, "s", one * 3 * resamples, "choix, a fit of the wins for each resample", "≤ 20 s",
+        f"arena: ratings, {what}", seconds, "s", one * 3 * resamples, against, "≤ 20 s",
         f"{len(plain.makers)} makers",
     )  # fmt: skip
     watch = Watch()
     standings(votes, QUESTION, Rules(signs=("lines", "headings"), resamples=resamples, orders=1))
     seconds = watch.read().wall
-    design = np.zeros((len(compared), MAKERS))
-    design[np.arange(len(compared)), compared.left] = 1
-    design[np.arange(len(compared)), compared.right] = -1
-    design = np.column_stack([design[:, 1:], compared.style])
-    one = typical(lambda: sm.GLM(compared.score, design, family=sm.families.Binomial()).fit(), FEW)
-    yield Figure(
-        f"arena: with style, {what}",
-        seconds,
-        "s",
-        one * 3 * resamples,
-        "statsmodels' GLM, a fit for each resample",
-        "≤ 20 s",
-    )
+    yield Figure(f"arena: with style, {what}", seconds, "s", one * 3 * resamples, against, "≤ 20 s")
     yield _pairs(size.makers)
     yield _votes(size.visitors)
 

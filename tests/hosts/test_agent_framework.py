@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentSession, WorkflowBuilder
 
-from manyheads.base.errors import BudgetError, ConfigError
+from manyheads.base.errors import BudgetError
 from manyheads.hosts.agent_framework import agent_of, role_agent
 from support.llm import LLM
 from support.native import plain_client, small
@@ -70,8 +70,3 @@ async def test_a_role_goes_on_in_a_session(llm: LLM) -> None:
     assert "We plan with owls." not in llm.requests[-1].text
     assert [chunk.text async for chunk in agent.run("Once more.", stream=True) if chunk.text]
     await agent.close()
-
-
-async def test_another_systems_state_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="conference-review"):
-        agent_of("virsci")(out=tmp_path).load_state(reviewers(tmp_path).save_state())

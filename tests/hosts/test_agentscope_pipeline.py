@@ -9,18 +9,16 @@ import pytest
 from agentscope.console import ConsoleRenderer, launch_console
 from agentscope.credential import OpenAICredential
 from agentscope.event import ModelCallEndEvent, ReplyEndEvent, ReplyStartEvent, UserInterruptEvent
-from agentscope.message import AssistantMsg, Msg, UserMsg
+from agentscope.message import Msg, UserMsg
 from agentscope.model import OpenAIChatModel
 from pydantic import SecretStr
 from rich.console import Console
 
 from manyheads.base.errors import ConfigError, ModelError
-from manyheads.hosts.agentscope import ConferenceReviewPipeline, SystemPipeline, VirSciPipeline
-from manyheads.systems.loading import validate
+from manyheads.hosts.agentscope import SystemPipeline, VirSciPipeline
 from support.command import result_of
 from support.faults import Fault
 from support.llm import LLM
-from support.native import PAPER, small
 
 TOPIC = UserMsg("user", "Robust retrieval for robots")
 
@@ -72,13 +70,6 @@ async def test_a_run_is_one_reply_with_its_usage(pipeline: VirSciPipeline) -> No
     assert (message.get_text_content() or "").endswith(found["abstract"]["text"])
     assert "## 5/5" in shown
     assert f"{found['team'][0]['name']}, idea, turn 1:" in shown
-
-
-async def test_the_last_message_is_the_topic_whoever_says_it(pipeline: VirSciPipeline) -> None:
-    messages = [UserMsg("user", "Old"), AssistantMsg("critic", TOPIC.get_text_content() or "")]
-    _, message, _ = await run(pipeline, messages)
-    assert result(pipeline)["topic"] == {"topic": "Robust retrieval for robots", "rationale": None, "fixed": True}  # fmt: skip
-    assert "the task: the last of 2 messages, by critic" in (message.get_text_content() or "")
 
 
 async def test_it_runs_in_the_console_of_agentscope(
@@ -177,47 +168,3 @@ async def test_a_model_of_agentscope_takes_the_place_of_the_default(llm: LLM, tm
     assert native.max_retries == 3
     assert result(pipeline)["models"] == {"default": "openai/my-model"}
     await native.client.close()
-
-
-def test_configs_come_in_many_forms(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text("seed: 9\n")
-    assert VirSciPipeline(file).config.seed == 9
-    assert VirSciPipeline(str(file)).name == "mine"
-    assert (
-        VirSciPipeline("virsci").config.settings.team.size == VirSciPipeline().config.settings.team.size == 4
-    )
-    assert VirSciPipeline(validate({"seed": 5})).config.seed == 5
-
-
-def test_a_pipeline_runs_its_own_system_only() -> None:
-    class Other(SystemPipeline):
-        system = "other"
-
-    with pytest.raises(ConfigError, match="Other runs other"):
-        Other(validate({}))
-
-
-def test_an_unknown_key_is_named() -> None:
-    with pytest.raises(ConfigError, match="tems"):
-        VirSciPipeline({"tems": {}})
-
-
-@pytest.mark.slow
-async def test_a_recorded_run_replays(pipeline: VirSciPipeline, llm: LLM, tmp_path: Path) -> None:
-    llm.faults.append(Fault("prose"))
-    await run(pipeline)
-    recorded, calls = result(pipeline), llm.calls
-    model = {"provider": "replay", "name": str(pipeline.folder), "tools": True}
-    again = VirSciPipeline(settings(llm, models={"default": model}), out=tmp_path)
-    await run(again)
-    assert llm.calls == calls
-    assert result(again)["abstract"] == recorded["abstract"]
-    assert result(again)["team"] == recorded["team"]
-
-
-async def test_a_review_ends_with_its_means(llm: LLM, tmp_path: Path) -> None:
-    llm.answers["overall"] = 6
-    made = ConferenceReviewPipeline(small("conference-review", llm), out=tmp_path)
-    _, message, _ = await run(made, UserMsg("user", PAPER))
-    assert (message.get_text_content() or "").endswith("Overall: 6.00 of 10, the mean of 2 reviews")

@@ -1,9 +1,7 @@
 """One task of a role, asked in code, on either framework."""
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,50 +9,25 @@ from typing import Any
 import pytest
 from agent_framework import Agent as AFAgent
 from agentscope.agent import Agent
-from agentscope.credential import OpenAICredential
-from agentscope.model import OpenAIChatModel
 from autogen_agentchat.agents import AssistantAgent
-from autogen_ext.models.openai import OpenAIChatCompletionClient
-from pydantic import SecretStr
 
 from asking.test_own import SCHEMA, card_in
 from manyheads import ask, ask_sync
 from manyheads.base.errors import BudgetError, ConfigError, ModelError, ReplyError
 from manyheads.base.http import Pace
-from manyheads.config import LiteratureConfig, ModelConfig
+from manyheads.config import LiteratureConfig
 from manyheads.core import Reply
-from manyheads.hosts.autogen import ModelClient
 from manyheads.literature.library import Library
 from manyheads.models.offline import LABEL
 from manyheads.systems.rebuttal.replies import Review
 from support.faults import Fault
 from support.llm import LLM
-from support.native import plain_client
+from support.native import own_client
 from support.requests import Request
 from support.scholar import Scholar, record
 from support.turns import LOOK_UP, model
 
 IDEA = "We plan with owls."
-
-
-@asynccontextmanager
-async def native(name: str, llm: LLM) -> AsyncGenerator[Any]:
-    """A client of the framework's own."""
-    if name == "autogen":
-        info = ModelClient(model(llm)).model_info
-        client = OpenAIChatCompletionClient(
-            model="m", api_key="k", base_url=llm.base_url, model_info=info, max_retries=0
-        )
-        yield client
-        await client.close()
-    elif name == "agent_framework":
-        yield (own := plain_client(llm.base_url))
-        await own.client.close()
-    else:
-        credential = OpenAICredential(api_key=SecretStr("k"), base_url=llm.base_url)
-        theirs = OpenAIChatModel(credential, "m", stream=False, max_retries=0)
-        yield theirs
-        await theirs.client.close()
 
 
 def saying(*texts: str) -> Callable[[Request], str]:
@@ -91,7 +64,7 @@ async def test_a_role_gives_its_typed_answer(llm: LLM, name: str) -> None:
 
 
 async def test_a_client_of_the_framework_says_which_host(llm: LLM, name: str) -> None:
-    async with native(name, llm) as client:
+    async with own_client(name, llm.base_url) as client:
         for _ in range(2):
             reply = await ask("reviewer", "review", idea=IDEA, model=client, full=True)
             assert isinstance(reply, Reply)
@@ -183,13 +156,6 @@ async def test_own_roles_replies_and_plain_text(llm: LLM, name: str, tmp_path: P
     assert "```json" not in llm.requests[1].text
 
 
-async def test_a_plain_text_is_asked_for_again_too(llm: LLM, name: str, tmp_path: Path) -> None:
-    llm.reply = saying("", "Nobody.")
-    mine = [card_in(tmp_path, "text")]
-    assert await ask("ethicist", "harm", idea=IDEA, model=model(llm), host=name, paths=mine) == "Nobody."
-    assert "JSON" not in llm.requests[-1].messages[-1].text
-
-
 async def test_a_role_calls_tools(llm: LLM, name: str) -> None:
     llm.tool_calls = [("search_papers", {"query": "tactile"}), ("look_up", {"subject": "owls"})]
     with Scholar((record("a" * 40, "Tactile fingers", abstract="Robots feel.", year=2019),)) as scholar:
@@ -242,7 +208,7 @@ async def test_an_agent_of_ones_own_is_asked(llm: LLM, name: str, role_agent: Ca
 
 
 async def test_any_agent_takes_a_prompt_of_a_role(llm: LLM, name: str) -> None:
-    async with native(name, llm) as client:
+    async with own_client(name, llm.base_url) as client:
         agent = (
             AssistantAgent("mine", client, system_message="Be kind.")
             if name == "autogen"
@@ -258,27 +224,8 @@ async def test_any_agent_takes_a_prompt_of_a_role(llm: LLM, name: str) -> None:
     assert "Be kind." in llm.requests[0].system
 
 
-def test_without_await_in_a_script(llm: LLM, name: str) -> None:
+async def test_without_await_also_where_a_loop_is_running(llm: LLM, name: str) -> None:
     for _ in range(2):
         assert isinstance(ask_sync("reviewer", "review", idea=IDEA, model=model(llm), host=name), Review)
     with pytest.raises(ConfigError, match="missing idea"):
         ask_sync("reviewer", "review")
-
-
-async def test_without_await_where_a_loop_is_running(llm: LLM, name: str) -> None:
-    assert asyncio.get_running_loop()
-    assert isinstance(ask_sync("reviewer", "review", idea=IDEA, model=model(llm), host=name), Review)
-
-
-async def test_a_question_that_is_cancelled_ends(llm: LLM, name: str) -> None:
-    llm.delay = 5
-    with suppress(TimeoutError):
-        async with asyncio.timeout(0.2):
-            await ask(
-                "reviewer",
-                "review",
-                idea=IDEA,
-                model=ModelConfig(provider="openai", name="m", base_url=llm.base_url),
-                host=name,
-            )
-            raise AssertionError("it was answered")

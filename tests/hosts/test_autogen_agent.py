@@ -10,7 +10,7 @@ import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.messages import MemoryQueryEvent, TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
-from autogen_core.memory import ListMemory, Memory, MemoryContent
+from autogen_core.memory import Memory, MemoryContent
 from autogen_core.models import ChatCompletionClient, CreateResult, UserMessage
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
@@ -135,16 +135,6 @@ async def test_a_model_client_serves_anywhere(llm: LLM, caplog: pytest.LogCaptur
     assert "models.mine: " in caplog.text
     assert client.remaining_tokens([UserMessage(content="x" * 400, source="user")]) == 128_000 - 100
     await client.close()
-
-
-async def test_a_model_client_bears_the_system_messages_of_other_memories(llm: LLM) -> None:
-    agent = role_agent("reviewer", model(llm))
-    memory = ListMemory()
-    await memory.add(MemoryContent(content="Be kind.", mime_type="text/plain"))
-    agent._memory = list[Memory]([memory])
-    await agent.run(task="Review this.")
-    await agent.close()
-    assert "Be kind." in llm.requests[0].text
 
 
 def test_a_model_clients_config_is_strict() -> None:

@@ -43,15 +43,6 @@ def result(pipeline: SystemPipeline) -> dict[str, Any]:
     return result_of(pipeline.folder)
 
 
-async def test_a_reply_is_a_message(pipeline: SystemPipeline) -> None:
-    message = await pipeline.reply(UserMsg("user", TOPIC))
-    found = result(pipeline)
-    assert (message.name, message.role, message.finished_reason) == ("virsci", "assistant", "completed")
-    assert (message.get_text_content() or "").endswith(found["abstract"]["text"])
-    assert message.usage
-    assert message.usage.input_tokens == found["usage"]["input_tokens"]
-
-
 async def test_what_was_observed_counts(pipeline: SystemPipeline) -> None:
     await pipeline.observe(AssistantMsg("planner", TOPIC))
     await pipeline.reply()

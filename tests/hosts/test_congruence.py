@@ -52,42 +52,6 @@ def guest(request: Request) -> str | None:
     return one_of(request, named[-1], "", "") or None if named else None
 
 
-def goes_on(request: Request) -> bool:
-    return one_of(request, "yes", "") == "yes"
-
-
-@pytest.mark.slow
-async def test_without_invitations(tmp_path: Path) -> None:
-    assert_congruent(await on_each(tmp_path, "turns=2"))
-
-
-@pytest.mark.slow
-async def test_with_a_random_order_and_adaptive_turns(tmp_path: Path) -> None:
-    sets = ("topology=random", "turns.default=3", "turns.adaptive=true", "team.exploration=normal")
-    assert_congruent(await on_each(tmp_path, *sets, answers={"another_turn": goes_on}))
-
-
-def alike(request: Request) -> list[dict[str, Any]]:
-    """One paper is too close each time."""
-    count = request.asking.count("<paper>")
-    close = 90
-    return [{"paper": n, "similarity": close if n == 1 else 10, "reason": "So."} for n in range(count, 0, -1)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("embedding", ["lexical", pytest.param("auto", marks=pytest.mark.slow)])
-async def test_with_self_review(tmp_path: Path, embedding: str) -> None:
-    sets = (
-        "self_review.enabled=true",
-        "self_review.max_discards=3",
-        "topology=random",
-        f"embedding={embedding}",
-    )
-    played = await on_each(tmp_path, *sets, answers={"overlaps": alike})
-    assert_congruent(played)
-    assert len(played[0].result["self_review"]["reviews"]) > 1
-
-
 @pytest.mark.slow
 async def test_with_replies_that_are_asked_for_again(tmp_path: Path) -> None:
     def now_and_then(request: Request) -> bool:

@@ -192,12 +192,6 @@ def test_what_no_file_can_hold_is_named(llm: LLM) -> None:
         agent.dump_component()
 
 
-def test_dumps_of_before_are_loaded(llm: LLM) -> None:
-    data = dumped(autogen.role_agent("reviewer", model(llm)))
-    del data["config"]["casting"]
-    assert RoleAgent.load_component(data).name == "reviewer"
-
-
 # AgentScope.
 
 

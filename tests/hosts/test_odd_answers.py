@@ -7,19 +7,14 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from agentscope.credential import OpenAICredential
 from agentscope.message import UserMsg
-from agentscope.model import OpenAIChatModel
-from autogen_ext.models.openai import OpenAIChatCompletionClient
 from PIL import Image as Picture
-from pydantic import SecretStr
 
 from attack import server as attack
 from attack.server import Misbehaving
 from manyheads.base.errors import ModelError
-from manyheads.core import Image, Message
-from manyheads.hosts.autogen.client import model_info
-from support.native import Hosting, plain_client
+from manyheads.core import Image, Message, Reply
+from support.native import Hosting, own_client
 from support.turns import LOOK_UP, model, turn
 
 FOREIGN = ("Error code", "validation error", "NoneType", "Traceback", "Errno", "{'", "line 1 column", "502")
@@ -36,17 +31,13 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
 
 
-def borrowed(host: str, server: Misbehaving, behaviour: str) -> Any:
-    """A framework's own client, as users make it."""
-    if host == "autogen":
-        info = model_info(model(server))
-        return OpenAIChatCompletionClient(
-            model=behaviour, base_url=server.base_url, api_key="none", model_info=info, max_retries=0
+async def asked_through(on: str, server: Misbehaving, behaviour: str, **settings: Any) -> Reply[Any]:
+    """A turn over a client of the framework's own."""
+    async with own_client(on, server.base_url, behaviour) as client, asyncio.timeout(20):
+        host: Any = import_module(f"manyheads.hosts.{on}.host").make_host(
+            {"default": model(server, provider="openai", **settings)}, ready={"default": client}
         )
-    if host == "agent_framework":
-        return plain_client(server.base_url, behaviour)
-    key = SecretStr("none")
-    return OpenAIChatModel(OpenAICredential(api_key=key, base_url=server.base_url), behaviour)
+        return await host.ask(turn(tools=(LOOK_UP,)))
 
 
 @pytest.mark.parametrize(
@@ -62,15 +53,8 @@ def borrowed(host: str, server: Misbehaving, behaviour: str) -> Any:
     ],
 )
 async def test_a_client_of_the_users(name: str, server: Misbehaving, behaviour: str, words: str) -> None:
-    client = borrowed(name, server, behaviour)
-    settings = model(server, provider="openai", name=behaviour, response_format=False)
-    host: Any = import_module(f"manyheads.hosts.{name}.host").make_host(
-        {"default": settings}, ready={"default": client}
-    )
     with pytest.raises(ModelError) as told:
-        async with asyncio.timeout(20):
-            await host.ask(turn(tools=(LOOK_UP,)))
-    await (client.close() if name == "autogen" else client.client.close())
+        await asked_through(name, server, behaviour, name=behaviour, response_format=False)
     assert words in told.value.message
     said = str(told.value).replace(server.url, "")  # whose port may be anything
     assert not any(foreign in said for foreign in FOREIGN)
@@ -80,14 +64,7 @@ async def test_a_client_of_the_users(name: str, server: Misbehaving, behaviour: 
 async def test_what_is_only_untidy_is_read_through_a_client_of_the_users(
     name: str, server: Misbehaving, behaviour: str
 ) -> None:
-    client = borrowed(name, server, f"once:{behaviour}")
-    settings = model(server, provider="openai", name="m", retries=1)
-    host: Any = import_module(f"manyheads.hosts.{name}.host").make_host(
-        {"default": settings}, ready={"default": client}
-    )
-    async with asyncio.timeout(20):
-        reply = await host.ask(turn(tools=(LOOK_UP,)))
-    await (client.close() if name == "autogen" else client.client.close())
+    reply = await asked_through(name, server, f"once:{behaviour}", name="m", retries=1)
     assert reply.usage.tokens > 0
 
 
@@ -182,19 +159,10 @@ async def test_a_redirection_within_the_server_is_followed(
 async def test_an_agent_over_a_client_of_the_users_does_not_wait_for_ever(
     name: str, server: Misbehaving, behaviour: str
 ) -> None:
-    client = borrowed(name, server, behaviour)
-    agent = import_module(f"manyheads.hosts.{name}").role_agent("reviewer", client, tools=[LOOK_UP])
-    if name == "autogen":
-        with pytest.raises(ModelError, match="the tool search_papers"):
-            async with asyncio.timeout(20):
-                await agent.run(task="Review owls.")
-        await client.close()
-    elif name == "agent_framework":
-        with pytest.raises(ModelError, match="the tool search_papers"):
-            async with asyncio.timeout(20):
-                await agent.run("Review owls.")
-        await client.client.close()
-    else:
-        async with asyncio.timeout(20):
+    async with own_client(name, server.base_url, behaviour, stream=True) as client, asyncio.timeout(20):
+        agent = import_module(f"manyheads.hosts.{name}").role_agent("reviewer", client, tools=[LOOK_UP])
+        if name == "agentscope":
             await agent.reply(UserMsg("user", "Review owls."))
-        await client.client.close()
+            return
+        with pytest.raises(ModelError, match="the tool search_papers"):
+            await (agent.run(task="Review owls.") if name == "autogen" else agent.run("Review owls."))

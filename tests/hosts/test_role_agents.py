@@ -1,6 +1,5 @@
 """A role as an agent of either framework, to be asked by anybody."""
 
-import asyncio
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -22,7 +21,7 @@ from manyheads.literature.library import Library
 from manyheads.systems.rebuttal.replies import Verdict
 from support.faults import Fault
 from support.llm import LLM
-from support.native import Hosting, quick_on, role_of
+from support.native import Hosting, role_of
 from support.requests import Request
 from support.scholar import Scholar, Trouble, record
 from support.turns import LOOK_UP, Look, model, turn
@@ -70,12 +69,6 @@ async def test_a_role_of_ones_own(llm: LLM, name: str, mine: str) -> None:
     assert llm.requests[0].system.strip() == "You judge physics in a mild voice."
 
 
-async def test_a_role_that_ships_takes_three_lines(llm: LLM, name: str) -> None:
-    async with role_of(name, "reviewer", model(llm), indicator="clarity", traits="- can be followed") as ask:
-        assert await ask("An idea")
-    assert "clarity" in llm.requests[0].system
-
-
 async def test_a_model_may_be_named(name: str) -> None:
     async with role_of(name, "reviewer", "offline") as ask:
         assert await ask("An idea")
@@ -96,26 +89,6 @@ def test_mistakes_are_named(
 ) -> None:
     with pytest.raises(ConfigError, match=problem):
         make(role, **{"model": "offline", **settings})
-
-
-def test_names_are_made_safe(make: Callable[..., Any]) -> None:
-    assert make("reviewer", "offline", name="Area Chair").name == "Area_Chair"
-
-
-@quick_on("agentscope")
-async def test_a_time_limit_surfaces(llm: LLM, name: str) -> None:
-    llm.delay = 5
-    async with role_of(name, "reviewer", model(llm)) as ask:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
-                await ask("An idea")
-
-
-async def test_a_prompt_that_cannot_fit_is_refused(llm: LLM, name: str) -> None:
-    async with role_of(name, "reviewer", model(llm, context=1000)) as ask:
-        with pytest.raises(ConfigError, match="does not fit"):
-            await ask("word " * 2000)
-    assert llm.calls == 0
 
 
 async def test_a_wrong_key_is_said_in_words(llm: LLM, name: str) -> None:

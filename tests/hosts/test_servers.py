@@ -1,6 +1,5 @@
 """Servers as they are: what takes no tools beside a schema, no list of parts, no long prompt, no temperature."""
 
-import asyncio
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +14,7 @@ from manyheads.models.abilities import forms_for, openai_settings, remember, set
 from manyheads.models.governor import ToolsRefusedError
 from support.faults import Fault
 from support.llm import LLM
-from support.native import Hosting, role_of
+from support.native import Hosting, own_client, role_of
 from support.requests import Request
 from support.turns import LOOK_UP, Look, model, turn
 from support.wires import Answer, whole
@@ -63,14 +62,6 @@ def test_openai_itself_takes_both(
         monkeypatch.setenv("OPENAI_BASE_URL", environment)
     config = ModelConfig.model_validate({"provider": "openai", "name": "gpt"} | settings)
     assert ("schema" in forms_for(config, Remark, with_tools=True)) is both
-
-
-async def test_who_is_asked_again_is_held_to_the_form(llm: LLM, host: Hosting) -> None:
-    llm.faults.append(Fault("prose"))
-    async with host(model(llm)) as on:
-        reply = await on.ask(turn(tools=(LOOK_UP,)))
-    assert reply.attempts == 2
-    assert [(bool(one.tools), one.has_form) for one in llm.requests] == [(True, False), (False, True)]
 
 
 REFUSALS = [
@@ -135,18 +126,9 @@ async def test_text_alone_is_sent_as_a_text(llm: LLM, host: Hosting) -> None:
 
 
 async def test_a_client_of_the_users_sends_texts_too(llm: LLM, name: str) -> None:
-    if name != "agentscope":
-        pytest.skip("its client does")
-    from agentscope.credential import OpenAICredential
-    from agentscope.model import OpenAIChatModel
-    from pydantic import SecretStr
-
-    client = OpenAIChatModel(OpenAICredential(api_key=SecretStr("none"), base_url=llm.base_url), "m")
-    on: Any = import_module("manyheads.hosts.agentscope.host").make_host(
-        {"default": model(llm)}, ready={"default": client}
-    )
-    await on.ask(turn())
-    await client.client.close()
+    make_host: Any = import_module(f"manyheads.hosts.{name}.host").make_host
+    async with own_client(name, llm.base_url) as client:
+        await make_host({"default": model(llm)}, ready={"default": client}).ask(turn())
     assert all(isinstance(one["content"], str) for one in llm.requests[0].body["messages"])
 
 
@@ -245,29 +227,6 @@ async def test_what_is_recalled_is_measured_too(llm: LLM, host: Hosting) -> None
     assert "said 0" not in beside.text
     assert "Recalled name" in beside.text
     assert any("left out" in line for line in reply.warnings)
-
-
-async def test_turns_side_by_side_learn_of_a_window_together(llm: LLM, host: Hosting) -> None:
-    message = "This model's maximum context length is 3000 tokens."
-
-    def long(request: Request) -> bool:
-        return len(request.text) > 11_000
-
-    llm.delay = 0.05
-    llm.faults.append(Fault("status", status=400, message=message, times=None, when=long))
-    async with host(model(llm)) as on:
-        await asyncio.gather(*(on.ask(turn(Message(LONG))) for _ in range(3)))
-    assert llm.calls == 6
-
-
-async def test_a_window_that_nothing_can_be_left_out_for_has_its_step(llm: LLM, host: Hosting) -> None:
-    message = "This model's maximum context length is 10 tokens. However, you requested 4535 tokens."
-    llm.faults.append(Fault("status", status=400, message=message, times=None))
-    async with host(model(llm)) as on:
-        with pytest.raises(ModelError) as told:
-            await on.ask(turn())
-    assert llm.calls == 1
-    assert "models.default.context" in str(told.value.hint)
 
 
 NO_OLD = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
@@ -390,13 +349,3 @@ async def test_anthropic_is_sent_no_temperature_that_nobody_set(
     assert body["max_tokens"] == {"autogen": 4096, "agentscope": 8192, "agent_framework": 1024}[name], (
         "the client's own: the API wants one"
     )
-
-
-async def test_anthropic_is_sent_a_temperature_that_somebody_set(
-    llm: LLM, host: Hosting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Newer SDKs take none as an argument."""
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
-    async with host(model(llm, provider="anthropic", base_url=llm.url, temperature=0.7)) as on:
-        await on.ask(turn())
-    assert llm.requests[0].body["temperature"] == 0.7

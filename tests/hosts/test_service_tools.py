@@ -12,22 +12,17 @@ from typing import Any
 import pytest
 from agent_framework import Agent as AFAgent
 from agentscope.agent import Agent
-from agentscope.credential import OpenAICredential
 from agentscope.message import UserMsg
-from agentscope.model import OpenAIChatModel
 from agentscope.tool import Toolkit
 from autogen_agentchat.agents import AssistantAgent
-from autogen_ext.models.openai import OpenAIChatCompletionClient
 from PIL import Image
-from pydantic import SecretStr
 
 from manyheads.base.errors import ConfigError
 from manyheads.documents import picture_in
-from manyheads.hosts.autogen.client import model_info
 from manyheads.models.abilities import image_of_bands
 from support.faults import Fault
 from support.llm import LLM
-from support.native import plain_client, quick_on
+from support.native import own_client, quick_on
 from support.requests import Request
 from support.sight import SEEING
 from support.turns import model
@@ -65,45 +60,27 @@ async def editor(
     name: str, llm: LLM, service: str, **more: Any
 ) -> AsyncGenerator[Callable[[str], Awaitable[str]]]:
     """An agent of the framework's own, made as its users make one, with a tool of ours that asks the same client."""
-    tool = import_module(f"manyheads.hosts.{name}").service_tool
-    if name == "agent_framework":
-        theirs = plain_client(llm.base_url, "test")
-        own = AFAgent(theirs, name="editor", tools=[tool(service, theirs, **more)])
-
-        async def run(task: str) -> str:
-            return (await own.run(task)).text
-
-        yield run
-        await theirs.client.close()
-        return
-    if name == "autogen":
-        client = OpenAIChatCompletionClient(
-            model="test",
-            base_url=llm.base_url,
-            api_key="none",
-            model_info=model_info(model(llm)),
-            max_retries=0,
-        )
-        agent = AssistantAgent(
-            "editor", client, tools=[tool(service, client, **more)], reflect_on_tool_use=True
+    make = import_module(f"manyheads.hosts.{name}").service_tool
+    async with own_client(name, llm.base_url, "test") as client:
+        tool = make(service, client, **more)
+        agent: Any = (
+            AFAgent(client, name="editor", tools=[tool])
+            if name == "agent_framework"
+            else AssistantAgent("editor", client, tools=[tool], reflect_on_tool_use=True)
+            if name == "autogen"
+            else Agent("editor", "You edit.", client, toolkit=Toolkit(tools=[tool]))
         )
 
         async def ask(task: str) -> str:
-            return (await agent.run(task=task)).messages[-1].to_text()
+            match name:
+                case "agent_framework":
+                    return (await agent.run(task)).text
+                case "autogen":
+                    return (await agent.run(task=task)).messages[-1].to_text()
+                case _:
+                    return (await agent.reply(UserMsg("user", task))).get_text_content() or ""
 
         yield ask
-        await client.close()
-        return
-    chat = OpenAIChatModel(
-        OpenAICredential(api_key=SecretStr("none"), base_url=llm.base_url), "test", stream=False
-    )
-    writer = Agent("editor", "You edit.", chat, toolkit=Toolkit(tools=[tool(service, chat, **more)]))
-
-    async def reply(task: str) -> str:
-        return (await writer.reply(UserMsg("user", task))).get_text_content() or ""
-
-    yield reply
-    await chat.client.close()
 
 
 def results(request: Request) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from agentscope.credential import OpenAICredential
-from agentscope.message import UserMsg
 from agentscope.model import OpenAIChatModel
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from pydantic import SecretStr
@@ -81,15 +80,3 @@ def test_the_other_hosts_client_is_refused(name: str, llm: LLM) -> None:
     theirs = OpenAIChatModel(OpenAICredential(api_key=SecretStr("mine")), "my-model")
     with pytest.raises(ConfigError, match=f"is not a model of {name}"):
         made(name)(model=theirs if name == "autogen" else ours)
-
-
-async def test_a_named_model_is_asked(name: str, llm: LLM, tmp_path: Path) -> None:
-    team = made(name, "conference-review")(model=model(llm), out=tmp_path, review={"repeats": 1})
-    if name == "autogen":
-        await team.run(task="# Owls\n\nWe plan with owls.")
-    elif name == "agent_framework":
-        await team.run("# Owls\n\nWe plan with owls.")
-    else:
-        async for _ in team.reply_stream(UserMsg("user", "# Owls\n\nWe plan with owls.")):
-            pass
-    assert llm.calls == 1

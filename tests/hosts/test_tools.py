@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from manyheads.base.errors import BudgetError, ReplyError
+from manyheads.base.errors import ReplyError
 from manyheads.core import Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS
 from support.faults import Fault
@@ -48,19 +48,6 @@ def ask(llm: LLM, host: Hosting) -> Ask:
     return asking
 
 
-async def test_a_tool_is_called_without_asking_anyone(llm: LLM, host: Hosting) -> None:
-    llm.tool_calls = [("invite", {"name": "Bo", "count": 2})]
-    async with host(model(llm)) as on:
-        reply = await on.ask(turn(tools=(tool(),)))
-    [call] = reply.tool_calls
-    assert call == ToolCall(
-        name="invite", arguments={"name": "Bo", "count": 2}, result="Bo says hello 2 times"
-    )
-    assert (llm.calls, reply.usage.calls, reply.attempts) == (2, 2, 1)
-    assert [said.text for said in llm.requests[1].messages if said.role == "tool"] == [call.result]
-    assert reply.value.remark
-
-
 async def test_the_model_reads_what_a_tool_takes(llm: LLM, ask: Ask) -> None:
     await ask(tool())
     [offered] = llm.requests[0].body["tools"]
@@ -96,25 +83,6 @@ async def test_wrong_arguments_are_told_to_the_model(
     assert call.failed
     assert told in call.result
     assert call.arguments == arguments
-
-
-async def test_a_tool_that_fails_is_told_to_the_model(llm: LLM, ask: Ask) -> None:
-    async def broken(asked: Invitation) -> str:
-        raise ConnectionError("the archive is closed")
-
-    llm.tool_calls = [("invite", {"name": "Bo"})]
-    [call] = await ask(tool(broken))
-    assert (call.failed, call.result) == (True, "the archive is closed")
-
-
-async def test_a_spent_budget_inside_a_tool_ends_the_turn(llm: LLM, ask: Ask) -> None:
-    async def spend(asked: Invitation) -> str:
-        raise BudgetError("the budget is spent")
-
-    llm.tool_calls = [("invite", {"name": "Bo"})]
-    with pytest.raises(BudgetError, match="the budget is spent"):
-        await ask(tool(spend))
-    assert llm.calls == 1
 
 
 async def test_a_cancelled_turn_ends_its_tools(llm: LLM, ask: Ask) -> None:
@@ -260,12 +228,3 @@ async def test_what_the_hook_recalls_stays_beside_tool_results(llm: LLM, host: H
         await on.ask(turn(tools=(tool(),), recall="graphs"))
     assert all(request.text.count("<bank>who is near</bank>") == 1 for request in llm.requests)
     assert llm.calls == 2
-
-
-async def test_anthropic_with_a_tool(llm: LLM, host: Hosting) -> None:
-    llm.tool_calls = [("invite", {"name": "Bo"})]
-    async with host(model(llm, provider="anthropic", base_url=llm.url)) as on:
-        reply = await on.ask(turn(tools=(tool(),)))
-    assert [call.result for call in reply.tool_calls] == ["Bo says hello 1 times"]
-    assert llm.requests[1].tools
-    assert (reply.model, reply.usage.calls) == ("test-model", 2)

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from manyheads.base.errors import ConfigError, CorpusError, ModelError, ReplyError, install_command
+from manyheads.base.errors import ConfigError, ModelError, install_command
 from manyheads.config import ModelConfig, RunConfig
 from manyheads.config.environment import BUILT_IN, GROUP, hosts
-from manyheads.core import Image, Message, Speaker, Tool, Turn, recall_nothing
+from manyheads.core import Image, Message, Speaker, recall_nothing
 from manyheads.hosts import host_factory
 from manyheads.systems.loading import load
-from support.faults import Fault, refuses_format
+from support.faults import Fault
 from support.llm import LLM
 from support.native import Hosting, can_ask, quick_on
 from support.requests import Request
-from support.turns import LOOK_UP, model, turn
+from support.turns import model, turn
 
 WIRES = ("openai", "ollama", "anthropic")
 
@@ -44,15 +44,6 @@ def images(request: Request) -> list[str]:
     contents = [message["content"] for message in request.body["messages"]]
     blocks = [block for content in contents if isinstance(content, list) for block in content]
     return [block["image_url"]["url"] for block in blocks if block["type"] == "image_url"]
-
-
-async def test_a_turn_gives_a_typed_reply_with_its_cost(llm: LLM, host: Hosting) -> None:
-    async with host(model(llm, price={"input": 1000.0, "output": 2000.0})) as on:
-        reply = await on.ask(turn())
-    assert reply.value.remark
-    assert (reply.model, reply.usage.calls, reply.attempts) == ("test-model", 1, 1)
-    read, written = reply.usage.input_tokens, reply.usage.output_tokens
-    assert reply.usage.cost == pytest.approx((read * 1000 + written * 2000) / 1e6)
 
 
 async def test_the_model_is_sent_the_thread_and_nothing_else(llm: LLM, host: Hosting, name: str) -> None:
@@ -81,86 +72,6 @@ async def test_settings_reach_the_model_and_no_others(llm: LLM, host: Hosting) -
     assert not {"temperature", "seed", "max_tokens", "tools"} & set(plain)
 
 
-async def test_nothing_of_a_turn_is_left_in_the_next(llm: LLM, host: Hosting) -> None:
-    """Whatever the first held: earlier words, tools, a passage, another reply; and whichever are asked at once."""
-
-    async def recall(asked: Turn[Any]) -> str:
-        return "A PASSAGE"
-
-    first = turn(
-        Message("Before."), Message("I said.", "assistant"), Message("One?"), tools=(LOOK_UP,), recall="x"
-    )
-    async with host(model(llm), recall=recall) as on:
-        await on.ask(first)
-        await on.ask(turn(Message("Two?")))
-        at_once = [turn(Message(f"Number {number}?")) for number in range(3)]
-        await asyncio.gather(*map(on.ask, [*at_once, first]))
-    alone = [one for one in llm.requests if "One?" not in one.text]
-    assert len(alone) == 4
-    for request in alone:
-        assert [one.role for one in request.messages] == ["system", "user"]
-        assert "PASSAGE" not in request.text
-        assert "tools" not in request.body
-    assert all("PASSAGE" in one.text for one in llm.requests if one not in alone)
-
-
-async def test_turns_share_connections_and_remember_nothing(llm: LLM, host: Hosting) -> None:
-    async with host(model(llm)) as on:
-        for number in range(5):
-            await on.ask(turn(Message(f"Question {number}")))
-    assert llm.connections == 1
-    assert "Question 3" not in llm.requests[4].text
-
-
-async def test_the_hook_puts_its_passage_between_the_question_and_the_form_in_its_own_message(
-    llm: LLM, host: Hosting
-) -> None:
-    async def recall(asked: Turn[Any]) -> str:
-        return f"<bank>{asked.recall}, for {asked.speaker.name}</bank>"
-
-    async with host(model(llm), recall) as on:
-        await on.ask(turn(recall="graphs"))
-        await on.ask(turn())
-    [system, asked] = llm.requests[0].messages
-    assert (system.role, asked.role) == ("system", "user")
-    question, form = llm.requests[1].messages[-1].text.split("\n\n## The form")
-    assert asked.text == f"{question}\n\n<bank>graphs, for Scientist1</bank>\n\n## The form{form}"
-    assert "<bank>" not in llm.requests[1].text
-
-
-async def test_a_hook_that_finds_nothing_adds_nothing(llm: LLM, host: Hosting) -> None:
-    async with host(model(llm)) as on:
-        await on.ask(turn(recall="graphs"))
-    assert len(llm.requests[0].messages) == 2
-
-
-async def test_a_hook_that_fails_ends_the_turn(llm: LLM, host: Hosting) -> None:
-    async def broken(asked: Turn[Any]) -> str:
-        raise CorpusError("the bank is gone")
-
-    async with host(model(llm), broken) as on:
-        with pytest.raises(CorpusError, match="the bank is gone"):
-            await on.ask(turn(recall="graphs"))
-    assert llm.calls == 0
-
-
-async def test_an_invalid_reply_is_asked_for_again(llm: LLM, host: Hosting) -> None:
-    llm.faults.append(Fault("missing"))
-    async with host(model(llm)) as on:
-        reply = await on.ask(turn())
-    assert (reply.attempts, reply.usage.calls, llm.calls) == (2, 2, 2)
-    assert "`remark` is missing" in llm.requests[1].messages[-1].text
-
-
-@pytest.mark.parametrize("kind", ["empty", "prose"])
-async def test_a_model_that_never_answers_ends_in_a_clear_error(llm: LLM, host: Hosting, kind: Any) -> None:
-    llm.faults.append(Fault(kind, times=None))
-    async with host(model(llm), attempts=2) as on:
-        with pytest.raises(ReplyError, match="in 2 attempts"):
-            await on.ask(turn())
-    assert llm.calls == 2
-
-
 @pytest.mark.parametrize("wire", WIRES)
 async def test_an_answer_that_was_cut_off_is_asked_for_again(llm: LLM, host: Hosting, wire: str) -> None:
     llm.faults.append(Fault("truncated"))
@@ -169,56 +80,6 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again(llm: LLM, host: Hos
     assert "length limit" in reply.warnings[0]
     assert (reply.attempts, reply.usage.calls) == (2, 2)
     assert reply.usage.input_tokens > 0
-
-
-@pytest.mark.parametrize("status", [400, 500])
-async def test_a_server_that_refuses_response_format_is_remembered(
-    llm: LLM, host: Hosting, status: int
-) -> None:
-    llm.faults.append(refuses_format(status))
-    async with host(model(llm)) as on:
-        first, second = await on.ask(turn()), await on.ask(turn())
-    assert [request.has_form for request in llm.requests] == [True, True, False, False]
-    assert "refused response_format" in first.warnings[0]
-    assert not second.warnings
-
-
-@pytest.mark.parametrize(("wire", "tools"), [("anthropic", ()), ("ollama", (LOOK_UP,))])
-async def test_a_request_without_a_form_is_not_sent_again_without_it(
-    llm: LLM, host: Hosting, wire: str, tools: tuple[Tool, ...]
-) -> None:
-    llm.faults.append(Fault("status", times=2, status=400))
-    async with host(on_wire(llm, wire, tools=True)) as on:
-        with pytest.raises(ModelError):
-            await on.ask(turn(tools=tools))
-    assert llm.calls == 1
-
-
-async def test_retries_do_not_multiply(llm: LLM, host: Hosting) -> None:
-    llm.faults.append(Fault("status", times=None, status=429, retry_after=0.01))
-    async with host(model(llm, retries=2)) as on:
-        with pytest.raises(ModelError, match="429"):
-            await on.ask(turn())
-    assert llm.calls == 3
-
-
-@quick_on("autogen")
-async def test_the_pause_that_a_server_asks_for_is_kept(llm: LLM, host: Hosting) -> None:
-    llm.faults.append(Fault("status", status=429, retry_after=0.3))
-    async with host(model(llm, retries=2)) as on:
-        reply = await on.ask(turn())
-    first, second = llm.requests
-    assert second.at - first.at >= 0.3
-    assert reply.usage.calls == 2, "the refused one was sent, too"
-
-
-@quick_on("autogen")
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_slow_server_is_given_up(llm: LLM, host: Hosting, wire: str) -> None:
-    llm.faults.append(Fault("slow", times=None, seconds=5))
-    async with host(on_wire(llm, wire, timeout=0.2)) as on:
-        with pytest.raises(ModelError, match="cannot be reached"):
-            await on.ask(turn())
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -231,53 +92,6 @@ async def test_a_server_that_is_not_there(host: Hosting, wire: Any, caplog: pyte
         ):
             await on.ask(turn())
     assert "exhausted" not in caplog.text, "AgentScope's own"
-
-
-@quick_on("agentscope")
-@pytest.mark.parametrize("kind", ["drop", "drop_body", "malformed"])
-async def test_a_broken_answer_is_tried_again(llm: LLM, host: Hosting, kind: Any) -> None:
-    llm.faults.append(Fault(kind))
-    async with host(model(llm, retries=1)) as on:
-        assert (await on.ask(turn())).value.remark
-    assert llm.calls == 2
-
-
-async def test_a_server_that_answers_nonsense(llm: LLM, host: Hosting) -> None:
-    llm.faults.append(Fault("malformed", times=None))
-    async with host(model(llm)) as on:
-        with pytest.raises(ModelError, match=r"models\.default .* its answer is not JSON"):
-            await on.ask(turn())
-
-
-@quick_on("agentscope")
-async def test_a_time_limit_surfaces(llm: LLM, host: Hosting) -> None:
-    llm.delay = 5
-    async with host(model(llm)) as on:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
-                await on.ask(turn())
-
-
-@quick_on("autogen")
-async def test_cancellation_surfaces(llm: LLM, host: Hosting) -> None:
-    llm.delay = 5
-    async with host(model(llm)) as on:
-        asking = asyncio.create_task(on.ask(turn()))
-        await asyncio.sleep(0.3)
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
-
-
-async def test_a_prompt_is_sent_whole_or_refused(llm: LLM, host: Hosting) -> None:
-    paper = "word " * 3500 + "the last word"
-    async with host(model(llm, context=5000)) as on:
-        await on.ask(turn(Message(paper)))
-    async with host(model(llm, context=2000)) as on:
-        with pytest.raises(ConfigError, match=r"models\.default: .* does not fit test-model.* 2,000"):
-            await on.ask(turn(Message(paper)))
-    assert llm.calls == 1
-    assert paper in llm.requests[0].text
 
 
 async def test_all_images_are_sent_as_they_are(llm: LLM, host: Hosting) -> None:
@@ -300,14 +114,6 @@ async def test_images_for_a_model_without_vision_are_refused(llm: LLM, host: Hos
         with pytest.raises(ConfigError, match=r"models\.default: test-model cannot see images"):
             await on.ask(turn(Message("Look", images=(picture("png"),))))
     assert llm.calls == 0
-
-
-@quick_on("agentscope")
-async def test_requests_at_once_are_capped(llm: LLM, host: Hosting) -> None:
-    llm.delay = 0.05
-    async with host(model(llm, concurrency=3)) as on:
-        await asyncio.gather(*(on.ask(turn(Message(str(n)))) for n in range(9)))
-    assert llm.peak == 3
 
 
 async def test_roles_may_have_models_of_their_own(llm: LLM, host: Hosting) -> None:
@@ -360,13 +166,6 @@ async def test_anthropic_is_sent_its_settings(llm: LLM, host: Hosting) -> None:
         await on.ask(turn())
     body = llm.requests[0].body
     assert (body["temperature"], body["max_tokens"]) == (0.2, 500)
-
-
-async def test_the_offline_model_needs_nothing(host: Hosting) -> None:
-    async with host(ModelConfig()) as on:
-        first, second = await on.ask(turn()), await on.ask(turn())
-    assert first.text == second.text
-    assert (first.model, first.usage.calls) == ("offline", 1)
 
 
 async def test_a_paused_host_waits(host: Hosting) -> None:

@@ -46,13 +46,6 @@ def test_a_row_can_be_passed_over() -> None:
     assert found.distances.tolist() == [[1], [1], [0], [0]]
 
 
-def test_rows_found_elsewhere_are_measured_and_ordered() -> None:
-    among = at([3, 4], [0, 1], [0, 0], [1, 0])
-    found = nearest(at([0, 0]), among, 3, rows=np.array([[0, 3, 1]]))
-    assert found.rows.tolist() == [[1, 3, 0]]
-    assert found.distances.tolist() == [[1, 1, 5]]
-
-
 @pytest.mark.parametrize(("k", "dim", "said"), [(6, 2, "6 neighbours .* 5"), (0, 2, "0 neigh"), (1, 3, "shape")])  # fmt: skip
 def test_too_few_papers_and_strange_vectors_are_refused(k: int, dim: int, said: str) -> None:
     with pytest.raises(MeasureError, match=said):

@@ -135,13 +135,8 @@ def test_plain_loops_agree(seed: int) -> None:
     assert found.ci == pytest.approx(share(now, [float(count or 0) for count in now.citations]), rel=1e-5)
 
 
-def test_another_search_is_measured_the_same_way() -> None:
-    past, now, points = random_papers(1), random_papers(2), random_points(3)
-    exact = novelty(points, past, now)
-    known = {"past": [one.past for one in exact], "contemporary": [one.contemporary for one in exact]}
-    found = novelty(
-        points, past, now, search=lambda period, _, k: [[p.id for p in near[:k]] for near in known[period]]
-    )
-    assert found == exact
-    with pytest.raises(MeasureError, match="found only 0 of 5"):
-        novelty(points, past, now, search=lambda period, vectors, k: [[] for _ in vectors])
+def test_equal_distances_go_to_the_older_paper_and_then_by_id() -> None:
+    places = [((0, 1), 2016, 1), ((1, 0), 2015, 1), ((0, -1), 2015, 1), ((-1, 0), 2016, 1)]
+    papers = laid_out(*places)
+    [found] = novelty(TEXT, papers, papers, neighbours=3, normalise="none")
+    assert [one.id for one in found.past] == ["p1", "p2", "p0"]

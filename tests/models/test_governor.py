@@ -6,7 +6,6 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import suppress
-from email.utils import formatdate
 from itertools import pairwise
 from typing import Any
 
@@ -16,12 +15,11 @@ from openai import AsyncOpenAI
 
 from manyheads.asking.replies import Remark
 from manyheads.base.errors import ConfigError, ModelError
-from manyheads.base.http import retry_after
 from manyheads.config import ModelConfig
 from manyheads.models.abilities import forms_for
 from manyheads.models.answers import plain
 from manyheads.models.governor import Governor, TooLongError
-from manyheads.models.requests import key_of, key_variable
+from manyheads.models.requests import key_of
 from manyheads.systems.virsci.replies import Vote, vote_among
 from support.faults import Fault, Kind, refuses_format
 from support.llm import LLM
@@ -64,13 +62,6 @@ def ask(client: AsyncOpenAI) -> Ask:
         return await through.call(lambda sent: send(client, sent), forms, [] if warn is None else warn)
 
     return ask
-
-
-async def test_passes_an_answer_on(llm: LLM, ask: Ask) -> None:
-    warn: list[str] = []
-    assert await ask(governor(llm), warn)
-    assert (llm.calls, warn) == (1, [])
-    assert "response_format" in llm.requests[0].body
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
@@ -218,34 +209,6 @@ async def test_a_server_that_asks_for_too_long_a_wait_is_given_up(llm: LLM, ask:
     assert time.monotonic() - began < 2
 
 
-@pytest.mark.parametrize(
-    ("header", "least", "most"),
-    [("7", 7, 7), ("0.5", 0.5, 0.5), ("-1", 0, 0)],
-)
-def test_reads_retry_after(header: str, least: float, most: float) -> None:
-    waits = retry_after(RefusedError(header))
-    assert waits is not None
-    assert least <= waits <= most
-
-
-def test_reads_a_retry_after_that_is_a_date() -> None:
-    waits = retry_after(RefusedError(formatdate(time.time() + 90, usegmt=True)))
-    assert waits is not None
-    assert 60 <= waits <= 90
-
-
-def test_an_unreadable_retry_after_asks_for_nothing() -> None:
-    assert retry_after(RefusedError("soon")) is None
-    assert retry_after(ValueError()) is None
-
-
-class RefusedError(Exception):
-    """Carries its response, as the SDKs' exceptions do."""
-
-    def __init__(self, header: str) -> None:
-        self.response = httpx.Response(429, headers={"Retry-After": header})
-
-
 @pytest.mark.parametrize("kind", ["drop", "drop_body", "malformed"])
 async def test_broken_answers_are_tried_again(llm: LLM, ask: Ask, kind: Kind) -> None:
     llm.faults.append(Fault(kind))
@@ -254,26 +217,11 @@ async def test_broken_answers_are_tried_again(llm: LLM, ask: Ask, kind: Kind) ->
     assert (llm.calls, len(warn)) == (2, 1)
 
 
-@pytest.mark.parametrize("kind", ["drop", "drop_body", "malformed"])
-async def test_answers_that_stay_broken_are_one_clear_error(llm: LLM, ask: Ask, kind: Kind) -> None:
-    llm.faults.append(Fault(kind, times=None))
-    with pytest.raises(ModelError, match=r"models\.writer"):
-        await ask(governor(llm))
-    assert llm.calls == 3
-
-
 async def test_a_slow_server_is_tried_again(llm: LLM, client: AsyncOpenAI, ask: Ask) -> None:
     client.timeout = 0.2
     llm.faults.append(Fault("slow", seconds=5))
     assert await ask(governor(llm))
     assert llm.calls == 2
-
-
-async def test_no_server_is_one_clear_error() -> None:
-    through = Governor("default", ModelConfig(provider="openai", base_url="http://127.0.0.1:9/v1", retries=0))
-    async with AsyncOpenAI(api_key="none", base_url="http://127.0.0.1:9/v1", max_retries=0) as client:
-        with pytest.raises(ModelError, match=r"at http://127\.0\.0\.1:9/v1\): cannot be reached"):
-            await through.call(lambda form: send(client, form), BARE, [])
 
 
 def sent_forms(llm: LLM) -> list[str | None]:
@@ -334,13 +282,6 @@ async def test_the_config_says_how_the_schema_is_sent(
 ) -> None:
     assert await ask(governor(llm, response_format=value))
     assert sent_forms(llm) == [first]
-
-
-async def test_one_passing_failure_blames_no_response_format(llm: LLM, ask: Ask) -> None:
-    llm.faults.append(Fault("status", status=500))
-    assert await ask(governor(llm))
-    assert await ask(governor(llm))
-    assert sent_forms(llm) == ["json_schema"] * 3
 
 
 async def test_a_failure_that_is_gone_without_a_form_changes_its_request_alone(llm: LLM, ask: Ask) -> None:
@@ -412,14 +353,6 @@ async def test_a_request_without_a_form_has_none_to_refuse(
     assert llm.requests[-1].has_form
 
 
-async def test_other_models_of_a_server_keep_their_response_format(llm: LLM, ask: Ask) -> None:
-    llm.faults.append(Fault("refuse_format"))
-    await ask(governor(llm))
-    other = Governor("other", ModelConfig(provider="openai", name="other", base_url=llm.base_url))
-    await ask(other)
-    assert llm.requests[-1].has_form
-
-
 async def test_no_more_requests_than_allowed_at_once(llm: LLM, ask: Ask) -> None:
     llm.delay = 0.05
     through = governor(llm, concurrency=3)
@@ -459,19 +392,6 @@ async def test_our_own_bugs_keep_their_name(llm: LLM) -> None:
 
     with pytest.raises(KeyError):
         await governor(llm).call(broken, BARE, [])
-
-
-@pytest.mark.parametrize(
-    ("settings", "variable"),
-    [
-        ({"provider": "openai"}, "OPENAI_API_KEY"),
-        ({"provider": "anthropic"}, "ANTHROPIC_API_KEY"),
-        ({"provider": "openai", "api_key_env": "MINE"}, "MINE"),
-        ({"provider": "ollama"}, None),
-    ],
-)
-def test_key_variable(settings: dict[str, Any], variable: str | None) -> None:
-    assert key_variable(ModelConfig(**settings)) == variable
 
 
 @pytest.mark.parametrize("key", ["sk-\u00fc", "sk-a\nb", "sk-\u2028x"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from manyheads.asking.replies import Remark
-from manyheads.base.errors import ConfigError, ModelError
+from manyheads.base.errors import ConfigError
 from manyheads.base.files import cache_folder
 from manyheads.config import ModelConfig
 from manyheads.engine.readiness import findings
@@ -19,11 +19,10 @@ from manyheads.models.requests import server_address
 from manyheads.systems.results import load
 from support.command import manyheads_command
 from support.faults import Fault, refuses_format
-from support.hosts import EACH
 from support.llm import LLM
-from support.native import hosting, small
+from support.native import small
 from support.requests import Request
-from support.turns import LOOK_UP, model, turn
+from support.turns import model
 from support.wires import Call
 
 TWICE = [("add_numbers", {"a": 2, "b": 3}), ("add_numbers", {"a": 4, "b": 5})]
@@ -240,12 +239,6 @@ def test_what_is_known_of_one_server_is_not_said_of_another(monkeypatch: pytest.
     assert abilities_of(config).tools is None
 
 
-async def test_an_ollama_model_that_is_not_pulled(llm: LLM) -> None:
-    with pytest.raises(ModelError) as told:
-        await probe(model(llm, provider="ollama", base_url=llm.url, name="llama3.1"), "default")
-    assert "ollama pull llama3.1" in str(told.value.hint)
-
-
 async def test_the_config_goes_before_what_is_known(llm: LLM) -> None:
     python_llama(llm)
     config = model(llm, tools=True, vision=True, response_format="none", context=5)
@@ -275,18 +268,6 @@ def test_a_cache_that_cannot_be_read_is_no_harm(llm: LLM) -> None:
         file.write_text("{")
     abilities.forget()
     assert settled(config).tools is None
-
-
-@pytest.mark.parametrize("host", EACH)
-async def test_a_turn_goes_by_what_is_known(llm: LLM, host: str) -> None:
-    python_llama(llm)
-    await probe(model(llm), "default")
-    before = llm.calls
-    async with hosting(host)(settled(model(llm))) as on:
-        await on.ask(turn(tools=(LOOK_UP,)))
-    [request] = llm.requests[before:]
-    assert "tools" not in request.body
-    assert request.body["response_format"]["type"] == "json_object"
 
 
 @pytest.mark.slow

@@ -10,10 +10,10 @@ import pytest
 from manyheads.base.errors import MeasureError
 from manyheads.base.resources import shipped
 from manyheads.corpus.building import build_corpus
-from manyheads.corpus.database import LiteratureDatabase
 from manyheads.corpus.embedding import load_embedder
 from manyheads.corpus.graph import Citations, Extraction
 from manyheads.corpus.meta import BuildOptions
+from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.judges.retrieval_recall.recall import hits
 from manyheads.systems import systems
 from manyheads.systems.results import closing_lines

@@ -33,7 +33,7 @@ def write_files(files: Mapping[Path, str]) -> list[Path]:
     for path, text in files.items():
         with writing(path.parent):
             make_folder(path.parent)
-            replace_text(path, text, newline="")
+            replace_text(path, text)
     return list(files)
 
 

@@ -259,7 +259,12 @@ def slots(kind: type[BaseModel]) -> dict[str, str]:
 
 
 def form(kind: type[ReplyModel]) -> str:
-    """The part of a prompt with a reply's skeleton, for a role that is used outside a run."""
+    """The part of a prompt with a reply's skeleton, for a role that is used outside a run.
+
+    Example:
+        >>> "advice" in reply_form(reply_type("Advice"))
+        True
+    """
     return shipped_forms().form(kind)
 
 
@@ -346,9 +351,8 @@ def _value(
             yield from _object(part, inner, defs, forms, indent)
         case "array":
             least, most = part.get("minItems", 0), part.get("maxItems")
-            count = (
-                f" ×{least}" if least == most else f" ×{least}–{most}" if most else "" if least else " ×0+"
-            )
+            count = f" ×{least}–{most}" if most else "" if least else " ×0+"
+            count = f" ×{least}" if least == most else count
             *lines, last = _value(part["items"], field, inner, defs, forms, indent)
             lines.append(f"{last}, …{count}]")
             yield f"[{lines[0]}"
@@ -413,8 +417,6 @@ def _shape(shown: tuple[str, str]) -> Schema:
 
 def _loaded(skeleton: str) -> Any:
     text = re.sub(r'(?<!")<([^<>"]*)>', r'"#\1"', skeleton)
-    # Runs of earlier versions have the length of a list on a line of its own.
-    text = re.sub(r"^( *)(….*)$", r'\1"\2"', text, flags=re.MULTILINE)
     text = re.sub(r", (…(?: ×[\d–+]+)?)\](?=,?$)", r', "\1"]', text, flags=re.MULTILINE)
     return json.loads(re.sub(r'>" \| null', r'>?"', text))
 

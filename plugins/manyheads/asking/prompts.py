@@ -14,7 +14,6 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple, TypeVar
 
-import yaml
 from jinja2 import (
     BaseLoader,
     BytecodeCache,
@@ -32,14 +31,17 @@ from jinja2.loaders import FunctionLoader
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
-from pydantic import BaseModel, RootModel, ValidationError
+from pydantic import BaseModel, RootModel
 
-from manyheads.base.errors import ConfigError, describe
-from manyheads.base.files import read_text
-from manyheads.base.resources import Resources, packs, parse_yaml
+from manyheads.base.errors import ConfigError
+from manyheads.base.resources import Resources, packs, read_model
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
+FAULTS = (
+    ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError, AssertionError, SyntaxError,
+)  # fmt: skip
+"""Of templates; `SyntaxError` of the Python that Jinja makes: more than twenty loops within each other."""
 
 
 def quoted(text: object, label: str) -> str:
@@ -61,11 +63,7 @@ def one_line(text: object) -> str:
 
 
 class Prompts:
-    """The prompt files of a search path.
-
-    Args:
-        resources: the search path for `prompts/` folders.
-    """
+    """The prompt files of a search path."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -91,16 +89,7 @@ class Prompts:
             raise self._broken(name, error) from error
         except RecursionError as error:
             raise ConfigError(f"{self._where(name)}: includes or calls itself endlessly") from error
-        except (
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            TypeError,
-            ValueError,
-            MemoryError,
-            AssertionError,
-            SyntaxError,  # of the Python that Jinja makes: more than twenty loops within each other
-        ) as error:
+        except FAULTS as error:
             raise ConfigError(f"{self._where(name)}: cannot be rendered: {error}") from error
         whole = text.encode("utf-8", "replace").decode()  # servers reject lone surrogates
         return re.sub(r"\n{3,}", "\n\n", whole).strip() + "\n"
@@ -119,7 +108,6 @@ class Prompts:
         A reply without a template uses its method `spoken`; a text is itself. Prompts call this as the filter `wording`.
 
         Args:
-            model: the reply; its key is `key_of`.
             names: labels of its numbers, from 1 on, for readers who do not know them.
         """
         for kind in type(model).__mro__:
@@ -212,29 +200,17 @@ def key_of(kind: type) -> str:
 
 @lru_cache(maxsize=256)
 def _words(path: Path, changed: int, kind: type[M]) -> M:
-    try:
-        return kind.model_validate(parse_yaml(read_text(path)))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {describe(error)}", hint="compare it with the shipped file") from error
+    return read_model(path, kind, "compare it with the shipped file")
 
 
-class _Compiled(BytecodeCache):
-    """Cache of compiled templates, for further runs of this process; jinja checks the content."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], CodeType] = {}
+class _Compiled(BytecodeCache, dict[tuple[str, str], CodeType | None]):
+    """Compiled templates by name and content, for further runs of this process."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._kept.get((bucket.key, bucket.checksum))
+        bucket.code = self.get((bucket.key, bucket.checksum))
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        if bucket.code:
-            self._kept[bucket.key, bucket.checksum] = bucket.code
-
-
-_compiled = _Compiled()
+        self[bucket.key, bucket.checksum] = bucket.code
 
 
 LARGEST = 2_000_000
@@ -249,7 +225,7 @@ _left: ContextVar[list[float]] = ContextVar("left")
 
 @contextmanager
 def _budget() -> Generator[None]:
-    """The budget of a rendering, which the renderings within it share."""
+    """Also of the renderings within a rendering."""
     before = _left.set(_left.get([]) or [WORK, time.monotonic() + SECONDS])
     try:
         yield
@@ -319,6 +295,7 @@ class _Metered(NodeTransformer):
         return node
 
 
+_COMPILED = _Compiled()
 SPENT, COUNTED = "spent()", "counted()"
 """Filters of `_Metered`, by names that no prompt can write."""
 PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -370,14 +347,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 def _environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironment:
     environment = _Sandbox(
-        loader=loader,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-        finalize=_counted,
-        bytecode_cache=_compiled,
-    )
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False, finalize=_counted,
+        bytecode_cache=_COMPILED,
+    )  # fmt: skip
     filters: dict[str, Any] = environment.filters
     for name in filters.keys() - set(FILTERS):
         del filters[name]
@@ -406,23 +378,15 @@ class Sample(str):
     def __call__(self, *args: object, **kwargs: object) -> "Sample":
         return self
 
-    def __int__(self) -> int:
-        return 2
-
     def __float__(self) -> float:
         return 2.0
 
-    __index__ = __int__
-
-    def _same(self, other: object) -> "Sample":
-        return self
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __floordiv__ = __neg__ = _same  # pyright: ignore[reportAssignmentType]
-
-    def _comes_first(self, other: object) -> bool:
+    def __lt__(self, other: object) -> bool:
         return True
 
-    __lt__ = __le__ = __gt__ = __ge__ = _comes_first
+    __int__ = __index__ = __len__
+    __le__ = __gt__ = __ge__ = __lt__
+    __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __floordiv__ = __neg__ = __call__  # pyright: ignore[reportAssignmentType]
 
 
 class _Reads(NamedTuple):

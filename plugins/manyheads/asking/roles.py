@@ -6,15 +6,14 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from manyheads.asking.forms import Forms
 from manyheads.asking.prompts import Prompts
 from manyheads.asking.replies import ReplyModel, from_schema, reply_type
-from manyheads.base.errors import ConfigError, describe, did_you_mean
+from manyheads.base.errors import ConfigError, did_you_mean
 from manyheads.base.files import read_text
-from manyheads.base.resources import Resources, State, parse_json, parse_yaml
+from manyheads.base.resources import Resources, State, parse_json, read_model
 
 
 class _Card(BaseModel):
@@ -173,12 +172,7 @@ def read_card(path: Path) -> RoleCard:
     Raises:
         ConfigError: not YAML, an unknown or missing key, an unknown reply type, or a name other than the file's.
     """
-    try:
-        card = RoleCard.model_validate(parse_yaml(read_text(path)))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {describe(error)}", hint="see roles/role.schema.json") from error
+    card = read_model(path, RoleCard, "see roles/role.schema.json")
     if card.name != path.stem:
         raise ConfigError(f"{path}: name is {card.name!r}, but the file is called {path.stem!r}")
     for name, task in card.tasks.items():

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import hashlib
 import io
+import itertools
 import json
 import logging
 import os
@@ -156,16 +157,13 @@ def read_text(path: Path, most: int = MOST_BYTES, encoding: str = "utf-8") -> st
 # Atomic files and folders.
 
 
-def replace_text(path: Path, text: str, *, newline: str | None = None) -> None:
+def replace_text(path: Path, text: str) -> None:
     """Write a file atomically: after a kill, the old or the new version is there. Raises OSError."""
-    beside = path.with_name(f"{path.name}.part")
-    with io.TextIOWrapper(opened(beside, "wb"), encoding="utf-8", newline=newline) as file:
-        file.write(text)
-    os.replace(beside, path)
+    replace_bytes(path, text.encode())
 
 
 def replace_bytes(path: Path, data: bytes) -> None:
-    """Like `replace_text`, for bytes. Raises OSError."""
+    """As `replace_text`. Raises OSError."""
     beside = path.with_name(f"{path.name}.part")
     with opened(beside, "wb") as file:
         file.write(data)
@@ -247,24 +245,16 @@ def damaged_files(folder: Path, *, whole: bool = False) -> list[str]:
 
 
 def _checksum(path: Path) -> tuple[int, int]:
-    """CRC-32 of all non-zero blocks with their offsets, and the bytes read. Holes of a sparse file cost nothing."""
-    value = read = position = 0
+    """CRC-32 of all non-zero blocks with their offsets, and the bytes in them: the files of banks are mostly holes."""
+    value = read = 0
     with path.open("rb", buffering=0) as file:
-        while True:
-            if hasattr(os, "SEEK_DATA"):
-                try:
-                    position = file.seek(position, os.SEEK_DATA) // _BLOCK * _BLOCK
-                except OSError as error:
-                    if error.errno == errno.ENXIO:  # only a hole is left
-                        return value, read
-                    raise
-            file.seek(position)
+        for position in itertools.count(step=_BLOCK):
             if not (block := file.read(_BLOCK)):
-                return value, read
-            read += len(block)
+                break
             if block != _ZEROS[: len(block)]:
                 value = zlib.crc32(block, zlib.crc32(position.to_bytes(8, "little"), value))
-            position += _BLOCK
+                read += len(block)
+    return value, read
 
 
 def sha256_of(path: Path) -> str:
@@ -323,7 +313,7 @@ T = TypeVar("T")
 # Resources shared by the runs of one process: opened once, counted, closed by the last user.
 
 
-class _Entry(Generic[T]):
+class _Lease(Generic[T]):
     def __init__(self) -> None:
         self.lock, self.users = threading.Lock(), 0
         self.things: list[T] = []
@@ -342,7 +332,7 @@ class Pool(Generic[T]):
     def __init__(self, close: Callable[[T], object]) -> None:
         self._close = close
         self._lock = threading.Lock()
-        self._entries: dict[Hashable, _Entry[T]] = {}
+        self._entries: dict[Hashable, _Lease[T]] = {}
 
     def take(self, key: Hashable, make: Callable[[], T]) -> T:
         """The resource of a key, made by the first caller while others wait; `give_back` must follow.
@@ -350,7 +340,7 @@ class Pool(Generic[T]):
         Raises what `make` raises; the next caller tries again.
         """
         with self._lock:
-            entry = self._entries.setdefault(key, _Entry[T]())
+            entry = self._entries.setdefault(key, _Lease[T]())
             entry.users += 1
         try:
             with entry.lock:

@@ -45,7 +45,7 @@ def writing(folder: Path) -> Generator[None]:
 def write(path: Path, text: str) -> None:
     """Write a file atomically; raises `JournalError`."""
     with writing(path.parent):
-        replace_text(path, text, newline="")
+        replace_text(path, text)
 
 
 @contextmanager

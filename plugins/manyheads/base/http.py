@@ -5,11 +5,9 @@ so no client needs to be imported.
 """
 
 import asyncio
-import heapq
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,7 +20,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_ran
 
 from manyheads.base.text import scrubbed
 
-_LONGEST_PAUSE = 86_400.0
+_LONGEST_PAUSE, _LONGEST_WAIT = 86_400.0, 1.0
 _Place = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 
 
@@ -45,16 +43,14 @@ class OverdueError(Exception):
 
 
 class Limiter:
-    """Rate limiter of one server. Times are seconds of `time.monotonic`."""
+    """Rate limiter of one server, first come, first served. Times are seconds of `time.monotonic`."""
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
         self._lock = threading.Lock()
-        self._next = self._last_start = self._paused_until = -math.inf
-        self._stood_still = 0.0
-        self._returned: list[float] = []
+        self._last_start = self._paused_until = -math.inf
         self._under_way = 0
-        self._waiting: deque[_Place] = deque()
+        self._queue: list[_Place] = []
 
     @asynccontextmanager
     async def turn(self, until: float = math.inf) -> AsyncGenerator[None]:
@@ -62,85 +58,58 @@ class Limiter:
 
         Raises `OverdueError` as soon as no slot can come before `until`.
         """
-        slot = self._reserve(until)
         place = (asyncio.get_running_loop(), asyncio.Event())
+        with self._lock:
+            self._queue.append(place)
         started = False
         try:
-            await self._take(place, until)
-            # no event to wait for: other users may live in other threads and loops
-            while (seconds := self._seconds_before_start(slot, until)) > 0:  # noqa: ASYNC110
-                await asyncio.sleep(seconds)
+            while seconds := self._seconds_before_start(place, until):
+                with suppress(TimeoutError):  # then the next look
+                    await asyncio.wait_for(place[1].wait(), seconds)
+                place[1].clear()
             started = True
             yield
         finally:
-            self._leave(slot, place, started)
+            self._leave(place, started)
 
     def pause(self, seconds: float) -> None:
         """Let nobody start for this many seconds, at most a day; a longer pause stays."""
         with self._lock:
-            now = time.monotonic()
-            until = now + min(seconds, _LONGEST_PAUSE)
-            longer = until - max(now, self._paused_until)
-            if longer > 0:
-                self._stood_still += longer
-                self._paused_until = until
+            until = time.monotonic() + min(seconds, _LONGEST_PAUSE)
+            self._paused_until = max(self._paused_until, until)
 
-    def _reserve(self, until: float) -> float:
-        """The first free slot."""
-        with self._lock:
-            now = time.monotonic()
-            here = max(now, self._paused_until) - self._stood_still
-            while self._returned and self._returned[0] < here:
-                heapq.heappop(self._returned)
-            slot = self._returned[0] if self._returned else max(here, self._next)
-            self._check_in_time(slot + self._stood_still - now, now, until)
-            if self._returned:
-                return heapq.heappop(self._returned)
-            self._next = slot + self.pace.seconds
-            return slot
-
-    async def _take(self, place: _Place, until: float) -> None:
-        """Wait for one of the concurrent places, first come, first served."""
-        with self._lock:
-            if self.pace.at_once is None or self._under_way < self.pace.at_once:
-                self._under_way += 1
-                return
-            self._waiting.append(place)
-        try:
-            async with asyncio.timeout(None if math.isinf(until) else until - time.monotonic()):
-                await place[1].wait()
-        except TimeoutError:
-            raise OverdueError(0.0, paused=False) from None
-
-    def _seconds_before_start(self, slot: float, until: float) -> float:
+    def _seconds_before_start(self, place: _Place, until: float) -> float:
         """Seconds until the next look; 0 if the slot is taken."""
         with self._lock:
-            now = time.monotonic()
-            due = max(slot + self._stood_still, self._last_start + self.pace.seconds)
+            self._queue = [each for each in self._queue if not each[0].is_closed()]
+            now, ahead = time.monotonic(), self._queue.index(place)
+            first = max(now, self._paused_until, self._last_start + self.pace.seconds)
+            due = first + ahead * self.pace.seconds
+            full = self.pace.at_once is not None and self._under_way >= self.pace.at_once
+            if due > until or (full and now >= until):
+                raise OverdueError(due - now, paused=self._paused_until > now)
+            if ahead or full:
+                return min(_LONGEST_WAIT, max(until - now, 0.001))  # `_leave` wakes the first
             if due > now:
-                self._check_in_time(due - now, now, until)
                 return due - now
-            self._last_start = now
+            del self._queue[0]
+            self._under_way, self._last_start = self._under_way + 1, now
+            self._wake()
             return 0.0
 
-    def _check_in_time(self, seconds: float, now: float, until: float) -> None:
-        if now + seconds > until:
-            raise OverdueError(seconds, paused=self._paused_until > now)
-
-    def _leave(self, slot: float, place: _Place, started: bool) -> None:
-        """Return an unused slot, and pass the place to the first in the queue."""
+    def _leave(self, place: _Place, started: bool) -> None:
         with self._lock:
-            if not started:
-                heapq.heappush(self._returned, slot)
-            if place in self._waiting:
-                self._waiting.remove(place)
-                return
-            while self._waiting:
-                loop, ready = self._waiting.popleft()
-                if not loop.is_closed():
-                    loop.call_soon_threadsafe(ready.set)
-                    return
-            self._under_way -= 1
+            if started:
+                self._under_way -= 1
+            elif place in self._queue:
+                self._queue.remove(place)
+            self._wake()
+
+    def _wake(self) -> None:
+        """Let the first in the queue look again; it may live in another thread."""
+        for loop, ready in self._queue[:1]:
+            with suppress(RuntimeError):  # its loop is closed
+                loop.call_soon_threadsafe(ready.set)
 
 
 _limiters: dict[tuple[Hashable, Pace], Limiter] = {}

@@ -15,14 +15,16 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import yaml
+from pydantic import BaseModel, ValidationError
 
-from manyheads.base.errors import ConfigError, did_you_mean
+from manyheads.base.errors import ConfigError, describe, did_you_mean
 from manyheads.base.files import expanded, read_text
 from manyheads.base.text import shortened
 
+M = TypeVar("M", bound=BaseModel)
 KINDS = ("roles", "prompts", "configs", "evals")
 PACKS = "manyheads.packs"
 LARGEST = 4_000_000
@@ -84,6 +86,31 @@ def _bounded(text: str, loader: Any) -> None:
             raise yaml.YAMLError(f"nested more than {DEEPEST} levels deep")
         if nodes > MOST_NODES:
             raise yaml.YAMLError(f"more than {MOST_NODES:,} values with aliases expanded")
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file; raises `ConfigError` with the line."""
+    try:
+        data = parse_yaml(read_text(path))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or error
+        raise ConfigError(
+            f"{path}{f':{mark.line + 1}' if mark else ''}: not valid YAML: {problem}"
+        ) from error
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    if not isinstance(data, dict | None):
+        raise ConfigError(f"{path}: should be a mapping of keys to values")
+    return cast(dict[str, Any], data or {})
+
+
+def read_model(path: Path, kind: type[M], hint: str) -> M:
+    """A YAML file as a model; raises `ConfigError` with each wrong key, and the hint."""
+    try:
+        return kind.model_validate(read_yaml(path))
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {describe(error)}", hint=hint) from error
 
 
 def parse_json(text: str) -> Any:

@@ -134,7 +134,7 @@ def plain_text(text: str) -> str:
     if "&" in text:
         text = html.unescape(html.unescape(text))  # some publishers escape what is escaped already
     if _TAG.search(text):
-        reader = _Reader()
+        reader = _MarkupReader()
         # Between tags, a sign is a sign: `p < 0.05`.
         reader.feed(
             "".join(one if at % 2 else html.escape(one, False) for at, one in enumerate(_TAG.split(text)))
@@ -147,7 +147,7 @@ def plain_text(text: str) -> str:
     return _BROKEN.sub("", text).strip()
 
 
-class _Reader(HTMLParser):
+class _MarkupReader(HTMLParser):
     """Collects the text of a title or an abstract in `parts`."""
 
     def __init__(self) -> None:

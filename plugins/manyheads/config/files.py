@@ -12,8 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from manyheads.asking.replies import REPLIES, TEXT
 from manyheads.base.errors import MOST, ConfigError, closest, describe, did_you_mean
-from manyheads.base.files import expanded, read_text
-from manyheads.base.resources import Resources, data_file, parse_json, parse_yaml
+from manyheads.base.files import expanded
+from manyheads.base.resources import Resources, data_file, parse_json, parse_yaml, read_yaml
 from manyheads.base.text import is_secret, scrubbed, shortened
 from manyheads.config import RunConfig, Strict, documented
 
@@ -71,7 +71,7 @@ def validated(
         near = ", ".join(dict.fromkeys(filter(None, (_suggested(model, path, lifted) for path in unknown))))
         every = f"{data_file('configs/run.schema.json')} explains all keys"
         raise ConfigError(
-            f"{' + '.join(filter(None, [where, *map(shown, sets)]))}: {describe(error)}",
+            f"{' + '.join(filter(None, [where, *map(setting_in_short, sets)]))}: {describe(error)}",
             tried="; ".join(tried) or None,
             hint=f"did you mean {near}? If not, {every}" if near else every,
         ) from error
@@ -118,21 +118,6 @@ def config_file(name: str, resources: Resources) -> Path:
     )
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        data = parse_yaml(read_text(path))
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    if not isinstance(data, dict | None):
-        raise ConfigError(f"{path}: must be a mapping of keys to values")
-    return cast(dict[str, Any], data or {})
-
-
 def merge(
     base: Mapping[str, Any], over: Mapping[str, Any], model: type[BaseModel] | None = None
 ) -> dict[str, Any]:
@@ -161,12 +146,16 @@ def parse_set(setting: str) -> dict[str, Any]:
     """`team.size=8` as a mapping; the value is parsed as JSON, else as YAML."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"--set {shown(setting)}: must have the form key=value, such as team.size=8")
+        raise ConfigError(
+            f"--set {setting_in_short(setting)}: must have the form key=value, such as team.size=8"
+        )
     try:
         nested: Any = _value(value)
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or error
-        raise ConfigError(f"--set {shown(setting)}: the value is not valid YAML: {problem}") from error
+        raise ConfigError(
+            f"--set {setting_in_short(setting)}: the value is not valid YAML: {problem}"
+        ) from error
     for part in reversed(key.strip().split(".")):
         nested = {part: nested}
     return nested
@@ -180,7 +169,7 @@ def _value(text: str) -> Any:
     return parse_yaml(text)
 
 
-def shown(setting: str) -> str:
+def setting_in_short(setting: str) -> str:
     """A setting for a message: shortened, and without secrets."""
     key, equals, _ = setting.partition("=")
     return f"{key}{equals}…" if is_secret(key.strip()) else scrubbed(shortened(setting, SHOWN))

@@ -65,7 +65,7 @@ class _Abstract(BaseModel):
     text: str
 
 
-class _Entry(BaseModel):
+class _TextEntry(BaseModel):
     """A JSON object with a text: `abstract` (a text, or one with its title) or `text`."""
 
     title: str = ""
@@ -73,7 +73,7 @@ class _Entry(BaseModel):
     text: str | None = None
 
 
-class _Wrote(Part):
+class _WithAbstract(Part):
     abstract: _Abstract | None = None
 
 
@@ -106,7 +106,7 @@ def read_subjects(path: Path, blank: list[str] | None = None) -> list[Subject]:
         SubjectError: not there, not readable, or no text.
     """
     if path.is_dir():
-        run = read_result(path, _Wrote)
+        run = read_result(path, _WithAbstract)
         if run.result.abstract is None:
             raise SubjectError(f"{path}: this run of {run.system} wrote no abstract", hint=f"name {KINDS}")
         return [_subject(str(path), run.result.abstract.title, run.result.abstract.text)]
@@ -170,7 +170,7 @@ def _of_json(source: str, content: str) -> Subject:
     if not isinstance(data, dict):
         raise SubjectError(f"{source}: not a JSON object", hint='such as {"title": "…", "abstract": "…"}')
     try:
-        entry = _Entry.model_validate(data)
+        entry = _TextEntry.model_validate(data)
     except ValidationError as error:
         raise SubjectError(f"{source}: {describe(error)}") from error
     match entry.abstract:
@@ -232,11 +232,7 @@ def path_of(named: str, kinds: str) -> Path | None:
 
 
 def text_of(text: str, what: str, kinds: str) -> Subject:
-    """A text given directly; `what` names its use.
-
-    Raises:
-        SubjectError: it is blank.
-    """
+    """A text given directly; `what` names its use. Raises `SubjectError` if it is blank."""
     if not text.strip():
         raise SubjectError(f"{what}: the text is blank", hint=f"give {kinds}")
     return Subject("", "", text.strip())
@@ -244,6 +240,11 @@ def text_of(text: str, what: str, kinds: str) -> Subject:
 
 def subject_of(named: str, what: str, kinds: str) -> Subject:
     """The text of the named file or folder, or the text itself.
+
+    Example:
+        >>> subject_of("We plan with owls.", "the idea", "a text or a file").text
+        'We plan with owls.'
+
 
     Args:
         what: the use of the text, such as `the target`.
@@ -283,7 +284,12 @@ def _no_blank(value: str) -> str:
 
 
 FileOrText = Annotated[str | None, AfterValidator(file_or_text)]
-"""A path or a text; None if blank."""
+"""A path or a text; None if blank.
+
+Example:
+    >>> TypeAdapter(FileOrText).validate_python("  ") is None
+    True
+"""
 Given = Annotated[str, AfterValidator(_no_blank), AfterValidator(in_full)]
 """One of several inputs: a path or a text."""
 Trait = Annotated[str, AfterValidator(_no_blank)]

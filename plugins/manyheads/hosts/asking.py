@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from manyheads.base.papers import Literature, Scientist
 from manyheads.base.resources import Resources
 from manyheads.config import BudgetConfig, ModelConfig
 from manyheads.core import Host as Asked
-from manyheads.core import Image, Message, Meter, Place, Reply, Speaker, Tool, Turn, recall_nothing, safe_name
+from manyheads.core import Image, Message, Place, Reply, Speaker, Tool, Turn, recall_nothing, safe_name
 from manyheads.engine.budget import Budget, Budgeted
 from manyheads.engine.session import RESUME
 from manyheads.engine.tracing import Traced
@@ -66,11 +67,9 @@ async def ask(
         task: of the role; for an agent without a role, `reviewer.review` names the role whose prompt it gets.
         model: `provider/name`, a `ModelConfig`, or a client of the framework, which stays open; the offline model when None.
         host: such as `autogen`; when None, the host of the model's client, or the first installed one.
-        name: of the speaker; the role's when None.
         tools: in addition to those of `library` and `corpus`, see `role_agent`; for models that can call tools.
         images: PNG or JPEG files sent with the prompt.
         budget: limits of this question, with further attempts: `{"calls": 3, "tokens": 20_000}`; or a budget that several share.
-        attempts: maximum number of attempts.
         paths: your own folders of roles and prompts, searched first.
         full: return the whole `Reply`: `value`, `text`, `model`, `usage`, `attempts`, `tool_calls`, `warnings`.
         reply: type of the answer, instead of the card's; for a role.
@@ -83,23 +82,24 @@ async def ask(
     """
     if attempts < 1:
         raise ConfigError(f"attempts: {attempts} is less than 1")
-    shown = tuple(map(_picture, images))
-    limits = _budget(budget)
+    how = _How(tuple(map(_picture, images)), _budget(budget), attempts, tuple(paths), reply)
     try:
         if isinstance(who, str):
-            roles = Roles(Resources.of(paths))
-            own, theirs = _variables(roles, who, task, variables)
-            spec = RoleSpec(who, name, tools, library, corpus, variables=own)
-            answer = await _ask_role(spec, roles, task, theirs, shown, limits, attempts, model, host, reply)
+            spec = RoleSpec(who, name, tools, library, corpus, variables=variables)
+            answer = await _ask_role(spec, task, how, model, host)
         else:
-            set_by_agent = {
-                "model": model, "host": host, "name": name, "tools": tools, "library": library, "corpus": corpus
-            }  # fmt: skip
-            if useless := [word for word, value in set_by_agent.items() if value]:
-                raise ConfigError(
-                    f"{', '.join(useless)}: an agent has its own", hint="give them to role_agent"
-                )
-            answer = await _ask_agent(who, task, variables, shown, limits, attempts, paths)
+            own = {
+                "model": model,
+                "host": host,
+                "name": name,
+                "tools": tools,
+                "library": library,
+                "corpus": corpus,
+            }
+            if useless := [word for word, value in own.items() if value]:
+                what = f"{', '.join(useless)}: an agent has its own"
+                raise ConfigError(what, hint="give them to role_agent")
+            answer = await _ask_agent(who, task, how, variables)
     except UserError as error:
         _without_run(error)
         raise
@@ -112,11 +112,55 @@ async def ask(
     return answer.value.text if isinstance(answer.value, PlainText) else answer.value
 
 
+@dataclass(frozen=True)
+class _How:
+    """How a question is asked; see `ask`."""
+
+    images: tuple[Image, ...]
+    budget: Budget
+    attempts: int
+    paths: tuple[str | Path, ...]
+    reply: type[ReplyModel] | None
+
+    def host(self, made: Any, config: ModelConfig) -> Asked:
+        """The host within the budget and the app's trace."""
+        if self.budget.limits.money is not None and config.price is None:
+            raise ConfigError(
+                f"budget: money is limited, and {config.provider}/{config.name} has no price",
+                hint="limit calls or tokens, or give a ModelConfig with a price per million tokens",
+            )
+        return Budgeted(Traced(made, {"default": config}), self.budget.asking)
+
+    async def put(
+        self,
+        asked: Asked,
+        roles: Roles,
+        speaker: Speaker,
+        task: str,
+        variables: Mapping[str, Any],
+        *tools: Tool,
+    ) -> Reply[Any]:
+        """Put a task of the speaker's role."""
+        try:
+            prompt = Message(roles.prompt(speaker.role, task, variables), images=self.images)
+        except ConfigError as error:
+            # No variable is missing, but one may be a text where the prompt expects a record.
+            error.hint = "give each variable in the form in which the prompt reads it"
+            raise
+        place, kind = Place("", 0, speaker.name, task), self.reply or roles.reply(speaker.role, task)
+        named = f"{speaker.role}.{task}"
+        return await asked.ask(Turn(place, speaker, (prompt,), kind, tools, forms=roles.forms, task=named))
+
+
 def ask_sync(who: Any, task: str, /, **settings: Any) -> Any:
     """`ask` without `await`, for scripts and notebooks, where a loop is already running.
 
     All calls share one loop in a separate thread, so a client may be used in several calls. For a client or agent that is
     also used in another loop, call `await ask(…)` there.
+
+    Example:
+        review = ask_sync("reviewer", "review", area="robotics", indicator="novelty", idea="…")
+        print(review.weaknesses[0])
     """
     call = asyncio.run_coroutine_threadsafe(ask(who, task, **settings), _loop())
     try:
@@ -170,11 +214,8 @@ def _variables(
     missing += [name for name, default in own.items() if default is None and given.get(name) is None]
     unknown = [name for name in given if name not in asked and name not in own]
     if missing or unknown:
-        problems = [
-            f"{kind} {', '.join(names)}"
-            for kind, names in (("missing", missing), ("no such variable", unknown))
-            if names
-        ]
+        kinds = {"missing": missing, "no such variable": unknown}
+        problems = [f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names]
         takes = [name if name in needed else f"{name} (optional)" for name in asked]
         takes += [name if default is None else f"{name} ({default!r})" for name, default in own.items()]
         named = did_you_mean(unknown[0], [*asked, *own]) if unknown and not missing else None
@@ -184,26 +225,15 @@ def _variables(
             tried=f"it takes {', '.join(takes) or 'nothing'}",
             hint=named or f"ask({role!r}, {task!r}{example})",
         )
-    return (
-        {name: value for name, value in given.items() if name in own},
-        {name: value for name, value in given.items() if name in asked},
-    )
+    theirs = {name: value for name, value in given.items() if name in asked}
+    return {name: value for name, value in given.items() if name in own}, theirs
 
 
-async def _ask_role(
-    spec: RoleSpec,
-    roles: Roles,
-    task: str,
-    variables: Mapping[str, Any],
-    images: tuple[Image, ...],
-    budget: Budget,
-    attempts: int,
-    model: Any,
-    host: str | None,
-    reply_type: type[ReplyModel] | None,
-) -> Reply[Any]:
-    made, config = _host(model, host, attempts, roles.resources)
-    asked = Budgeted(Traced(made, {"default": config}), _meter(budget, config))
+async def _ask_role(spec: RoleSpec, task: str, how: _How, model: Any, host: str | None) -> Reply[Any]:
+    roles = Roles(Resources.of(how.paths))
+    own, theirs = _variables(roles, spec.role, task, spec.variables)
+    made, config = _host(model, host, how.attempts, roles.resources)
+    asked = how.host(made, config)
 
     async def guest(scientist: Scientist, question: str) -> str:
         system = roles.system("scientist", {"scientist": scientist})
@@ -213,63 +243,30 @@ async def _ask_role(
         return (await asked.ask(turn)).value.text
 
     try:
-        part = spec.cast(guest, Ledger(), roles)
-        speaker, tools = Speaker(spec.agent_name, spec.role, part.system), (*spec.tools, *part.tools)
-        return await _put(asked, roles, spec.role, task, speaker, variables, images, tools, reply_type)
+        part = replace(spec, variables=own).cast(guest, Ledger(), roles)
+        speaker = Speaker(spec.agent_name, spec.role, part.system)
+        return await how.put(asked, roles, speaker, task, theirs, *spec.tools, *part.tools)
     finally:
         await made.close()
 
 
-async def _ask_agent(
-    agent: Any,
-    task: str,
-    variables: Mapping[str, Any],
-    images: tuple[Image, ...],
-    budget: Budget,
-    attempts: int,
-    paths: Sequence[str | Path],
-) -> Reply[Any]:
+async def _ask_agent(agent: Any, task: str, how: _How, variables: Mapping[str, Any]) -> Reply[Any]:
     if not (host := host_of(agent)):
         raise ConfigError(
             f"ask: a {type(agent).__module__}.{type(agent).__name__} cannot be asked",
             hint="give the name of a role, or an agent of AutoGen, AgentScope or Agent Framework",
         )
     role, _, task = task.rpartition(".")
-    roles: Roles = (
-        Roles(Resources.of(paths)) if paths else getattr(agent, "roles", None) or Roles(Resources.of())
-    )
+    roles = None if how.paths else getattr(agent, "roles", None)
+    roles = roles or Roles(Resources.of(how.paths))
     if not (role := role or getattr(agent, "role", "")):
         raise ConfigError(
             f"agent {agent.name!r} plays no role, so {task!r} could be any role's task",
             hint=f"name the role whose prompt it gets: ask(agent, 'reviewer.{task}', …)",
         )
     _, theirs = _variables(roles, role, task, variables, system=False)
-    made = host_module(host).AgentHost(agent, attempts)
-    asked = Budgeted(Traced(made, {"default": made.config}), _meter(budget, made.config))
-    return await _put(asked, roles, role, task, Speaker(agent.name, role, ""), theirs, images)
-
-
-async def _put(
-    asked: Asked,
-    roles: Roles,
-    role: str,
-    task: str,
-    speaker: Speaker,
-    variables: Mapping[str, Any],
-    images: tuple[Image, ...],
-    tools: tuple[Tool, ...] = (),
-    reply_type: type[ReplyModel] | None = None,
-) -> Reply[Any]:
-    try:
-        prompt = Message(roles.prompt(role, task, variables), images=images)
-    except ConfigError as error:
-        # No variable is missing, but one may be a text where the prompt expects a record.
-        error.hint = "give each variable in the form in which the prompt reads it"
-        raise
-    place, kind = Place("", 0, speaker.name, task), reply_type or roles.reply(role, task)
-    return await asked.ask(
-        Turn(place, speaker, (prompt,), kind, tools, forms=roles.forms, task=f"{role}.{task}")
-    )
+    made = host_module(host).AgentHost(agent, how.attempts)
+    return await how.put(how.host(made, made.config), roles, Speaker(agent.name, role, ""), task, theirs)
 
 
 def _picture(path: str | Path) -> Image:
@@ -290,15 +287,6 @@ def _budget(budget: BudgetConfig | Mapping[str, Any] | Budget | None) -> Budget:
     except ValidationError as error:
         limits = ", ".join(BudgetConfig.model_fields)
         raise ConfigError(f"budget: {describe(error)}", tried=f"limits: {limits}") from error
-
-
-def _meter(budget: Budget, config: ModelConfig) -> Meter:
-    if budget.limits.money is not None and config.price is None:
-        raise ConfigError(
-            f"budget: money is limited, and {config.provider}/{config.name} has no price",
-            hint="limit calls or tokens, or give a ModelConfig with a price per million tokens",
-        )
-    return budget.asking
 
 
 def _without_run(error: UserError) -> None:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -95,14 +95,10 @@ class Ledger:
         if charge := CHARGE.get():
             charge.usage += usage
 
-    def fail(self, error: Exception) -> None:
-        """End the turn with an error; the next request raises it."""
-        self.failure = error
-
     def stop_if_failed(self) -> None:
         """Raise a failure, once."""
-        if failure := self.failure:
-            self.failure = None
+        failure, self.failure = self.failure, None
+        if failure:
             raise failure
 
 
@@ -122,18 +118,15 @@ def tool_call(name: str, arguments: object, result: str, *, failed: bool) -> Too
 async def run_tool(tool: Tool, ledger: Ledger, arguments: Mapping[str, Any] | BaseModel) -> str:
     """The answer of a tool function of the core for an agent of a framework.
 
-    As usual in the frameworks, the model's mistakes and a tool's refusals go back to the model. A user's mistake, a spent
-    budget or a full disk end the turn instead.
-
-    Raises:
-        ValueError: the arguments are not valid; the message is a line for the model.
+    As usual in the frameworks, the model's mistakes (`ValueError`, with a line for the model) and a tool's refusals go back to
+    the model. A user's mistake, a spent budget or a full disk end the turn instead.
     """
     try:
         return await tool.run(tool.arguments.model_validate(arguments))
     except ValidationError as error:
         raise ValueError(tool.explain(error)) from error
     except UserError as error:
-        ledger.fail(error)
+        ledger.failure = error
         raise
 
 
@@ -175,9 +168,6 @@ class ServedModel(ABC, Generic[C]):
         local: the model itself instead of a client, if it answers in this process.
         ours: whether it was made from the settings.
         window: its context, in our estimated tokens; reduced when the server reports a smaller one.
-
-    Raises:
-        ConfigError: the provider needs a key that the environment does not hold.
     """
 
     client_type: ClassVar[type]
@@ -195,13 +185,8 @@ class ServedModel(ABC, Generic[C]):
         self._governor = Governor(alias, config)
         self._refused: ToolsRefusedError | None = None
         self._pool: Pool[Any] | None = None
-        self._key = (
-            type(self),
-            config.model_dump_json(),
-            server_address(config),
-            os.environ.get(key_variable(config) or ""),
-            loop,
-        )
+        key = os.environ.get(key_variable(config) or "")
+        self._key = (type(self), config.model_dump_json(), server_address(config), key, loop)
         if isinstance(ours := getattr(ready, "served", None), ServedModel):
             self.client, self.local, self.ours = ours.client, ours.local, ours.ours
         elif ready is not None:
@@ -223,10 +208,9 @@ class ServedModel(ABC, Generic[C]):
             return self.open(key_of(self.config, self.alias), sdk), close
         except ModuleNotFoundError as error:
             package = (error.name or "").partition(".")[0].replace("_", "-")
-            raise ConfigError(
-                f"models.{self.alias}: provider {self.config.provider!r} needs {package}, which is not installed",
-                hint=f"pip install {package}, or take the provider's OpenAI-compatible address: provider openai, base_url",
-            ) from error
+            what = f"models.{self.alias}: provider {self.config.provider!r} needs {package}, which is not installed"
+            other = "take the provider's OpenAI-compatible address: provider openai, base_url"
+            raise ConfigError(what, hint=f"pip install {package}, or {other}") from error
 
     @abstractmethod
     def open(self, key: str, sdk: dict[str, Any]) -> C:
@@ -244,10 +228,7 @@ class ServedModel(ABC, Generic[C]):
     @staticmethod
     @abstractmethod
     def as_message(message: Any) -> Message | None:
-        """A framework's question or answer, which may be shortened or left out.
-
-        None for system messages, tool calls and tool results.
-        """
+        """A framework's question or answer; None for system messages, tool calls and tool results."""
 
     @staticmethod
     @abstractmethod
@@ -306,6 +287,13 @@ class ServedModel(ABC, Generic[C]):
                 raise
             return await put(shortest)
 
+    async def answer_here(self, system: str, thread: Sequence[Message], answered: int, ledger: Ledger) -> Raw:
+        """The answer of a model in this process; `answered` tool results are counted, not read."""
+        assert self.local
+        raw = await self.local.complete(system, thread, answered)
+        ledger.enter(raw.usage, raw.model, raw.truncated)
+        return replace(raw, tool_calls=() if raw.text else raw.tool_calls)
+
     async def counted(
         self,
         call: Awaitable[T],
@@ -319,9 +307,7 @@ class ServedModel(ABC, Generic[C]):
             tokens: an estimate of the tokens sent, if the server does not count them.
             spent: the answer's own report: tokens read and written, its content, whether it was cut off.
 
-        Raises:
-            RefusedError: the server answers with an error.
-            GarbledError: the answer is not valid.
+        Raises `RefusedError` if the server answers with an error, `GarbledError` if the answer is not valid.
         """
         heard = list[tuple[str, bool]]()
         token = HEARD.set(heard)
@@ -394,10 +380,10 @@ class ServedModel(ABC, Generic[C]):
         over = tokens - window + min(self.config.max_tokens or ROOM, window // 4)
         shorter, left_out = fitted(thread, over) if over > 0 else (tuple(thread), "")
         if left_out and ledger.warn is not None:
-            problem = (
-                f"{asked_at.get()}: about {tokens:,} tokens and the answer do not fit models.{self.alias}"
+            note = (
+                f"{asked_at.get()}: about {tokens:,} tokens and the answer do not fit models.{self.alias}, "
+                f"whose context is {window:,}: left out {left_out}"
             )
-            note = f"{problem}, whose context is {window:,}: left out {left_out}"
             ledger.warn[:] = [*(line for line in ledger.warn if line != ledger.left_out), note]
             ledger.left_out = note
         return shorter
@@ -458,11 +444,7 @@ class ClientHost(StructuredHost, Generic[C]):
         return self._served[alias]
 
     def open(self, *models: str) -> None:
-        """See `ManagedHost.open`.
-
-        Raises:
-            ConfigError: as `model`.
-        """
+        """See `ManagedHost.open`; raises as `model`."""
         for alias in models:
             self.model(alias)
 
@@ -482,9 +464,9 @@ class ClientHost(StructuredHost, Generic[C]):
         except TimeoutError as error:
             if not limit.expired():
                 raise
+            what = f"{turn.place}: no reply from {config.provider}/{config.name} within {seconds:g} s"
             raise ModelError(
-                f"{turn.place}: no reply from {config.provider}/{config.name} within {seconds:g} s, all requests and "
-                "tool calls of the turn together",
+                f"{what}, all requests and tool calls of the turn together",
                 hint=f"fix what is slow, or set models.{alias}.turn_timeout higher, then: manyheads resume RUN",
             ) from error
         finally:
@@ -500,12 +482,7 @@ class ClientHost(StructuredHost, Generic[C]):
 def model_of(what: str, host: type[ClientHost[Any]], model: Any) -> tuple[ModelConfig | None, Any]:
     """Settings of a model, or a client of the host; one of them is None, both if `model` is.
 
-    Args:
-        what: the name of what takes the model, for messages.
-        model: `provider/name`, a `ModelConfig`, or a client.
-
-    Raises:
-        ConfigError: it is none of these.
+    Raises `ConfigError` if `model` is neither `provider/name`, a `ModelConfig` nor a client; `what` is what takes it.
     """
     match model:
         case None | ModelConfig():
@@ -531,7 +508,7 @@ def described(
     return host.serves.describe(client, base), {"default": client}
 
 
-class Answer(NamedTuple):
+class AgentAnswer(NamedTuple):
     """What an agent of an app has said, by its own account."""
 
     text: str
@@ -556,7 +533,7 @@ class OneAgent(StructuredHost, ABC):
         self.agent, self.config, self._ledger, self.metered = agent, config, ledger, ledger is not None
 
     @abstractmethod
-    async def say(self, message: Message) -> Answer:
+    async def say(self, message: Message) -> AgentAnswer:
         """Ask the agent."""
 
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:

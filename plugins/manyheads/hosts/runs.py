@@ -33,7 +33,12 @@ async def run(
     listener: Callable[[AnyEvent], object] | None = None,
     person: Person | None = None,
 ) -> RunResult[Any]:
-    """Run a config to its end: `await run("virsci", "topic=Robots that feel", "team.size=3")`.
+    """Run a config to its end.
+
+    Example:
+        result = await run("virsci", "topic=Robots that feel", "team.size=3")
+        print(result.result.idea.title)
+
 
     Args:
         config: the name of a system or a shipped config, a config file, a config, or the folder of a run to resume.
@@ -89,21 +94,18 @@ class RunState(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     version: int = STATE_VERSION
-    """Of this form."""
     system: str = ""
-    """What is run."""
     folder: str | None = None
     """Folder of the last run, from the root on."""
     asked: tuple[str, ...] = ()
     """What it was given: a topic, a text to review, abstracts of a background, or a target and ideas."""
     finished: bool = False
-    """Whether it is finished."""
 
 
 S = TypeVar("S", bound=RunState)
 
 
-class Runs(Generic[S]):
+class TeamRuns(Generic[S]):
     """The runs of one team or pipeline: each has its own folder; all are paused and resumed together.
 
     Args:
@@ -168,10 +170,9 @@ class Runs(Generic[S]):
         data = {"version": None, **saved} if isinstance(saved, Mapping) else saved
         version = data.get("version") if isinstance(data, dict) else None
         if isinstance(version, int) and version != STATE_VERSION:
-            raise ConfigError(
-                f"{self._name}: the state is of version {version}; version {STATE_VERSION} is needed",
-                hint="load it with the version that saved it, or resume its run: manyheads resume FOLDER",
-            )
+            what = f"{self._name}: the state is of version {version}; version {STATE_VERSION} is needed"
+            hint = "load it with the version that saved it, or resume its run: manyheads resume FOLDER"
+            raise ConfigError(what, hint=hint)
         try:
             state = type(self.state).model_validate(data)
         except ValidationError as error:
@@ -221,9 +222,9 @@ class Runs(Generic[S]):
             models = {**models, "default": self._kind.serves.describe(self.model, models["default"])}
         config = self.config.model_copy(update={"models": models})
         system = system_of(config)
-        given = self._heard(
-            [TeamMessage(speaker, bare) for speaker, text in messages if (bare := text.strip())]
-        )
+        given = [TeamMessage(speaker, bare) for speaker, text in messages if (bare := text.strip())]
+        if self.listens_to is not None and given:
+            given = self._heard(given, self.listens_to)
         fills = {slot.filled_by for slot in system.slots.values()}
         note = None
         if not fills & {"each", "first", "rest"}:
@@ -243,21 +244,17 @@ class Runs(Generic[S]):
         session = Session(run, folder, clients=clients, person=self.person)
         return self._events(session, state, None if begun else note)
 
-    def _heard(self, given: list[TeamMessage]) -> list[TeamMessage]:
-        if self.listens_to is None or not given:
-            return given
-        heard = [each for each in given if each.speaker == self.listens_to]
+    def _heard(self, given: list[TeamMessage], who: str) -> list[TeamMessage]:
+        heard = [each for each in given if each.speaker == who]
         if not heard:
             raise ConfigError(
-                f"{self._name} listens to {self.listens_to!r}, who has said nothing",
+                f"{self._name} listens to {who!r}, who has said nothing",
                 tried=f"messages by: {', '.join(dict.fromkeys(each.speaker for each in given))}",
                 hint="give listens_to the name of one of them, or leave it out",
             )
         return heard
 
-    async def _events(
-        self, session: Session, state: S, note: Judged | None
-    ) -> AsyncGenerator[AnyEvent, None]:
+    async def _events(self, session: Session, state: S, note: Judged | None) -> AsyncGenerator[AnyEvent]:
         try:
             async with aclosing(session.events(self._make_host)) as events:
                 async for event in events:
@@ -302,7 +299,7 @@ class Runs(Generic[S]):
 
 
 async def next_event(
-    events: AsyncIterator[AnyEvent], link: Callable[[asyncio.Future[Any]], object] | None
+    events: AsyncIterator[AnyEvent], link: Callable[[asyncio.Future[Any]], object] | None = None
 ) -> AnyEvent | None:
     """The next event of a run, None after the last; `link` receives the waiting task, so that it can be cancelled."""
     step = asyncio.ensure_future(anext(events, None))

@@ -14,8 +14,6 @@ from manyheads.config import ModelConfig, RunConfig
 from manyheads.core import ManagedHost, Recall, Tool, Usage, safe_name
 from manyheads.core.events import (
     AnyEvent,
-    Asked,
-    Invited,
     Judged,
     Person,
     Recruited,
@@ -32,17 +30,19 @@ from manyheads.engine.readiness import roles_of
 from manyheads.engine.session import offhand
 from manyheads.hosts.clients import ClientHost, described
 from manyheads.hosts.person import InputFunction, Mailbox, person_of
-from manyheads.hosts.runs import Runs, RunState, TeamMessage
+from manyheads.hosts.runs import RunState, TeamMessage, TeamRuns
 from manyheads.models.abilities import settled
 from manyheads.models.offline import LABEL, OFFLINE, with_label
 from manyheads.systems import system_of as system_by
 from manyheads.systems import systems
 from manyheads.systems.loading import AnyConfig, load_for
 from manyheads.systems.results import in_full, typed
-from manyheads.team.system import Service, System
 from manyheads.team.tools import tool
 
 Client = TypeVar("Client")
+SPEAKERS = ("speaker", "candidate", "by", "voter")
+"""Where events name who speaks."""
+log = logging.getLogger("manyheads")
 Emit = Literal["all", "final"]
 """What a team says: everything, or only its result, so that a surrounding chat stays short."""
 T = TypeVar("T", bound="SystemTeam[Any]")
@@ -100,7 +100,7 @@ class SystemTeam(Generic[Client]):
     """How the names of its subclasses end."""
     serves: ClassVar[type[ClientHost[Any]]]
     """The host for the turns of its runs."""
-    _runs: Runs[Any]
+    _runs: TeamRuns[Any]
 
     def __init__(
         self,
@@ -118,7 +118,9 @@ class SystemTeam(Generic[Client]):
     ) -> None:
         models, state = (model, model_client), self._new_state()
         someone = person_of(type(self).__name__, person, input_func)
-        self._runs = Runs(self, config, sets, changes, models, out, state, listens_to, self._person(someone))
+        self._runs = TeamRuns(
+            self, config, sets, changes, models, out, state, listens_to, self._person(someone)
+        )
         self._emit: Emit = emit
         self._join(safe_name(name or type(self).__name__))
 
@@ -193,7 +195,7 @@ class SyncTeam(SystemTeam[Client]):
         """The run that messages begin or resume, or that waits for one of the answers, by request.
 
         Raises:
-            UserError: see `Runs.begin`; or nothing waits for the answers.
+            UserError: see `TeamRuns.begin`; or nothing waits for the answers.
         """
         state, mailbox = self._runs.state, self._runs.person
         resumes = state.folder is not None and not state.finished
@@ -285,7 +287,7 @@ def outcome(event: Result) -> str:
     return "\n\n".join([f"> {LABEL}", *paragraphs] if run.offline else paragraphs)
 
 
-class Shown(NamedTuple):
+class EventView(NamedTuple):
     """An event as an app shows it."""
 
     text: str
@@ -295,7 +297,7 @@ class Shown(NamedTuple):
     about: dict[str, str]
 
 
-def shown(event: AnyEvent, team: str, emit: Emit) -> Shown | None:
+def event_view(event: AnyEvent, team: str, emit: Emit) -> EventView | None:
     """An event for an app; None if there is nothing to show. Usage is only on the reply that caused it, or on the one result."""
     last = isinstance(event, Result)
     if emit == "final" and not last:
@@ -307,28 +309,14 @@ def shown(event: AnyEvent, team: str, emit: Emit) -> Shown | None:
         usage = Usage.model_validate(event.data.get("usage", {}))
     if not text and not (usage and usage.tokens):
         return None
-    return Shown(text, safe_name(data["speaker"]) if data["speaker"] else team, usage, data)
+    return EventView(text, safe_name(data["speaker"]) if data["speaker"] else team, usage, data)
 
 
 def about(event: AnyEvent) -> dict[str, str]:
     """An event for programs: kind, stage, turn and speaker, empty if there is none; for a reply also task, part and model."""
-    match event:
-        case Said():
-            more = {"speaker": event.speaker, "task": event.task, "part": event.part, "model": event.model}
-        case Asked() | Waiting():
-            more = {"speaker": event.speaker, "task": event.task}
-        case Recruited():
-            more = {"speaker": event.candidate}
-        case Invited():
-            more = {"speaker": event.by}
-        case Voted():
-            more = {"speaker": event.voter}
-        case _:
-            more = {"speaker": ""}
-    return {"kind": event.kind, "stage": event.stage, "turn": str(event.turn), **more}
-
-
-log = logging.getLogger("manyheads")
+    about = {"kind": event.kind, "stage": event.stage, "turn": str(event.turn)}
+    about["speaker"] = next((getattr(event, name) for name in SPEAKERS if hasattr(event, name)), "")
+    return about | {name: getattr(event, name) for name in ("task", "part", "model") if hasattr(event, name)}
 
 
 def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: AnyConfig) -> Tool:
@@ -346,11 +334,17 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
     Raises:
         ConfigError: no such tool, or the config is not valid.
     """
-    system, service = _service_named(name)
+    services = {
+        service.name: (system, service) for system in systems().values() for service in system.services
+    }
+    if name not in services:
+        raise ConfigError(
+            f"no system brings a tool {name!r}", tried=f"tools: {', '.join(services) or 'none'}"
+        )
+    system, service = services[name]
     chosen = load_for(f"{name} is done by {system.name}", system.name, config)
     default, ready = described(name, host, model, chosen.models["default"])
-    models = {**chosen.models, "default": default}
-    models = {alias: settled(each) for alias, each in models.items()}
+    models = {alias: settled(each) for alias, each in {**chosen.models, "default": default}.items()}
     chosen = chosen.model_copy(update={"host": host.framework, "models": models})
 
     def make_host(models: Mapping[str, ModelConfig], recall: Recall, attempts: int) -> ManagedHost:
@@ -366,14 +360,3 @@ def service_tool(name: str, host: type[ClientHost[Any]], model: Any, config: Any
             return with_label(text, OFFLINE if OFFLINE in run.writers else "")
 
     return tool(name, roles_of(chosen).prompts, answer, service.arguments)
-
-
-def _service_named(name: str) -> tuple[System, Service]:
-    services = {
-        service.name: (system, service) for system in systems().values() for service in system.services
-    }
-    if name not in services:
-        raise ConfigError(
-            f"no system brings a tool {name!r}", tried=f"tools: {', '.join(services) or 'none'}"
-        )
-    return services[name]

@@ -13,10 +13,10 @@ from manyheads.base.errors import BudgetError, ConfigError, ModelError
 from manyheads.base.papers import Hit
 from manyheads.config import RunConfig
 from manyheads.core import together
-from manyheads.corpus.database import LiteratureDatabase, Scope
+from manyheads.corpus.database import BACKGROUND, IDEAS
 from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
-from manyheads.corpus.extracted import BACKGROUND, IDEAS
+from manyheads.corpus.retrieval import LiteratureDatabase, Scope
 from manyheads.judges.comparison import compare, first
 from manyheads.judges.replies import Closest, Comparison, IdeaLikeness
 from manyheads.judges.shared import (

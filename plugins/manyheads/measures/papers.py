@@ -2,10 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from manyheads.base.errors import CorpusError, MeasureError
 from manyheads.base.files import damaged_files, folder_beside, record_checksums, set_aside
 from manyheads.base.papers import Period
-from manyheads.corpus.matrix import AT_ONCE, ROUNDING, best, products
 from manyheads.corpus.meta import Meta
 from manyheads.corpus.vectors import Embedder
 
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.float32]
 Rows: TypeAlias = NDArray[np.intp]
 Means: TypeAlias = NDArray[np.float64]
+ROUNDING = 2**-23
+"""Bound on the error of a product in float32: times dim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,6 @@ def nearest(
     groups: Sequence[slice] = (),
     *,
     without: Rows | None = None,
-    rows: Rows | None = None,
 ) -> Neighbours:
     """The k rows of `among` (n, dim) nearest to each of `points` (q, dim), and the mean distance to each group of rows.
 
@@ -59,7 +58,6 @@ def nearest(
 
     Args:
         without: (q,) a row of `among` that each point ignores: itself.
-        rows: (q, k) the result of another search, to measure and sort.
 
     Raises:
         MeasureError: `among` has fewer than k rows, or the vectors have another size.
@@ -76,34 +74,21 @@ def nearest(
         np.empty((len(points), k), dtype=np.float32),
         np.empty((len(points), len(groups)), dtype=np.float64),
     )
-    squared = _squared(points, among) if rows is None or groups else repeat(np.empty(0, dtype=np.float32))
-    longest = float(np.einsum("ij,ij->i", among, among).max())
-    for at, (point, far) in enumerate(zip(points, squared, strict=False)):
+    lengths = np.einsum("ij,ij->i", among, among)
+    for at, point in enumerate(np.ascontiguousarray(points, dtype=np.float32)):
+        own = point @ point
+        far = np.maximum(among @ point * np.float32(-2) + lengths + own, 0)  # |p - a|² = |p|² + |a|² - 2 p·a
         for number, group in enumerate(groups):
             found.means[at, number] = np.sqrt(far[group]).mean(dtype=np.float64)
-        if rows is None:
-            if without is not None:
-                far[without[at]] = np.inf
-            near = best(-far, k, ROUNDING * len(point) * (float(point @ point) + longest))
-        else:
-            near = rows[at]
+        if without is not None:
+            far[without[at]] = np.inf
+        error = ROUNDING * len(point) * float(own + lengths.max())
+        near = np.flatnonzero(far <= np.partition(far, k - 1)[k - 1] + 2 * error)
         difference = point.astype(np.float64) - among[near]
         exact = np.sqrt(np.einsum("ij,ij->i", difference, difference)).astype(np.float32)
         order = np.lexsort((near, exact))[:k]
         found.rows[at], found.distances[at] = near[order], exact[order]
     return found
-
-
-def _squared(points: Floats, among: Floats) -> Iterator[Floats]:
-    """(n,) for each point: squared distances, |p - a|² = |p|² + |a|² - 2 p·a."""
-    lengths = np.einsum("ij,ij->i", among, among)
-    for start in range(0, len(points), AT_ONCE):
-        some = np.ascontiguousarray(points[start : start + AT_ONCE], dtype=np.float32)
-        for point, far in zip(some, products(some, among), strict=True):
-            far *= -2
-            far += lengths
-            far += point @ point
-            yield np.maximum(far, 0, out=far)
 
 
 FOLDER = "measures"
@@ -174,38 +159,26 @@ class Papers:
 def load_papers(
     folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None
 ) -> dict[Period, Papers]:
-    """B_past and B_con of a built corpus; at first use, they are copied from its bank to files next to it, all but the vectors
-    of a large bank, which has them as a matrix in the same order.
+    """B_past and B_con of a built corpus; at first use, they are copied from its bank to files next to it.
 
     Raises:
         CorpusError: the corpus cannot be read, has no papers of a period, or its folder cannot be written.
         EmbeddingError: `model` is not the corpus's own.
     """
-    from manyheads.corpus.ecosystem import PAPERS, KnowledgeBank
-    from manyheads.corpus.matrix import Matrix
-
-    matrix = Matrix.open(folder / PAPERS)
-    shared = {
-        period: vectors for period in PERIODS if matrix and (vectors := matrix.of_period(period)) is not None
-    }
+    from manyheads.corpus.ecosystem import KnowledgeBank
 
     def read() -> dict[Period, Papers]:
         papers: dict[Period, Papers] = {}
         with KnowledgeBank.open(folder, model, read_only=True) as bank:
             for period in PERIODS:
-                records = _records(bank, period, progress, vectors=period not in shared)
-                columns = _columns_of(records, folder, period)
-                if period in shared:  # in its order
-                    rows = sorted(zip(*columns, strict=True), key=lambda row: (row[2], row[0]))
-                    columns: Any = zip(*rows, strict=True)
-                    papers[period] = Papers(*columns, vectors=shared[period])
-                    continue
+                records = _records(bank, period, progress, vectors=True)
                 if lacking := next((each.id for each in records if each.vector is None), None):
                     raise CorpusError(f"the paper {lacking} has no vector", hint="build the corpus again")
+                columns = _columns_of(records, folder, period)
                 papers[period] = Papers.of(*columns, vectors=np.stack([each.vector for each in records]))
         return papers
 
-    return _cached(folder / FOLDER, " ".join((meta.fingerprint, *shared)), PERIODS, read, shared)
+    return _cached(folder / FOLDER, meta.fingerprint, PERIODS, read)
 
 
 def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None) -> Papers:
@@ -228,7 +201,7 @@ def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress |
                 progress("embedding titles and abstracts", min(start + BATCH, len(texts)), len(texts))
         return {"past": Papers.of(*columns, vectors=np.concatenate(vectors))}
 
-    return _cached(folder / TITLED, meta.fingerprint, ("past",), embed, {})["past"]
+    return _cached(folder / TITLED, meta.fingerprint, ("past",), embed)["past"]
 
 
 def titled(title: str, abstract: str) -> str:
@@ -257,58 +230,51 @@ def _columns_of(records: Sequence[Any], folder: Path, period: Period) -> Any:
 
 
 def _cached(
-    kept: Path,
-    mark: str,
-    periods: Sequence[Period],
-    make: Callable[[], dict[Period, Papers]],
-    shared: Mapping[Period, Floats],
+    kept: Path, fingerprint: str, periods: Sequence[Period], make: Callable[[], dict[Period, Papers]]
 ) -> dict[Period, Papers]:
     """The papers of a folder; made, and written there, if it lacks them, or has those of another corpus.
 
-    They are written to a temporary folder that is moved into place: another process may do the same. Vectors that are
-    `shared` with the bank are not written.
-    """  # fmt: skip
-    if (broken := bool(damaged_files(kept))) or _mark(kept) != mark:
+    They are written to a temporary folder that is moved into place: another process may do the same.
+    """
+    if not all((kept / period / VECTORS).is_file() for period in periods):  # earlier versions shared some
+        shutil.rmtree(kept, ignore_errors=True)
+    if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != fingerprint:
         papers = make()
         try:
             with folder_beside(kept) as made:
                 for period, some in papers.items():
                     (made / period).mkdir(parents=True)
-                    if period not in shared:
-                        np.save(made / period / VECTORS, some.vectors)
-                    columns = {name: getattr(some, name) for name in _COLUMNS}
-                    (made / period / TABLE).write_text(
-                        json.dumps(columns, ensure_ascii=False), encoding="utf-8"
-                    )
-                (made / TABLE).write_text(json.dumps({"fingerprint": mark}), encoding="utf-8")
+                    np.save(made / period / VECTORS, some.vectors)
+                    columns = json.dumps({name: getattr(some, name) for name in _COLUMNS}, ensure_ascii=False)
+                    (made / period / TABLE).write_text(columns, encoding="utf-8")
+                (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
                 record_checksums(made)
                 if broken and damaged_files(kept):
                     set_aside(kept, "its files were changed")
-                elif _mark(kept) != mark:
+                elif _fingerprint(kept) != fingerprint:
                     shutil.rmtree(kept, ignore_errors=True)
         except OSError as error:
-            if _mark(kept) != mark:  # else another process was faster: the same papers
+            if _fingerprint(kept) != fingerprint:  # else another process was faster: the same papers
                 raise CorpusError(
                     f"{kept}: the papers' vectors cannot be saved: {error.strerror or error}",
                     hint="free disk space, or copy the corpus to a writable folder",
                 ) from error
-    return {period: _mapped(kept / period, shared.get(period)) for period in periods}
+    return {period: _mapped(kept / period) for period in periods}
 
 
-def _mark(kept: Path) -> str | None:
-    """The corpus whose copy is here, by its fingerprint; None without a complete one."""
+def _fingerprint(kept: Path) -> str | None:
+    """The fingerprint of the corpus whose copy is here; None without a complete one."""
     try:
         return str(json.loads((kept / TABLE).read_text(encoding="utf-8"))["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _mapped(folder: Path, shared: Floats | None) -> Papers:
-    """The papers in a folder; their vectors, too, unless they are shared with the bank."""
+def _mapped(folder: Path) -> Papers:
+    """The papers in a folder, their vectors mapped from disk."""
     try:
         columns = json.loads((folder / TABLE).read_text(encoding="utf-8"))
-        own = shared is None
-        vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False) if own else shared
+        vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
         if any(len(columns[name]) != len(vectors) for name in _COLUMNS):
             raise ValueError(f"{len(vectors)} vectors for {len(columns['ids'])} papers")
         return Papers(**{name: tuple(columns[name]) for name in _COLUMNS}, vectors=vectors)

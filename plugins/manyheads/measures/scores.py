@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,7 +40,6 @@ def as_lines(records: Iterable[BaseModel]) -> str:
     return "".join(f"{record.model_dump_json()}\n" for record in records)
 
 
-Search = Literal["exact", "approximate"]
 Measure = Literal["hd", "cd", "ci", "on", "rnd"]
 MEASURES: tuple[Measure, ...] = ("hd", "cd", "ci", "on", "rnd")
 SAME = 1e-3
@@ -97,7 +95,8 @@ class Score(BaseModel):
     own: int | None = None
     density: Density | None = None
     """How RND was measured."""
-    search: Search = "exact"
+    search: Literal["exact", "approximate"] = "exact"
+    """`approximate` in files of earlier versions only."""
     against: Literal["corpus", "services"] = "corpus"
     corpus: str | None = None
     fingerprint: str | None = None
@@ -122,7 +121,6 @@ def scores(
     *,
     neighbours: int = NEIGHBOURS,
     normalise: Normalise = "year",
-    search: Search = "exact",
     rnd: tuple[int, int] | None = None,
     density: Density = "paper",
     exclude: Collection[str] = (),
@@ -131,7 +129,6 @@ def scores(
     """HD, CD, CI and ON of texts, and RND on request; see `novelty`, `relative_neighbour_density`.
 
     Args:
-        search: `approximate` asks the index of the corpus's bank, where it has one, for the nearest papers; not for RND.
         rnd: P and Q of the relative neighbour density, if it is wanted.
         density: how it is measured; as in its `paper`, all past papers are embedded with their titles the first time.
         exclude: ids of papers that do not count, neither as neighbours nor in any mean.
@@ -155,8 +152,7 @@ def scores(
     excluded = sorted({*exclude, *titles})
     past, contemporary = corpus.past.without(excluded), corpus.contemporary.without(excluded)
     vectors = corpus.model.embed(texts)
-    engine = partial(corpus.approximately, excluded) if search == "approximate" else None
-    found = novelty(vectors, past, contemporary, neighbours=neighbours, normalise=normalise, search=engine)
+    found = novelty(vectors, past, contemporary, neighbours=neighbours, normalise=normalise)
     around, own = rnd or (None, None)
     densities: list[Any] = [None] * len(texts)
     if rnd:
@@ -170,7 +166,7 @@ def scores(
     meta = corpus.meta
     return [
         _score(
-            subject, one, rest, rnd=thin, neighbours=neighbours, normalise=normalise, search=search,
+            subject, one, rest, rnd=thin, neighbours=neighbours, normalise=normalise,
             around=around, own=own, density=density if rnd else None, corpus=meta.name, fingerprint=meta.fingerprint,
             embedding=meta.embedding.name, excluded=excluded,
         )
@@ -341,14 +337,13 @@ def title(scores: Sequence[Score]) -> str:
     if how := first.retrieval:
         dates = "" if how.dates == "any" else f" {how.dates}"
         against = f"up to {how.wanted} papers{dates} from {', '.join(how.sources)}"
-    search = "" if first.search == "exact" else ", approximate search"
     normalised = "not normalised" if first.normalise == "none" else f"normalised by {first.normalise}"
     density = {
         None: "",
         "paper": f", RND of title and abstract by cosine (P {first.around}, Q {first.own})",
         "abstract": f", RND of abstracts by Euclidean distance (P {first.around}, Q {first.own})",
     }[first.density]
-    return f"{against}, {first.neighbours} neighbours, {normalised}{density}{search}"
+    return f"{against}, {first.neighbours} neighbours, {normalised}{density}"
 
 
 def measures_of(scores: Sequence[Score]) -> list[Measure]:
@@ -384,7 +379,5 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
     if silent := [how.degraded for score in scores if (how := score.retrieval) and how.degraded]:
         names = ", ".join(dict.fromkeys(name for sources in silent for name in sources))
         yield f"{len(silent)} of {len(scores)} texts: some sources could not be searched: {names}; there may be nearer papers"
-    if scores[0].search == "approximate":
-        yield "approximate search: nearer papers may have been missed"
     if scores[0].against == "services":
         yield f"no HD and ON: {scores[0].missing['hd']}"

@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, Protocol, cast
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from manyheads.asking.forms import resolved, shape_of
 from manyheads.asking.replies import label
-from manyheads.base.errors import ConfigError, describe
-from manyheads.base.resources import Resources, parse_yaml
+from manyheads.base.resources import Resources, read_model
 from manyheads.config import ModelConfig
 from manyheads.core import Message, Raw
 from manyheads.models.requests import usage_of
@@ -108,12 +106,7 @@ def phrases_of(resources: Resources) -> Phrases:
     merged: dict[str, Any] = {}
     folders = [root / "prompts/phrases" for root in reversed(resources.search_path)]
     for path in (path for folder in folders for path in sorted(folder.glob("*.yaml"))):
-        try:
-            phrases = Phrases.model_validate(parse_yaml(path.read_text(encoding="utf-8")))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: not valid YAML: {error}") from error
-        except ValidationError as error:
-            raise ConfigError(f"{path}: {describe(error)}", hint="see prompts/phrases.schema.json") from error
+        phrases = read_model(path, Phrases, "see prompts/phrases.schema.json")
         for key in phrases.model_fields_set:
             value = getattr(phrases, key)
             merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value

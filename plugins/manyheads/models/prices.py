@@ -8,12 +8,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from manyheads.base.errors import ConfigError, describe
-from manyheads.base.files import read_text
-from manyheads.base.resources import Resources, parse_yaml, shipped
+from manyheads.base.errors import ConfigError
+from manyheads.base.resources import Resources, read_model, shipped
 from manyheads.config import HUMAN, ModelConfig, RunConfig, Strict
 from manyheads.core import Price
 from manyheads.models.requests import is_own
@@ -97,14 +95,7 @@ def _listed(model: ModelConfig, name: str, folders: Sequence[str | Path]) -> Pri
 
 @cache
 def _read(file: Path, changed: int) -> PriceList:
-    try:
-        return PriceList.model_validate(parse_yaml(read_text(file)))
-    except ValidationError as error:
-        raise ConfigError(
-            f"{file}: {describe(error)}", hint=f"compare it with {shipped() / PRICES}"
-        ) from error
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    return read_model(file, PriceList, f"compare it with {shipped() / PRICES}")
 
 
 def need_prices(config: RunConfig, key: str) -> None:

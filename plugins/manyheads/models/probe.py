@@ -52,7 +52,7 @@ class Sea(BaseModel):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProbeAnswer:
     """The answer to one request. `whole` is False if it was cut at its length limit."""
 
     text: str
@@ -162,14 +162,14 @@ class Probe:
     def _messages(self, prompt: str) -> list[dict[str, Any]]:
         return [{"role": "user", "content": self._prompts.render(f"probe/{prompt}.md.j2", {}).strip()}]
 
-    async def _try(self, prompt: str, **body: Any) -> Answer | None:
+    async def _try(self, prompt: str, **body: Any) -> ProbeAnswer | None:
         """An answer, None if the server refuses the request or fails."""
         try:
             return await self._chat(prompt, **body)
         except (RefusedError, GarbledError):
             return None
 
-    async def _chat(self, prompt: str, **body: Any) -> Answer:
+    async def _chat(self, prompt: str, **body: Any) -> ProbeAnswer:
         config = self.config.model_copy(update={"max_tokens": TOKENS})
         body = {"model": config.name, "messages": self._messages(prompt), **body}
         if config.provider == "ollama":
@@ -183,7 +183,7 @@ class Probe:
             other_limit(config)
             return await self._ask("/chat/completions", {**openai_settings(config), **body})
 
-    async def _ask(self, path: str, body: Mapping[str, Any]) -> Answer:
+    async def _ask(self, path: str, body: Mapping[str, Any]) -> ProbeAnswer:
         answer = (await self._http.post(self._address(path), json=body)).json()
         choice: dict[str, Any] = (answer.get("choices") or [answer])[0]
         message: dict[str, Any] = choice.get("message") or {}
@@ -193,7 +193,7 @@ class Probe:
         self.usage += usage_of(self.config, read, written, body, message)
         ended = {choice.get("finish_reason"), choice.get("done_reason"), choice.get("stop_reason")}
         whole = not ended & {"length", "max_tokens"}
-        return Answer(message.get("content") or "", len(message.get("tool_calls") or []), whole)
+        return ProbeAnswer(message.get("content") or "", len(message.get("tool_calls") or []), whole)
 
     async def _get(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """A server's page about itself.
@@ -259,7 +259,7 @@ def in_short(config: ModelConfig, found: Abilities) -> str:
     ])  # fmt: skip
 
 
-def fits(answer: Answer | None) -> bool:
+def fits(answer: ProbeAnswer | None) -> bool:
     """Whether an answer fits the schema; an answer cut at its limit is not counted as a failure."""
     if answer is None or not answer.whole:
         return answer is not None
@@ -268,7 +268,7 @@ def fits(answer: Answer | None) -> bool:
     return False
 
 
-def is_object(answer: Answer | None) -> bool:
+def is_object(answer: ProbeAnswer | None) -> bool:
     """Whether an answer is only JSON."""
     if answer is None or not answer.whole:
         return answer is not None

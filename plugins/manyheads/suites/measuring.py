@@ -194,7 +194,7 @@ def _novelty_of(
 ) -> Novelty:
     sizes = (how.around, how.own) if "rnd" in wanted else None
     measured = scores(
-        corpus, list(subjects.values()), neighbours=how.neighbours, normalise=how.normalise, search="exact", rnd=sizes,
+        corpus, list(subjects.values()), neighbours=how.neighbours, normalise=how.normalise, rnd=sizes,
         density=how.density,
     )  # fmt: skip
     return {

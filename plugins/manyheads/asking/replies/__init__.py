@@ -5,7 +5,7 @@ names ours `Reply`, a pack's `pack.Reply`. Scales and the order of fields (reaso
 Scores are never clipped or filled in: a value out of range is asked for again.
 """
 
-# ruff: noqa: F401
+# ruff: noqa: F401, I001
 # pyright: reportUnusedImport=false
 
 from collections.abc import Iterator, Mapping
@@ -14,69 +14,37 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+# fmt: off
 from manyheads.asking.replies.base import (
-    Choice,
-    Percent,
-    PlainText,
-    R,
-    ReplyModel,
-    Score,
-    Text,
-    label,
-    limited,
-    mixed,
-    numbered,
-    of,
-    uniform_score,
-    whole_number,
-)  # fmt: skip
+    Choice, Percent, PlainText, R, ReplyModel, Score, Text, label, limited, mixed, numbered, of, uniform_score, whole_number,
+)
 from manyheads.asking.replies.own import OwnReply, from_schema, imported, read_as
 from manyheads.asking.replies.shared import (
-    Abstract,
-    Action,
-    Advice,
-    DetailedIdea,
-    DetailedIdeas,
-    Doubts,
-    Expert,
-    Extract,
-    FullExtract,
-    Interests,
-    Judgement,
-    OwnText,
-    Progress,
-    Ratings,
-    Remark,
-    Seeks,
-    Steering,
-    Summary,
-    own,
-    prefilled,
-    seeking,
-    steering_among,
-)  # fmt: skip
+    Abstract, Action, Advice, DetailedIdea, DetailedIdeas, Doubts, Expert, Extract, FullExtract, Interests, Judgement, OwnText,
+    Progress, Ratings, Remark, Seeks, Steering, Summary, own, prefilled, seeking, steering_among,
+)
+# fmt: on
 from manyheads.base.errors import BugError, ConfigError, did_you_mean
 from manyheads.base.resources import packs
 
-SHARED = (
-    Remark, Summary, Progress, Advice, Abstract, Interests, Extract, DetailedIdeas, FullExtract, Steering, OwnText,
-)  # fmt: skip
+SHARED = {
+    kind.__name__: kind
+    for kind in (Remark, Summary, Progress, Advice, Abstract, Interests, Extract, DetailedIdeas, FullExtract, Steering, OwnText)
+}  # fmt: skip
 """Replies of tasks that belong to no system alone."""
 
 
 class _Replies(Mapping[str, type[ReplyModel]]):
-    """The shipped replies, by name; a system's are imported when one is named that is not shared."""
+    """The shipped replies, by name; those of systems are imported when one is named that is not shared."""
 
     def __getitem__(self, name: str) -> type[ReplyModel]:
-        shared = {kind.__name__: kind for kind in SHARED}
-        return shared[name] if name in shared else _of_systems()[name]
+        return SHARED.get(name) or _shipped()[name]
 
     def __iter__(self) -> Iterator[str]:
-        yield from (kind.__name__ for kind in SHARED)
-        yield from _of_systems()
+        return iter(_shipped())
 
     def __len__(self) -> int:
-        return len(SHARED) + len(_of_systems())
+        return len(_shipped())
 
 
 REPLIES: Mapping[str, type[ReplyModel]] = _Replies()
@@ -89,6 +57,11 @@ def reply_type(name: str) -> type[ReplyModel]:
 
     One of ours, `text` for plain text, `pack.Reply` of an installed pack, or `package.module:Class` for a pydantic class,
     whose module is imported.
+
+    Example:
+        >>> list(reply_type("Advice").model_fields)
+        ['advice']
+
 
     Raises:
         ConfigError: no such type.
@@ -111,9 +84,9 @@ def reply_type(name: str) -> type[ReplyModel]:
 
 
 @cache
-def _of_systems() -> Mapping[str, type[ReplyModel]]:
-    """By name, the `REPLIES` of the modules `replies` of systems and judges."""
-    root, kinds = Path(__file__).parents[2], dict[str, type[ReplyModel]]()
+def _shipped() -> Mapping[str, type[ReplyModel]]:
+    """By name, the shared replies and the `REPLIES` of the modules `replies` of systems and judges."""
+    root, kinds = Path(__file__).parents[2], dict[str, type[ReplyModel]](SHARED)
     for path in [*sorted(root.glob("systems/*/replies.py")), root / "judges/replies.py"]:
         module = import_module(".".join(("manyheads", *path.relative_to(root).with_suffix("").parts)))
         for kind in module.REPLIES:

@@ -100,7 +100,7 @@ def from_schema(schema: Schema, name: str) -> type[ReplyModel]:
 def _of_schema(text: str, name: str) -> type[ReplyModel]:
     schema = json.loads(text)
     title = _class_name(str(schema.get("title") or name))
-    return _fit(_Reader(schema).model(schema, title, "schema", OwnReply), "schema")
+    return _fit(_SchemaReader(schema).model(schema, title, "schema", OwnReply), "schema")
 
 
 def _class_name(title: str) -> str:
@@ -109,7 +109,7 @@ def _class_name(title: str) -> str:
     return name if name.isidentifier() else f"Reply{name}"
 
 
-class _Reader:
+class _SchemaReader:
     """Reads a JSON Schema as a pydantic class; raises `ConfigError` for unsupported parts."""
 
     def __init__(self, root: Schema) -> None:

@@ -40,7 +40,7 @@ from manyheads.hosts.clients import Ledger
 from manyheads.hosts.person import question
 from manyheads.hosts.roles import Plays, RoleSpec, need_tools
 from manyheads.hosts.runs import TeamMessage, next_event
-from manyheads.hosts.teams import SyncTeam, about, native_class, native_classes, shown
+from manyheads.hosts.teams import SyncTeam, about, event_view, native_class, native_classes
 from manyheads.literature.library import Library
 from manyheads.models.abilities import settled
 from manyheads.models.requests import ROOM
@@ -303,7 +303,7 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         given = [TeamMessage(each.author_name or each.role, each.text) for each in native]
         run, self._running = await self._run_of(given, answers), True
         try:
-            while event := await next_event(run, None):
+            while event := await next_event(run):
                 if isinstance(event, Waiting) and self._park(run, event):
                     yield self._request_of(event)
                     return
@@ -356,8 +356,8 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
         )
 
     def _update(self, event: AnyEvent) -> AgentResponseUpdate | None:
-        """An event as a separate message, see `shown`; its properties are for programs."""
-        if (part := shown(event, self.name or "", self._emit)) is None:
+        """An event as a separate message, see `event_view`; its properties are for programs."""
+        if (part := event_view(event, self.name or "", self._emit)) is None:
             return None
         contents = [Content.from_text(part.text)] if part.text else []
         if (usage := part.usage) and usage.tokens:

@@ -34,10 +34,17 @@ from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig, Provider
 from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn, safe_name
 from manyheads.engine.replying import TOOL_ROUNDS, with_passage
-from manyheads.hosts.clients import Answer, ClientHost, Ledger, OneAgent, ServedModel, run_tool, tool_call
+from manyheads.hosts.clients import (
+    AgentAnswer,
+    ClientHost,
+    Ledger,
+    OneAgent,
+    ServedModel,
+    run_tool,
+    tool_call,
+)
 from manyheads.hosts.teams import service_tool as tool_of_service
 from manyheads.models.answers import sound_arguments
-from manyheads.models.offline import LocalModel
 from manyheads.models.requests import IMAGE, refuse_images
 from manyheads.systems.loading import AnyConfig
 
@@ -125,12 +132,7 @@ async def _bare(call: Awaitable[T]) -> T:
 class GovernedClient(
     FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], ChatTelemetryLayer[Any], BaseChatClient[Any]
 ):
-    """A client over a shared model, for one turn or the life of a role's agent.
-
-    Args:
-        served: the model.
-        ledger: records usage, notes and failures of tools.
-        reply_type: the reply of its one turn; None if it serves any agent.
+    """A client over a shared model, for one turn or the life of a role's agent; see AutoGen's `GovernedClient`.
 
     Attributes:
         text: the last answer's text, without the framework's replacements.
@@ -142,9 +144,7 @@ class GovernedClient(
         self, served: ServedModel[Client], ledger: Ledger, reply_type: type[ReplyModel] | None = None
     ) -> None:
         own = served.client if isinstance(served.client, FunctionInvocationLayer) else None
-        middleware: list[Any] = (
-            [*own.function_middleware, *vars(own).get("chat_middleware", ())] if own else []
-        )
+        middleware = [*own.function_middleware, *vars(own).get("chat_middleware", ())] if own else []
         super().__init__(
             middleware=middleware,
             function_invocation_configuration={
@@ -193,9 +193,8 @@ class GovernedClient(
         pictures = sum(each.type in ("data", "uri") for message in messages for each in message.contents)
         refuse_images(served.alias, config, images=bool(pictures))
         system = str(options.get("instructions") or "")
-        more = (
-            len(system.encode()) // 4 + sum(len(str(_schema(tool))) // 4 for tool in tools) + IMAGE * pictures
-        )
+        schemas = sum(len(str(_schema(tool))) for tool in tools)
+        more = (len(system.encode()) + schemas) // 4 + IMAGE * pictures
         for result in (each for message in messages for each in message.contents):
             if result.type == "function_result" and result.exception:
                 _say(result, result.exception)
@@ -203,11 +202,9 @@ class GovernedClient(
         async def count(messages: Sequence[NativeMessage]) -> int:
             return more + size_of(messages)
 
-        async def send(
-            fitting: Sequence[NativeMessage], tokens: int, form: Mapping[str, Any]
-        ) -> ChatResponse[Any]:
+        async def send(fitting: Sequence[Any], tokens: int, form: Mapping[str, Any]) -> ChatResponse[Any]:
             if served.local:
-                return await _answer_here(served.local, system, fitting, self.ledger)
+                return await _answer_here(served, system, fitting, self.ledger)
             settings = served.settings(tokens) if served.ours else {}
             # It would be sent under another name.
             if config.provider == "openai" and "max_tokens" in settings:
@@ -222,9 +219,8 @@ class GovernedClient(
                 each.arguments = sound_arguments(each.name or "", _as_text(each.arguments))
             return response
 
-        response = await served.request(
-            messages, count, send, self.ledger, self._reply_type, tools=bool(tools)
-        )
+        kind = self._reply_type
+        response = await served.request(messages, count, send, self.ledger, kind, tools=bool(tools))
         self.text = response.text
         # Some servers send calls where none may be made.
         if not tools or options.get("tool_choice") == "none":
@@ -244,12 +240,8 @@ class GovernedClient(
 
 def size_of(messages: Sequence[NativeMessage]) -> int:
     """An estimate of the tokens of messages: one per four bytes of text."""
-    texts = (
-        f"{each.text or ''}{each.result or ''}{each.arguments or ''}"
-        for message in messages
-        for each in message.contents
-    )
-    return sum(len(text.encode()) for text in texts) // 4
+    contents = (each for message in messages for each in message.contents)
+    return sum(len(f"{c.text or ''}{c.result or ''}{c.arguments or ''}".encode()) for c in contents) // 4
 
 
 def calls_of(response: ChatResponse[Any]) -> list[Content]:
@@ -278,22 +270,18 @@ def _say(result: Content, text: str) -> None:
 
 
 async def _answer_here(
-    local: LocalModel, system: str, messages: Sequence[NativeMessage], ledger: Ledger
+    served: ServedModel[Client], system: str, messages: Sequence[NativeMessage], ledger: Ledger
 ) -> ChatResponse[Any]:
-    """The answer of a model in this process, which counts the results of tool calls without reading them."""
-    thread, answered = list[Message](), 0
+    """The answer of a model in this process."""
     systems = [system, *(message.text for message in messages if message.role == "system")]
-    for message in messages:
-        answered += sum(each.type == "function_result" for each in message.contents)
-        if message.role in ("user", "assistant") and message.text:
-            thread.append(Message(message.text, "assistant" if message.role == "assistant" else "user"))
-    raw = await local.complete("\n".join(filter(None, systems)), thread, answered)
-    ledger.enter(raw.usage, raw.model, raw.truncated)
+    thread = [each for each in map(served.as_message, messages) if each]
+    answered = sum(each.type == "function_result" for message in messages for each in message.contents)
+    raw = await served.answer_here("\n".join(filter(None, systems)), thread, answered, ledger)
     calls = [
         Content.from_function_call(
             f"call_{answered + number}", call.name, arguments=json.dumps(call.arguments)
         )
-        for number, call in enumerate(raw.tool_calls if not raw.text else ())
+        for number, call in enumerate(raw.tool_calls)
     ]
     return ChatResponse(
         messages=NativeMessage("assistant", calls or [Content.from_text(raw.text)]),
@@ -313,9 +301,8 @@ class CoreTool(FunctionTool):
         async def run(**arguments: Any) -> str:
             return await run_tool(tool, ledger, arguments)
 
-        super().__init__(
-            name=tool.name, description=tool.description, func=run, input_model=_schema_of(tool.arguments)
-        )
+        schema = _schema_of(tool.arguments)
+        super().__init__(name=tool.name, description=tool.description, func=run, input_model=schema)
 
     def _prepare_arguments(self, arguments: Any) -> dict[str, Any]:
         """Validates nothing: the tool reports the error itself; Agent Framework only says that there is one."""
@@ -388,16 +375,14 @@ class AgentHost(OneAgent):
         config = ModelConfig(name=safe_name(agent.name or type(agent).__name__))
         if isinstance(client, NativeModel.client_type):
             config = NativeModel.describe(client, ModelConfig())
-        super().__init__(
-            agent, attempts, config, client.ledger if isinstance(client, GovernedClient) else None
-        )
+        super().__init__(agent, attempts, config, getattr(client, "ledger", None))
 
-    async def say(self, message: Message) -> Answer:
+    async def say(self, message: Message) -> AgentAnswer:
         response: AgentResponse[Any] = await self.agent.run(to_native(message), session=self._session)
         counts = response.usage_details or {}
         read, written = (counts.get(f"{name}_token_count") or 0 for name in ("input", "output"))
         text = response.messages[-1].text if response.messages else ""
-        return Answer(text, calls_in(response.messages), read, written)
+        return AgentAnswer(text, calls_in(response.messages), read, written)
 
 
 make_host = AgentFrameworkHost
@@ -414,8 +399,5 @@ def service_tool(
 
 
 # Agent Framework logs each tool error twice; the model and the record of the turn have it already.
-logging.getLogger("agent_framework").addFilter(
-    lambda record: (
-        not str(record.msg).startswith(("Function '%s' raised", "Function %s failed", "Function failed"))
-    )
-)
+TWICE = ("Function '%s' raised", "Function %s failed", "Function failed")
+logging.getLogger("agent_framework").addFilter(lambda record: not str(record.msg).startswith(TWICE))

@@ -178,7 +178,7 @@ class BankKnowledge(KnowledgeBase):
         try:
             hits = [hit for hits in await self._bank.search(texts, top_k) for hit in hits]
         except Exception as error:
-            self._ledger.fail(error)
+            self._ledger.failure = error
             raise
         best = {hit.paper.id: hit for hit in sorted(hits, key=lambda hit: hit.score)}
         return [

@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from copy import copy
-from functools import cache, partial
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -45,12 +45,19 @@ from manyheads.asking.replies import ReplyModel
 from manyheads.base.errors import ModelError
 from manyheads.base.text import scrubbed
 from manyheads.config import ModelConfig, Provider
-from manyheads.core import Message, Raw, Tool, ToolCall, Turn
+from manyheads.core import Message, Raw, Recall, Tool, ToolCall, Turn
 from manyheads.engine.replying import TOOL_ROUNDS, asked_at, with_passage
-from manyheads.hosts.clients import Answer, ClientHost, Ledger, OneAgent, ServedModel, run_tool, tool_call
+from manyheads.hosts.clients import (
+    AgentAnswer,
+    ClientHost,
+    Ledger,
+    OneAgent,
+    ServedModel,
+    run_tool,
+    tool_call,
+)
 from manyheads.hosts.teams import service_tool as tool_of_service
 from manyheads.models.answers import sound_arguments
-from manyheads.models.offline import LocalModel
 from manyheads.models.requests import refuse_images, refuse_unfit
 from manyheads.systems.loading import AnyConfig
 
@@ -147,13 +154,7 @@ class NativeModel(ServedModel[ChatModelBase]):
 
 
 class GovernedModel(ChatModelBase):
-    """A thin wrapper of a shared model, for one turn or the life of a role's agent.
-
-    Args:
-        served: the model of the config.
-        ledger: records usage, notes and failures of tools.
-        reply_type: sent as the provider's response format if it takes one.
-    """
+    """A thin wrapper of a shared model, for one turn or the life of a role's agent; see AutoGen's `GovernedClient`."""
 
     def __init__(
         self,
@@ -178,9 +179,7 @@ class GovernedModel(ChatModelBase):
         tool_choice: ToolChoice | None = None,
         **kwargs: Any,
     ) -> ChatResponse:
-        """One governed request.
-
-        The base class turns a cancelled call into an ordinary response; here the cancellation is raised.
+        """One governed request; a cancellation is raised, which the base class turns into an ordinary response.
 
         Raises:
             ModelError: the server cannot be reached, refuses, or still fails after retries.
@@ -202,7 +201,7 @@ class GovernedModel(ChatModelBase):
 
         async def send(fitting: Sequence[Msg], tokens: int, form: Mapping[str, Any]) -> ChatResponse:
             if served.local:
-                return await _answer_here(served.local, fitting, self.ledger)
+                return await _answer_here(served, fitting, self.ledger)
             call: Any = served.client._call_api(
                 model_name, list(fitting), tools, tool_choice, **{**served.settings(tokens), **kwargs}, **form
             )
@@ -232,7 +231,7 @@ class GovernedModel(ChatModelBase):
         return response
 
     async def close(self) -> None:
-        """Release the connections of a model made from a config; for roles' agents, after use."""
+        """Release the connections of a model made from a config."""
         await self.served.close()
 
 
@@ -253,11 +252,10 @@ def calls_of(response: ChatResponse) -> list[ToolCallBlock]:
     return [block for block in response.content if isinstance(block, ToolCallBlock)]
 
 
-async def _answer_here(local: LocalModel, messages: Sequence[Msg], ledger: Ledger) -> ChatResponse:
-    """The answer of a model in this process, which counts the results of tool calls without reading them.
-
-    Hints, which hooks put into a message, become separate messages.
-    """
+async def _answer_here(
+    served: ServedModel[ChatModelBase], messages: Sequence[Msg], ledger: Ledger
+) -> ChatResponse:
+    """The answer of a model in this process; hints, which hooks put into a message, become separate messages."""
     system, thread, answered = list[str](), list[Message](), 0
     for msg in messages:
         text = msg.get_text_content() or ""
@@ -271,15 +269,15 @@ async def _answer_here(local: LocalModel, messages: Sequence[Msg], ledger: Ledge
             if isinstance(block, HintBlock):
                 parts = [TextBlock(text=block.hint)] if isinstance(block.hint, str) else block.hint
                 thread.append(Message("\n".join(part.text for part in parts if isinstance(part, TextBlock))))
-    raw = await local.complete("\n".join(system), thread, answered)
-    ledger.enter(raw.usage, raw.model, raw.truncated)
+    raw = await served.answer_here("\n".join(system), thread, answered, ledger)
     calls = [
-        ToolCallBlock(id=f"call_{number}", name=call.name, input=json.dumps(call.arguments))
-        for number, call in enumerate(raw.tool_calls, start=1)
+        ToolCallBlock(id=f"call_{answered + number}", name=call.name, input=json.dumps(call.arguments))
+        for number, call in enumerate(raw.tool_calls)
     ]
-    text = [TextBlock(text=raw.text)] if raw.text else []
     usage = ChatUsage(raw.usage.input_tokens, raw.usage.output_tokens, time=0.0)
-    return ChatResponse(content=[*text, *calls], is_last=True, usage=usage)
+    return ChatResponse(
+        content=[*calls, *([TextBlock(text=raw.text)] if raw.text else [])], is_last=True, usage=usage
+    )
 
 
 REACT = ReActConfig(max_iters=TOOL_ROUNDS, interruption_raise_cancelled_error=True)
@@ -353,9 +351,6 @@ class Whole(MiddlewareBase):
 
     AgentScope would have the model summarise a long context, including the new question, or drop it; and it would remove
     all but the newest five images. This hook skips the step that does both.
-
-    Args:
-        ledger: of the agent's tools; a failure in it ends the reply before the next request. The model's by default.
     """
 
     def __init__(self, ledger: Ledger | None = None) -> None:
@@ -386,21 +381,18 @@ class Recollection(MiddlewareBase):
 
     AgentScope's RAG middleware would number and label the passage itself, remove it after the first tool call, and
     continue without it if the search fails. A failure here ends the turn.
-
-    Args:
-        recall: adds the passage of the turn to a text; None without a look-up.
     """
 
-    def __init__(self, recall: Callable[[str], Awaitable[str]] | None) -> None:
-        self._recall = recall
+    def __init__(self, recall: Recall, turn: Turn[Any]) -> None:
+        self._recall, self._turn = recall, turn
 
     async def on_reasoning(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Callable[..., AsyncGenerator[Any]]
     ) -> AsyncGenerator[Any]:
-        if self._recall and agent.state.cur_iter == 0:
+        if agent.state.cur_iter == 0 and (passage := await self._recall(self._turn)):
             question = next(message for message in agent.state.context if message.role == "user")
             first = next(block for block in question.content if isinstance(block, TextBlock))
-            first.text = await self._recall(first.text)
+            first.text = with_passage(self._turn, first.text, passage)
         async for event in next_handler(**input_kwargs):
             yield event
 
@@ -418,26 +410,18 @@ class AgentScopeHost(ClientHost[ChatModelBase]):
         super().__init__(*given, **more)
         self._middlewares = middlewares
 
-    async def _with_passage(self, turn: Turn[Any], text: str) -> str:
-        passage = await self._recall(turn)
-        return with_passage(turn, text, passage) if passage else text
-
     async def native(self, turn: Turn[Any], thread: Sequence[Message], warn: list[str]) -> Raw:
-        """One reply of a fresh `Agent`, which knows only the thread.
-
-        Raises:
-            ModelError: AgentScope has not finished the reply, such as by a middleware of the user's.
-        """
+        """One reply of a fresh `Agent`, which knows only the thread."""
         speaker, served, ledger = turn.speaker, self.model(turn.speaker.model), Ledger(warn=warn)
         refuse_images(served.alias, served.config, images=any(message.images for message in thread))
         tools = turn.tools if served.config.calls_tools else ()
-        recall = None if turn.recall is None else partial(self._with_passage, turn)
+        recall = [] if turn.recall is None else [Recollection(self._recall, turn)]
         agent = Agent(
             name=speaker.name,
             system_prompt=speaker.system,
             model=GovernedModel(served, ledger, turn.reply_type),
             toolkit=OwnWords(tools=[function_tool(tool, ledger) for tool in tools]) if tools else _no_tools(),
-            middlewares=[*self._middlewares, Whole(), Recollection(recall)],
+            middlewares=[*self._middlewares, Whole(), *recall],
             context_config=UNCUT,
             react_config=REACT,
             injection_config=NO_CLOCK,
@@ -464,13 +448,15 @@ class AgentHost(OneAgent):
         config = ours.served.config if ours else NativeModel.describe(model, ModelConfig())
         super().__init__(agent, attempts, config, ours and ours.ledger)
 
-    async def say(self, message: Message) -> Answer:
+    async def say(self, message: Message) -> AgentAnswer:
         reply = await self.agent.reply(to_msg(message, self.agent.name))
         if reply.finished_reason == ReplyFinishedReason.INTERRUPTED:
             raise asyncio.CancelledError
         state, spent = self.agent.state, reply.usage
         read, written = (spent.input_tokens, spent.output_tokens) if spent else (0, 0)
-        return Answer(reply.get_text_content() or "", calls_in(state.context, state.reply_id), read, written)
+        return AgentAnswer(
+            reply.get_text_content() or "", calls_in(state.context, state.reply_id), read, written
+        )
 
 
 make_host = AgentScopeHost

@@ -4,10 +4,10 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from agentscope.agent import Agent
@@ -43,21 +43,15 @@ from manyheads.core.events import AnyEvent, Person, Result, Said, Stage, Waiting
 from manyheads.hosts.agentscope.host import NO_CLOCK, REACT, AgentScopeHost, GovernedModel
 from manyheads.hosts.clients import Ledger
 from manyheads.hosts.person import InputFunction, person_of, question
-from manyheads.hosts.runs import Runs, RunState, TeamMessage, next_event
-from manyheads.hosts.teams import SyncTeam, about, native_class, native_classes, sentence
+from manyheads.hosts.runs import RunState, TeamMessage, TeamRuns, next_event
+from manyheads.hosts.teams import LiveRun, SyncTeam, about, native_class, native_classes, sentence
 from manyheads.models.offline import LABEL
 from manyheads.systems.loading import AnyConfig
 from manyheads.systems.results import ABSTRACT, details, essence, in_full, typed
 
-PARTS = {
-    "leader": " (leader)",
-    "guest": " (invited)",
-    "candidate": " (candidate)",
-    "member": "",
-    "person": "",
-}
+PARTS = {"leader": " (leader)", "guest": " (invited)", "candidate": " (candidate)"}
 OF_AGENTS = frozenset(
-    {"toolkit", "offloader", "model_config", "context_config", "react_config", "injection_config"}
+    ("toolkit", "offloader", "model_config", "context_config", "react_config", "injection_config")
 )
 """Arguments of agents that pipelines do not use."""
 Inputs = Msg | list[Msg] | UserConfirmResultEvent | UserInterruptEvent | ExternalExecutionResultEvent | None
@@ -67,15 +61,25 @@ Inputs = Msg | list[Msg] | UserConfirmResultEvent | UserInterruptEvent | Externa
 class Story:
     """A run's events as one reply of AgentScope, with a text block for each event worth reading."""
 
+    name: str
     session_id: str
+    schema: type[BaseModel] | None
     reply_id: str = field(default_factory=lambda: uuid4().hex)
     counted: Usage = NOTHING
 
-    def tell(self, event: AnyEvent) -> Iterator[AgentEvent]:
-        """An event as text, and its usage; the metadata is for programs, see `about`."""
-        for part in self._parts(event):
-            part.metadata = about(event)
+    def __post_init__(self) -> None:
+        self.whole = Msg(id=self.reply_id, name=self.name, role="assistant", content=[])
+
+    def enter(self, *parts: AgentEvent, about: Mapping[str, str] | None = None) -> Iterator[AgentEvent]:
+        """Parts of the reply, entered in its message; the metadata is for programs."""
+        for part in parts:
+            part.metadata = dict(about) if about else part.metadata
+            self.whole.append_event(part)
             yield part
+
+    def tell(self, event: AnyEvent) -> Iterator[AgentEvent]:
+        """An event as text, and its usage."""
+        return self.enter(*self._parts(event), about=about(event))
 
     def _parts(self, event: AnyEvent) -> Iterator[AgentEvent]:
         text = sentence(event)
@@ -84,7 +88,7 @@ class Story:
                 text = f"\n## {text}"
             case Said():
                 when = f"{event.stage}, turn {event.turn}" if event.turn else event.stage
-                text = f"{event.speaker}{PARTS[event.part]}, {when}:\n{text}"
+                text = f"{event.speaker}{PARTS.get(event.part, '')}, {when}:\n{text}"
             case _:
                 pass
         if text:
@@ -106,11 +110,10 @@ class Story:
         yield TextBlockDeltaEvent(reply_id=reply, block_id=block, delta=text)
         yield TextBlockEndEvent(reply_id=reply, block_id=block)
 
-    def count(self, usage: Usage) -> AgentEvent:
-        self.counted += usage
-        return ModelCallEndEvent(
-            reply_id=self.reply_id, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
-        )
+    def count(self, usage: Usage | Spent) -> AgentEvent:
+        read, written = usage.input_tokens, usage.output_tokens
+        self.counted += Usage(input_tokens=read, output_tokens=written)
+        return ModelCallEndEvent(reply_id=self.reply_id, input_tokens=read, output_tokens=written)
 
     def ask(self, request: Waiting) -> Iterator[AgentEvent]:
         """A request to a person, who answers outside, as AgentScope asks its user.
@@ -119,31 +122,19 @@ class Story:
         """
         name, arguments = tool_call_of(request)
         call = ToolCallBlock(id=request.request, name=name, input=json.dumps(arguments, ensure_ascii=False))
-        parts: tuple[AgentEvent, ...] = (
-            ToolCallStartEvent(reply_id=self.reply_id, tool_call_id=call.id, tool_call_name=name),
-            ToolCallDeltaEvent(reply_id=self.reply_id, tool_call_id=call.id, delta=call.input),
-            ToolCallEndEvent(reply_id=self.reply_id, tool_call_id=call.id),
-            RequireExternalExecutionEvent(reply_id=self.reply_id, tool_calls=[call]),
-        )
-        for part in parts:
-            part.metadata = about(request)
-            yield part
-
-    def end(self, reason: ReplyFinishedReason, error: str | None = None) -> AgentEvent:
-        return ReplyEndEvent(
-            session_id=self.session_id,
-            reply_id=self.reply_id,
-            finished_reason=reason,
-            error=ErrorInfo(message=error) if error else None,
+        reply = self.reply_id
+        return self.enter(
+            ToolCallStartEvent(reply_id=reply, tool_call_id=call.id, tool_call_name=name),
+            ToolCallDeltaEvent(reply_id=reply, tool_call_id=call.id, delta=call.input),
+            ToolCallEndEvent(reply_id=reply, tool_call_id=call.id),
+            RequireExternalExecutionEvent(reply_id=reply, tool_calls=[call]),
+            about=about(request),
         )
 
-
-class Reply(NamedTuple):
-    """A reply that has begun."""
-
-    story: Story
-    whole: Msg
-    schema: type[BaseModel] | None
+    def end(self, reason: ReplyFinishedReason, error: str | None = None) -> Iterator[AgentEvent]:
+        event = ReplyEndEvent(session_id=self.session_id, reply_id=self.reply_id, finished_reason=reason)
+        event.error = ErrorInfo(message=error) if error else None
+        return self.enter(event)
 
 
 def tool_call_of(request: Waiting) -> tuple[str, dict[str, Any]]:
@@ -165,15 +156,9 @@ def answers_in(event: ExternalExecutionResultEvent) -> dict[str, object]:
         output = result.output
         if not isinstance(output, str):
             output = "\n".join(part.text for part in output if isinstance(part, TextBlock))
-        chosen = [
-            each.other or ", ".join(each.selected)
-            for each in (
-                AskUserMetadata.model_validate(result.metadata).answers
-                if "answers" in result.metadata
-                else ()
-            )
-        ]
-        answers[result.id] = "\n".join(chosen) or output
+        asked = "answers" in result.metadata
+        chosen = AskUserMetadata.model_validate(result.metadata).answers if asked else ()
+        answers[result.id] = "\n".join(each.other or ", ".join(each.selected) for each in chosen) or output
     return answers
 
 
@@ -252,7 +237,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         last = PipelineState(session_id=state.session_id)
         settings = {"middlewares": tuple(middlewares or ())}
         someone = self._person(person_of(type(self).__name__, person, None))
-        self._runs = Runs(self, config, sets, changes, models, out, last, listens_to, someone, settings)
+        self._runs = TeamRuns(self, config, sets, changes, models, out, last, listens_to, someone, settings)
         none: Any = None  # it has no model of its own to answer with
         Agent.__init__(
             self,
@@ -266,7 +251,7 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
             self.load_state({**kept, "session_id": state.session_id})
         self._running = self._interrupted = False
         self._step: asyncio.Future[Any] | None = None
-        self._unfinished: Reply | None = None
+        self._story: Story | None = None
 
     async def observe(self, msgs: Msg | list[Msg] | None = None) -> None:
         """Keep messages for the next reply."""
@@ -314,59 +299,57 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
         messages = inputs if isinstance(inputs, list) else [inputs] if isinstance(inputs, Msg) else []
         run = await self._run_of(_given([*self.state.context, *messages]), answers)
         self.state.context.clear()
-        if self._unfinished is None or run is not goes_on:
-            story = Story(self.state.session_id)
-            whole = Msg(id=story.reply_id, name=self.name, role="assistant", content=[])
-            self._unfinished = Reply(story, whole, structured_schema)
-        story, whole, structured_schema = self._unfinished
+        if self._story is None or run is not goes_on:
+            self._story = Story(self.name, self.state.session_id, structured_schema)
+        story = self._story
         self.state.reply_id = story.reply_id
         self._running, self._interrupted = True, False
-        result: Mapping[str, Any] = {}
-
-        def enter(part: AgentEvent) -> AgentEvent:
-            whole.append_event(part)
-            return part
-
         try:
             if run is not goes_on:
                 yield ReplyStartEvent(session_id=story.session_id, reply_id=story.reply_id, name=self.name)
             elif isinstance(inputs, ExternalExecutionResultEvent):
-                whole.append_event(inputs)
-            while event := await next_event(run, self._link):
-                if isinstance(event, Waiting) and self._park(run, event):
-                    for part in story.ask(event):
-                        yield enter(part)
-                    if yield_final_msg:
-                        yield whole
-                    return
-                for part in story.tell(event):
-                    yield enter(part)
-                result = event.data if isinstance(event, Result) else result
-            if structured_schema:
-                whole.structured_output, spent = await self._filled(structured_schema, result)
-                if spent:
-                    yield enter(
-                        story.count(Usage(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens))
-                    )
-            yield enter(story.end(ReplyFinishedReason.COMPLETED))
-            if yield_final_msg:
-                yield whole
-        except asyncio.CancelledError:
-            yield enter(story.end(ReplyFinishedReason.INTERRUPTED))
-            consumer = asyncio.current_task()
-            if consumer and consumer.cancelling():  # the consumer is cancelled too
-                raise
-            if yield_final_msg:
-                yield whole
-        except UserError as problem:
-            for part in story.say(str(problem)):
-                yield enter(part)
-            yield enter(story.end(ReplyFinishedReason.ERROR, problem.message))
-            raise
+                story.whole.append_event(inputs)
+            async with aclosing(self._told(run, story)) as parts:
+                async for part in parts:
+                    yield part
         finally:
             self._running, self._step = False, None
             await self._leave(run)
             self.state.middle_context[KEPT] = self._runs.state.model_dump(mode="json")
+        if yield_final_msg:
+            yield story.whole
+
+    async def _told(self, run: LiveRun, story: Story) -> AsyncGenerator[AgentEvent, None]:
+        """The events of a run until it ends, or waits for a person."""
+        result: Mapping[str, Any] = {}
+        try:
+            while event := await next_event(run, self._link):
+                if isinstance(event, Waiting) and self._park(run, event):
+                    for part in story.ask(event):
+                        yield part
+                    return
+                for part in story.tell(event):
+                    yield part
+                result = event.data if isinstance(event, Result) else result
+            if story.schema:
+                story.whole.structured_output, spent = await self._filled(story.schema, result)
+                for part in story.enter(*([story.count(spent)] if spent else [])):
+                    yield part
+            for part in story.end(ReplyFinishedReason.COMPLETED):
+                yield part
+        except asyncio.CancelledError:
+            for part in story.end(ReplyFinishedReason.INTERRUPTED):
+                yield part
+            consumer = asyncio.current_task()
+            if consumer and consumer.cancelling():  # the consumer is cancelled too
+                raise
+        except UserError as problem:
+            for part in (
+                *story.enter(*story.say(str(problem))),
+                *story.end(ReplyFinishedReason.ERROR, problem.message),
+            ):
+                yield part
+            raise
 
     async def _filled(
         self, schema: type[BaseModel], result: Mapping[str, Any]
@@ -382,9 +365,8 @@ class SystemPipeline(SyncTeam[ChatModelBase], Agent):
                 return schema.model_validate(values).model_dump(mode="json"), None
         async with self._runs.served() as served:
             model = GovernedModel(served, Ledger()) if served.ours else served.client
-            agent = Agent(
-                self.name, self._system_prompt, model, react_config=REACT, injection_config=NO_CLOCK
-            )
+            prompt = self._system_prompt
+            agent = Agent(self.name, prompt, model, react_config=REACT, injection_config=NO_CLOCK)
             reply = await agent.reply(UserMsg("user", work), structured_schema=schema)
         if reply.structured_output is None:
             raise ModelError(

@@ -36,7 +36,6 @@ from manyheads.config import ModelConfig
 from manyheads.core import Message, Usage
 from manyheads.hosts.clients import Ledger, ServedModel
 from manyheads.models.answers import sound_arguments
-from manyheads.models.offline import LocalModel
 from manyheads.models.requests import IMAGE, options, refuse_images
 
 SECRETS = frozenset({
@@ -46,11 +45,7 @@ SECRETS = frozenset({
 
 
 class ComponentConfig(BaseModel):
-    """Base of the configs of our components.
-
-    Raises:
-        ConfigError: a key is unknown or has a wrong value.
-    """
+    """Base of the configs of our components; raises `ConfigError` for an unknown key or a wrong value."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -67,7 +62,7 @@ class ComponentConfig(BaseModel):
             ) from None
 
 
-class Version(int):
+class ComponentVersion(int):
     """The version of a component's files. AutoGen would read a newer file as if it were of this version."""
 
     def __gt__(self, other: int) -> bool:
@@ -77,7 +72,7 @@ class Version(int):
 class Versioned:
     """Refuses component files of other versions."""
 
-    component_version = Version(1)
+    component_version = ComponentVersion(1)
 
     @classmethod
     def _from_config_past_version(cls, config: Mapping[str, Any], version: int) -> NoReturn:
@@ -114,13 +109,9 @@ def model_info(config: ModelConfig) -> ModelInfo:
     `GovernedClient` refuses images for a model that cannot read them.
     """
     return ModelInfo(
-        vision=True,
-        function_calling=config.calls_tools,
-        json_output=True,
-        structured_output=True,
-        family=ModelFamily.UNKNOWN,
-        multiple_system_messages=True,
-    )
+        vision=True, function_calling=config.calls_tools, json_output=True, structured_output=True,
+        family=ModelFamily.UNKNOWN, multiple_system_messages=True,
+    )  # fmt: skip
 
 
 class NativeModel(ServedModel[ChatCompletionClient]):
@@ -236,10 +227,8 @@ class GovernedClient(ChatCompletionClient):
         if self._reply_type and config.provider == "anthropic":
             # It needs the tools in every request of a thread with tool calls, also in the last one.
             tools = self._tools = tools or self._tools
-        contents = (message.content for message in messages)
-        # A string is not searched letter by letter.
-        parts = (part for content in contents if not isinstance(content, str) for part in content)
-        pictures = sum(isinstance(part, Image) for part in parts)
+        contents = (message.content for message in messages if isinstance(message.content, list))
+        pictures = sum(isinstance(part, Image) for content in contents for part in content)
         refuse_images(served.alias, config, images=bool(pictures))
 
         async def count(messages: Sequence[LLMMessage]) -> int:
@@ -247,17 +236,13 @@ class GovernedClient(ChatCompletionClient):
 
         async def send(fitting: Sequence[LLMMessage], tokens: int, form: Mapping[str, Any]) -> CreateResult:
             if served.local:
-                return await _answer_here(served.local, fitting, self.ledger)
+                return await _answer_here(served, fitting, self.ledger)
             # Anthropic's client is made with its settings.
             settings = served.settings(tokens) if served.ours and config.provider != "anthropic" else {}
             call = served.client.create(
-                fitting,
-                tools=tools,
-                tool_choice=tool_choice,
-                json_output=json_output,
-                extra_create_args={**settings, **(extra_create_args or {}), **form},
-                cancellation_token=cancellation_token,
-            )
+                fitting, tools=tools, tool_choice=tool_choice, json_output=json_output,
+                extra_create_args={**settings, **(extra_create_args or {}), **form}, cancellation_token=cancellation_token,
+            )  # fmt: skip
             result = await served.counted(call, self.ledger, tokens, _spent)
             if isinstance(result.content, str):
                 return result
@@ -288,8 +273,7 @@ class GovernedClient(ChatCompletionClient):
     def actual_usage(self) -> RequestUsage:
         return as_usage(self.ledger.usage)
 
-    def total_usage(self) -> RequestUsage:
-        return as_usage(self.ledger.usage)
+    total_usage = actual_usage
 
     def count_tokens(self, messages: Sequence[LLMMessage], *, tools: Tools = ()) -> int:
         """An estimate, one token per four bytes of text: exact counts would need a download of the tokenizer."""
@@ -332,26 +316,17 @@ def _spent(result: CreateResult) -> tuple[int, int, object, bool]:
     return spent.prompt_tokens, spent.completion_tokens, result.content, result.finish_reason == "length"
 
 
-async def _answer_here(local: LocalModel, messages: Sequence[LLMMessage], ledger: Ledger) -> CreateResult:
-    """The answer of a model in this process, which counts the results of tool calls without reading them."""
-    system, thread, answered = list[str](), list[Message](), 0
-    for message in messages:
-        match message:
-            case SystemMessage():
-                system.append(message.content)
-            case UserMessage():
-                thread.append(Message(_text(message)))
-            case AssistantMessage(content=str(text)):
-                thread.append(Message(text, "assistant"))
-            case FunctionExecutionResultMessage():
-                answered += len(message.content)
-            case _:
-                pass
-    raw = await local.complete("\n".join(system), thread, answered)
-    ledger.enter(raw.usage, raw.model, raw.truncated)
+async def _answer_here(
+    served: ServedModel[ChatCompletionClient], messages: Sequence[LLMMessage], ledger: Ledger
+) -> CreateResult:
+    """The answer of a model in this process."""
+    system = "\n".join(each.content for each in messages if isinstance(each, SystemMessage))
+    thread = [each for each in map(served.as_message, messages) if each]
+    results = (each.content for each in messages if isinstance(each, FunctionExecutionResultMessage))
+    raw = await served.answer_here(system, thread, answered := sum(map(len, results)), ledger)
     calls = [
         FunctionCall(id=f"call_{answered + number}", name=call.name, arguments=json.dumps(call.arguments))
-        for number, call in enumerate(raw.tool_calls if not raw.text else ())
+        for number, call in enumerate(raw.tool_calls)
     ]
     return CreateResult(
         finish_reason="function_calls" if calls else "length" if raw.truncated else "stop",
@@ -370,9 +345,7 @@ class ModelClientConfig(ComponentConfig):
 
 
 class ModelClient(Versioned, GovernedClient, Component[ModelClientConfig]):
-    """A model of a config as an AutoGen client: back-off, Retry-After, time-out, a maximum of parallel requests.
-
-    Usable wherever AutoGen takes a `ChatCompletionClient`. Its owner closes it.
+    """A model of a config as an AutoGen client, wherever AutoGen takes a `ChatCompletionClient`. Its owner closes it.
 
     Args:
         config: the model's settings.

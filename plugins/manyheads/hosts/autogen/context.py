@@ -26,14 +26,10 @@ class RecentContextConfig(BaseModel):
 
 
 class RecentContext(ChatCompletionContext, Component[RecentContextConfig]):
-    """A model context that leaves out the oldest messages if the chat is too long.
+    """A model context of at most so many tokens, one per four bytes, that leaves out the oldest messages.
 
     It leaves out whole rounds, a question with its answer and tool calls, but never the last question. AutoGen's
     `TokenLimitedChatCompletionContext` leaves out messages from the middle, and finally the question itself.
-
-    Args:
-        tokens: maximum tokens of the messages, one per four bytes.
-        initial_messages: the first messages.
     """
 
     component_config_schema = RecentContextConfig
@@ -45,9 +41,8 @@ class RecentContext(ChatCompletionContext, Component[RecentContextConfig]):
     async def get_messages(self) -> list[LLMMessage]:
         """The last rounds that fit."""
         messages = self._messages
-        asked = [
-            at for at, each in enumerate(messages) if isinstance(each, UserMessage) and each.source != SOURCE
-        ]
+        users = [(at, each) for at, each in enumerate(messages) if isinstance(each, UserMessage)]
+        asked = [at for at, each in users if each.source != SOURCE]
         for start in (0, *asked):
             if start == max(asked, default=0) or size_of(messages[start:]) <= self._tokens:
                 if start:
@@ -73,7 +68,5 @@ def context_for(
     if not isinstance(client, GovernedClient):
         return None
     window = client.config.window
-    room = min(client.config.max_tokens or ROOM, window // 4)
-    return RecentContext(
-        max(window - room - client.count_tokens([SystemMessage(content=system)], tools=tools), 1)
-    )
+    used = client.count_tokens([SystemMessage(content=system)], tools=tools)
+    return RecentContext(max(window - min(client.config.max_tokens or ROOM, window // 4) - used, 1))

@@ -10,7 +10,6 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import ChatAgent
 from autogen_agentchat.messages import BaseChatMessage, MultiModalMessage, TextMessage
 from autogen_core import CancellationToken, Image
-from autogen_core.memory import Memory
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import AssistantMessage, ChatCompletionClient, LLMMessage
 from PIL import Image as Pillow
@@ -22,7 +21,7 @@ from manyheads.engine.replying import TOOL_ROUNDS
 from manyheads.hosts.autogen.agent import CoreTool, calls_made
 from manyheads.hosts.autogen.client import GovernedClient, NativeModel
 from manyheads.hosts.autogen.memory import RecallMemory
-from manyheads.hosts.clients import Answer, ClientHost, Ledger, OneAgent
+from manyheads.hosts.clients import AgentAnswer, ClientHost, Ledger, OneAgent
 from manyheads.hosts.teams import service_tool as tool_of_service
 from manyheads.systems.loading import AnyConfig
 
@@ -69,9 +68,6 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
         """One run of an `AssistantAgent`."""
         speaker, model = turn.speaker, self.model(turn.speaker.model)
         ledger = Ledger(model=model.config.name, warn=warn)
-        memory: list[Memory] = []
-        if turn.recall is not None:
-            memory.append(RecallMemory(self._recall, turn))
         *earlier, last = thread
         agent = AssistantAgent(
             speaker.name,
@@ -82,15 +78,14 @@ class AutoGenHost(ClientHost[ChatCompletionClient]):
             model_context=UnboundedChatCompletionContext(
                 [as_context(each, speaker.name) for each in earlier]
             ),
-            memory=memory,
+            memory=[RecallMemory(self._recall, turn)] if turn.recall is not None else None,
             max_tool_iterations=TOOL_ROUNDS,
             reflect_on_tool_use=True,
         )
         token = CancellationToken()
         try:
-            result = await agent.run(
-                task=[chat_message(last)], cancellation_token=token, output_task_messages=False
-            )
+            asked = [chat_message(last)]
+            result = await agent.run(task=asked, cancellation_token=token, output_task_messages=False)
         finally:
             token.cancel()  # ends tool calls that AutoGen would leave running after a cancelled turn
         answer = result.messages[-1]
@@ -106,19 +101,14 @@ class AgentHost(OneAgent):
         client, config = vars(agent).get("_model_client"), ModelConfig(name=agent.name)
         if isinstance(client, ChatCompletionClient):
             config = NativeModel.describe(client, ModelConfig())
-        super().__init__(
-            agent, attempts, config, client.ledger if isinstance(client, GovernedClient) else None
-        )
+        super().__init__(agent, attempts, config, getattr(client, "ledger", None))
 
-    async def say(self, message: Message) -> Answer:
+    async def say(self, message: Message) -> AgentAnswer:
         result = await self.agent.run(task=[chat_message(message)], output_task_messages=False)
         counts = [usage for message in result.messages if (usage := message.models_usage)]
-        read, written = (
-            sum(each.prompt_tokens for each in counts),
-            sum(each.completion_tokens for each in counts),
-        )
+        read, written = sum(u.prompt_tokens for u in counts), sum(u.completion_tokens for u in counts)
         calls = tuple(calls_made(result.messages))
-        return Answer(result.messages[-1].to_text(), calls, read, written, len(counts))
+        return AgentAnswer(result.messages[-1].to_text(), calls, read, written, len(counts))
 
 
 make_host = AutoGenHost

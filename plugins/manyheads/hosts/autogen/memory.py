@@ -25,11 +25,9 @@ class ReadOnlyMemory(Memory):
     """A memory that conversations cannot write to."""
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
-        """Raises `UserError`."""
         raise UserError("agents only read the knowledge bank", hint="add papers with KnowledgeBank.add")
 
     async def clear(self) -> None:
-        """Raises `UserError`."""
         raise UserError("agents only read the knowledge bank", hint="delete its folder to clear it")
 
     async def close(self) -> None:
@@ -37,12 +35,7 @@ class ReadOnlyMemory(Memory):
 
 
 class RecallMemory(ReadOnlyMemory):
-    """The memory of one turn: its query is the text of the turn.
-
-    Args:
-        recall: the author knowledge bank.
-        turn: the question and its speaker.
-    """
+    """The memory of one turn, whose text is its query."""
 
     def __init__(self, recall: Recall, turn: Turn[Any]) -> None:
         self._recall, self._turn = recall, turn
@@ -61,16 +54,13 @@ class RecallMemory(ReadOnlyMemory):
         messages = await model_context.get_messages()
         question = next((message for message in messages if isinstance(message, UserMessage)), None)
         if memories.results and question:
-            passage, content = str(memories.results[0].content), question.content
+            content = question.content
             first, *rest = [content] if isinstance(content, str) else content
-            text = with_passage(self._turn, str(first), passage)
-            both = text if isinstance(content, str) else [text, *rest]
+            text = with_passage(self._turn, str(first), str(memories.results[0].content))
+            both = question.model_copy(update={"content": [text, *rest] if rest else text})
             await model_context.clear()
             for message in messages:
-                asked = message is question
-                await model_context.add_message(
-                    question.model_copy(update={"content": both}) if asked else message
-                )
+                await model_context.add_message(both if message is question else message)
         return UpdateContextResult(memories=memories)
 
 
@@ -154,14 +144,11 @@ class KnowledgeMemory(ReadOnlyMemory, Component[KnowledgeMemoryConfig]):
                     KnowledgeBank.open, str(self._place), embedder, read_only=True
                 )
         [hits] = await self._bank.search([question], self._k, years=self._years)
+        shown = [
+            (hit, hit.paper, f"{hit.paper.title} ({hit.paper.year})\n{hit.paper.abstract}") for hit in hits
+        ]
         parts = [
-            as_content(
-                f"{hit.paper.title} ({hit.paper.year})\n{hit.paper.abstract}",
-                id=hit.paper.id,
-                year=hit.paper.year,
-                score=hit.score,
-            )
-            for hit in hits
+            as_content(text, id=paper.id, year=paper.year, score=hit.score) for hit, paper, text in shown
         ]
         return self._prompts.render(PASSAGE, {"hits": hits}) if hits else "", MemoryQueryResult(results=parts)
 

@@ -20,15 +20,15 @@ from manyheads.hosts.autogen.client import ComponentConfig, Versioned, as_usage,
 from manyheads.hosts.autogen.host import AutoGenHost
 from manyheads.hosts.person import Caller, InputFunction
 from manyheads.hosts.runs import AnyRunConfig, RunState, TeamMessage, next_event
-from manyheads.hosts.teams import Emit, SystemTeam, native_class, native_classes, shown
+from manyheads.hosts.teams import Emit, SystemTeam, event_view, native_class, native_classes
 
 Task = str | BaseChatMessage | Sequence[BaseChatMessage] | None
 Item = BaseAgentEvent | BaseChatMessage
 
 
 def as_message(event: AnyEvent, team: str, emit: Emit = "all") -> TextMessage | None:
-    """A run's event as text for a console or AutoGen Studio, see `shown`; the metadata is for programs."""
-    if (part := shown(event, team, emit)) is None:
+    """A run's event as text for a console or AutoGen Studio, see `event_view`; the metadata is for programs."""
+    if (part := event_view(event, team, emit)) is None:
         return None
     return TextMessage(
         content=f"**{part.text}**" if isinstance(event, Stage) else part.text,

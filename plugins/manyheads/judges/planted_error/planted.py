@@ -13,7 +13,7 @@ from pydantic import Field
 
 from manyheads.core.results import Part
 from manyheads.documents import Document, Figure, Section, Table
-from manyheads.documents.bibliography import BRACKETS, CITATION, Citations
+from manyheads.documents.bibliography import BRACKETS, CITATION, CitationFinder
 
 Kind = Literal["wrong-number", "caption", "missing-baseline", "broken-reference", "swapped-columns"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -263,7 +263,7 @@ def _missing_baseline(document: Document, text: Sequence[_Said], rng: random.Ran
 
 def _broken_reference(document: Document, text: Sequence[_Said], rng: random.Random) -> PlantedPaper | None:
     """Break a citation: a number beyond the list, or a year in which the author has no entry."""
-    citations = Citations(document.references)
+    citations = CitationFinder(document.references)
     labels = [int(each.number) for each in document.references if each.number.isdigit()]
     options = list[tuple[_Said, int, int, str, str]]()
     for said in text:

@@ -14,11 +14,10 @@ from manyheads.base.errors import ConfigError, MeasureError
 from manyheads.base.papers import Paper, fold
 from manyheads.core.events import Judged
 from manyheads.core.results import Figure
-from manyheads.corpus.database import LiteratureDatabase, Scope
 from manyheads.corpus.digest import open_database
 from manyheads.corpus.ecosystem import Ecosystem
 from manyheads.corpus.graph import Citations
-from manyheads.corpus.retrieval import RetrievalConfig, fused
+from manyheads.corpus.retrieval import LiteratureDatabase, RetrievalConfig, Scope, fused
 from manyheads.corpus.vectors import whole_vector
 from manyheads.judges.retrieval_recall.result import (
     DEPTHS,
@@ -218,7 +217,7 @@ async def find(
             if way.clusters:
                 how = (options.weights, options.threshold)
                 clusters = await asyncio.to_thread(database.clusters, papers, *how)
-                return [one.members for one in clusters], result.notes
+                return clusters, result.notes
             return [(one,) for one in papers], result.notes
     return [(one,) for one in papers], ()
 

@@ -12,11 +12,11 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from manyheads.base.errors import RatingError
 from manyheads.measures.agreement import FIGURES, Side, as_lines, calibrate, compare
-from manyheads.measures.ratings import Ratings, TextScore
+from manyheads.measures.ratings import RatingTable, TextScore
 from manyheads.measures.statistics import krippendorff_alpha
 
 
-def made(papers: int, raters: int, noise: float, seed: int = 0) -> tuple[dict[str, float], Ratings]:
+def made(papers: int, raters: int, noise: float, seed: int = 0) -> tuple[dict[str, float], RatingTable]:
     """Papers of a known worth, rated with noise by people and by a model alike."""
     rng = random.Random(seed)
     worth = {f"p{n}": rng.gauss(5.5, 1.5) for n in range(papers)}
@@ -26,11 +26,11 @@ def made(papers: int, raters: int, noise: float, seed: int = 0) -> tuple[dict[st
     return {paper: round(rng.gauss(each, noise)) for paper, each in worth.items()}, rated(given)
 
 
-def rated(given: Mapping[str, Sequence[float]], decisions: Mapping[str, bool] | None = None) -> Ratings:
+def rated(given: Mapping[str, Sequence[float]], decisions: Mapping[str, bool] | None = None) -> RatingTable:
     scores = {
         paper: {f"R{n}": {"score": each} for n, each in enumerate(values)} for paper, values in given.items()
     }
-    return Ratings(("score",), scores, decisions=decisions or {})
+    return RatingTable(("score",), scores, decisions=decisions or {})
 
 
 def side_of(x: Sequence[float], y: Sequence[float], **how: Any) -> Side:

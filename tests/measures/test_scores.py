@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.base.errors import RatingError
 from manyheads.measures.agreement import compare
-from manyheads.measures.ratings import Ratings, TextScore, pair, read_reviews, read_scores
+from manyheads.measures.ratings import RatingTable, TextScore, pair, read_reviews, read_scores
 from support.results import write
 
 
@@ -85,8 +85,8 @@ def test_an_unknown_id_stands_for_itself() -> None:
     assert pair({"Bats": 3.0}, [TextScore("1", {"name": "Bats"}, 9.0)], {}).scores == (9.0,)
 
 
-def rated(*items: str) -> Ratings:
-    return Ratings(("novelty",), {item: {"R1": {"novelty": 5}} for item in items})
+def rated(*items: str) -> RatingTable:
+    return RatingTable(("novelty",), {item: {"R1": {"novelty": 5}} for item in items})
 
 
 def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:

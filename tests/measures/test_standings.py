@@ -14,7 +14,7 @@ from manyheads.measures.standings import (
     standings,
     steadiness,
 )
-from manyheads.measures.votes import Answer, Vote
+from manyheads.measures.votes import Answer, PairVote
 from support.votes import QUESTION, votes_by
 
 QUICK = Rules(signs=(), resamples=60, orders=5)
@@ -22,8 +22,8 @@ QUICK = Rules(signs=(), resamples=60, orders=5)
 
 def vote(
     left: str, right: str, answer: Answer = "left", rater: str = "R0", case: str = "c0", **more: object
-) -> Vote:
-    return replace(Vote(left, right, {QUESTION: answer}, rater, case), **more)  # type: ignore[arg-type]
+) -> PairVote:
+    return replace(PairVote(left, right, {QUESTION: answer}, rater, case), **more)  # type: ignore[arg-type]
 
 
 def words(found: Standings) -> str:
@@ -50,7 +50,7 @@ def test_win_rates_are_expected_and_observed() -> None:
 
 def test_style_is_taken_out_where_it_drives_the_votes() -> None:
     """Equal makers, one of which writes longer texts; raters prefer lines."""
-    votes = list[Vote]()
+    votes = list[PairVote]()
     for one in votes_by({"a": 0.0, "b": 0.0, "c": 0.0}, 1500, effect=0.0):
         extra = 15 * (one.left == "c") - 15 * (one.right == "c")
         left = {**one.left_style, "lines": one.left_style["lines"] + 15 * (one.left == "c")}

@@ -13,16 +13,16 @@ import pytest
 
 from manyheads.core.events import AnyEvent, Said
 from manyheads.core.results import MEASURE
-from manyheads.report.drawing import Drawing, breadth
+from manyheads.report.drawing import SvgDrawing, breadth
 from manyheads.report.pictures import (
     MOST_IDEAS,
     Exchanges,
-    Lineage,
-    Message,
+    IdeaRow,
+    IdeasPicture,
     Pair,
-    Person,
-    Row,
-    Speaker,
+    PicturePerson,
+    PictureQuestion,
+    PictureSpeaker,
     Standing,
     TeamPicture,
 )
@@ -106,12 +106,12 @@ def team(size: int, name: str = "Scientist{}") -> TeamPicture:
     def standing(n: int) -> Standing:
         return "leader" if n == 0 else "member" if n < size * 3 // 4 else "guest"
 
-    people = [Person(name.format(n), (standing(n),), str(n), 7 * n) for n in range(size)]
+    people = [PicturePerson(name.format(n), (standing(n),), str(n), 7 * n) for n in range(size)]
     joint = [Pair(people[n].name, people[n - 1].name, n) for n in range(1, size)]
     return TeamPicture(people, joint, [Pair(people[0].name, people[-1].name, 1)])
 
 
-def boxes(drawing: Drawing) -> list[tuple[float, float, float, float]]:
+def boxes(drawing: SvgDrawing) -> list[tuple[float, float, float, float]]:
     """Left, top, right and bottom of the labels."""
     parts = {"start": 0.0, "middle": 0.5, "end": 1.0}
     found: list[tuple[float, float, float, float]] = []
@@ -158,11 +158,11 @@ def test_ideas_are_drawn_with_their_origin_and_the_winner(run: Write, told: dict
 
 def test_of_very_many_ideas_the_winner_its_line_and_the_best_are_drawn() -> None:
     rows = [
-        Row(str(n), f"Idea {n}", f"Turn {n // 10}", parents=(str(n // 2),) if n else (), weight=n % 90)
+        IdeaRow(str(n), f"Idea {n}", f"Turn {n // 10}", parents=(str(n // 2),) if n else (), weight=n % 90)
         for n in range(299)
     ]
-    rows.insert(150, Row("w", "The winner", "Turn 15", parents=("77",), weight=-1, outcome="won"))
-    lineage = Lineage(rows)
+    rows.insert(150, IdeaRow("w", "The winner", "Turn 15", parents=("77",), weight=-1, outcome="won"))
+    lineage = IdeasPicture(rows)
     assert lineage.line == {"w", "77", "38", "19", "9", "4", "2", "1", "0"}
     keys = [row.key for row in lineage.shown]
     assert len(keys) == MOST_IDEAS
@@ -181,10 +181,13 @@ def test_one_idea_has_no_history(run: Write, told: dict[str, Any]) -> None:
 
 
 def exchanges(count: int, experts: int = 3) -> Exchanges:
-    speakers = [Speaker(f"Expert {n}", str(n), 9 * n) for n in range(experts + 1)]
+    speakers = [PictureSpeaker(f"Expert {n}", str(n), 9 * n) for n in range(experts + 1)]
     return Exchanges(
         speakers,
-        [Message(f"Expert {n % experts + 1}", f"{n}. {EVIL}", "question", n % 5 != 4) for n in range(count)],
+        [
+            PictureQuestion(f"Expert {n % experts + 1}", f"{n}. {EVIL}", "question", n % 5 != 4)
+            for n in range(count)
+        ],
     )
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from manyheads.base.errors import RatingError
 from manyheads.measures.agreement import RatingSummary, compare
-from manyheads.measures.ratings import Ratings, TextScore
+from manyheads.measures.ratings import RatingTable, TextScore
 from manyheads.report.plots import scatter_plot
 
-RATINGS = Ratings(
+RATINGS = RatingTable(
     ("novelty",), {f"T{n}": {"R1": {"novelty": each}} for n, each in enumerate((2, 1, 4, 3, 5))}
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.report.drawing import breadth, wrapped
-from manyheads.report.pictures import Lineage
+from manyheads.report.pictures import IdeasPicture
 from manyheads.report.record import read_run
 from manyheads.systems.results import closing_lines, essence, in_full, load
 from manyheads.systems.scipip.report import IdeasPage
@@ -118,7 +118,8 @@ def test_the_picture_is_well_formed_escaped_and_says_what_it_is(usual: Played) -
 
 def test_ideas_are_drawn_from_the_first_to_the_final_ones(usual: Played) -> None:
     rows = {
-        row.key: row for row in (IdeasPage(read_run(usual.folder, ScipipResult)).lines or Lineage([])).rows
+        row.key: row
+        for row in (IdeasPage(read_run(usual.folder, ScipipResult)).lines or IdeasPicture([])).rows
     }
     result = usual.result
     assert len(rows) == 6 + len(result["ideas"]) + len(result["final"])

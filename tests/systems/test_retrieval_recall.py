@@ -230,8 +230,6 @@ async def test_entities_find_what_holds_them(tested: Any, tmp_path: Path) -> Non
     assert recall(played, "semantic+entity", 4) == 1
 
 
-
-
 async def test_chance_is_what_a_random_order_would_find(tested: Any, alone: Path) -> None:
     played = await tested(alone, "method=chance", "depths=[4,100]")
     within = played.result["targets"][0]["within"]
@@ -262,8 +260,6 @@ async def test_a_corpus_without_citations_cannot_be_tested(tested: Any, tmp_path
     with pytest.raises(MeasureError, match="no paper cites 3 earlier papers") as error:
         await tested(corpus(tmp_path, {}))
     assert "references" in (error.value.hint or "")
-
-
 
 
 PLANTED = ("literature.retrieval={semantic: 5, cocited: 1}", "depths=[5,10,20]", "period=contemporary")

@@ -52,7 +52,7 @@ def identity_of(row: Mapping[str, Any]) -> Identity:
 
 
 @dataclass(frozen=True)
-class Ratings:
+class RatingTable:
     """Ratings of texts.
 
     Attributes:
@@ -99,7 +99,7 @@ class Ratings:
 
 def read_ratings(
     paths: Sequence[Path], columns: Mapping[str, str] | None = None, scale: tuple[float, float] | None = None
-) -> Ratings:
+) -> RatingTable:
     """Ratings from tables: a row for each text (`id` or `paper`) and rater, a column for each criterion, any numbers.
 
     Cells without a rating are counted; a rating whose rater is not named is of somebody else. A column `accepted` says yes or
@@ -142,7 +142,7 @@ def read_ratings(
     if decisions and (unknown := [item for item in scores if item not in decisions]):
         raise RatingError(f"no decision ({ACCEPTED}) for {', '.join(unknown[:8])}", hint=HINT)
     unread = dict.fromkeys(name for row in rows for name in row.cells if name not in (*BESIDES, *criteria))
-    return Ratings(criteria, scores, scale, missing, tuple(unread), texts, decisions)
+    return RatingTable(criteria, scores, scale, missing, tuple(unread), texts, decisions)
 
 
 def _decision_problems(row: TableRow, item: str, decisions: dict[str, bool]) -> Iterator[str]:
@@ -168,7 +168,7 @@ def judged_run(folder: Path, kind: type[P], parts: Set[str], what: str, command:
         ) from error
 
 
-def read_reviews(folders: Sequence[Path]) -> Ratings:
+def read_reviews(folders: Sequence[Path]) -> RatingTable:
     """Finished reviews as ratings, each reviewer as a rater.
 
     Raises:
@@ -190,7 +190,7 @@ def read_reviews(folders: Sequence[Path]) -> Ratings:
     if len(forms) != 1:
         other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
         raise RatingError(f"reviews on different forms: {other}", hint="name reviews on one form")
-    return Ratings(next(iter(forms)), scores, texts=texts)
+    return RatingTable(next(iter(forms)), scores, texts=texts)
 
 
 class _Mean(Part):

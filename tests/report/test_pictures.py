@@ -164,10 +164,10 @@ def test_of_very_many_ideas_the_winner_its_line_and_the_best_are_drawn() -> None
     rows.insert(150, IdeaRow("w", "The winner", "Turn 15", parents=("77",), weight=-1, outcome="won"))
     lineage = IdeasPicture(rows)
     assert lineage.line == {"w", "77", "38", "19", "9", "4", "2", "1", "0"}
-    keys = [row.key for row in lineage.shown]
+    keys = [row.key for row in lineage.drawn]
     assert len(keys) == MOST_IDEAS
     assert lineage.line <= set(keys)
-    others = [row.weight for row in lineage.shown if row.key not in lineage.line]
+    others = [row.weight for row in lineage.drawn if row.key not in lineage.line]
     assert min(others) >= max(row.weight for row in rows if row.key not in {*keys})
     assert keys == [row.key for row in rows if row.key in keys], "in the order of time"
 

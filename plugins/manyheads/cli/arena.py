@@ -374,7 +374,7 @@ def agreement(
 ) -> None:
     """Report how well raters agree with each other, and scores or a judge with the raters.
 
-    RatingTable: Krippendorff's alpha; correlations of --scores with the mean rating, beside those of one person with the others.
+    Ratings: Krippendorff's alpha; correlations of --scores with the mean rating, beside those of one person with the others.
     Rankings: D(S), whole rankings, first places, beside those between people and of a judge who guesses.
     """
     from manyheads.arena.sheets import rankings_of, ratings_of

@@ -83,7 +83,7 @@ class IdeasPicture:
         return frozenset(line)
 
     @cached_property
-    def shown(self) -> Sequence[IdeaRow]:
+    def drawn(self) -> Sequence[IdeaRow]:
         """The rows in the picture: the winner and its line first, then the outcomes, then the best."""
         ranks = {"won": 0, "out": 2, "kept": 2, "": 3}
         order = sorted(
@@ -95,15 +95,15 @@ class IdeasPicture:
     def _draw(self, width: float) -> SvgDrawing:
         slim = width < NARROW
         gutter = 44.0 if slim else 96.0
-        bars = max((len(row.scores) for row in self.shown), default=0)
-        figure = max((breadth(row.figure) for row in self.shown), default=0) * LETTER
+        bars = max((len(row.scores) for row in self.drawn), default=0)
+        figure = max((breadth(row.figure) for row in self.drawn), default=0) * LETTER
         right = bars * (SCORE + 1) + (figure + 10 if figure else 0)
         notes = 0.0 if slim else 150.0
         x = gutter + IDEA_RADIUS + 10
         room = int((width - x - right - notes - 14) / LETTER)
         curves, nodes, texts, grounds = list[Curve](), list[Node](), list[Label](), list[Bar]()
         at, y, step = dict[str, tuple[int, float]](), 2.0, ""
-        for place, row in enumerate(self.shown):
+        for place, row in enumerate(self.drawn):
             if row.step != step:
                 step = row.step
                 texts += [Label(x, round(y + 1.1 * LINE, 1), each, "step") for each in wrapped(step, room, 1)]
@@ -143,7 +143,7 @@ class IdeasPicture:
     def _curves(self, at: Mapping[str, tuple[int, float]], gutter: float) -> Iterable[Curve]:
         """From each idea to its parents: the farther, the wider; the winner's line is painted last."""
         pairs = [
-            (row, parent) for row in self.shown for parent in row.parents if row.key in at and parent in at
+            (row, parent) for row in self.drawn for parent in row.parents if row.key in at and parent in at
         ]
         pairs.sort(key=lambda pair: pair[0].key in self.line)
         longest = max((abs(at[row.key][0] - at[parent][0]) for row, parent in pairs), default=1)
@@ -193,7 +193,7 @@ class Exchanges:
         return in_sizes(self._draw)
 
     @cached_property
-    def shown(self) -> Sequence[PictureQuestion]:
+    def drawn(self) -> Sequence[PictureQuestion]:
         return self.messages[:MOST_QUESTIONS]
 
     def _draw(self, width: float) -> SvgDrawing:
@@ -215,7 +215,7 @@ class Exchanges:
         ]
         curves, y = list[Curve](), 2 * SPEAKER_RADIUS + LINE + 14
         top = y - 10
-        for message in self.shown:
+        for message in self.drawn:
             question = wrapped(message.text, room, 2)
             note = wrapped(message.note, room, 1)
             height = max(len(question + note) * LINE, 30.0) + 8
@@ -302,13 +302,13 @@ class TeamPicture:
         return in_sizes(self._draw)
 
     @property
-    def shown(self) -> Sequence[PicturePerson]:
+    def drawn(self) -> Sequence[PicturePerson]:
         return self.people[:MOST_PEOPLE]
 
     @property
     def lines(self) -> Sequence[Pair]:
         """The joint papers in the picture: those of most papers if there are many."""
-        names = {person.name for person in self.shown}
+        names = {person.name for person in self.drawn}
         pairs = [pair for pair in self.joint or () if {pair.one, pair.other} <= names]
         return sorted(pairs, key=lambda pair: -pair.papers)[:MOST_LINES]
 
@@ -323,8 +323,8 @@ class TeamPicture:
 
     def _draw(self, width: float) -> SvgDrawing:
         slim = width < NARROW
-        places, height = _ring(len(self.shown), width, row=50.0 if slim else 40.0)
-        place = {person.name: at for person, at in zip(self.shown, places, strict=True)}
+        places, height = _ring(len(self.drawn), width, row=50.0 if slim else 40.0)
+        place = {person.name: at for person, at in zip(self.drawn, places, strict=True)}
         centre = (width / 2, height / 2 + LINE)
         curves, texts, many = list[Curve](), list[Label](), len(self.lines) > THIN
         for pair in reversed(self.lines):
@@ -349,10 +349,10 @@ class TeamPicture:
                 *place[person.name], PERSON_RADIUS + (3 if person.standing == "leader" else 0), person.mark,
                 person.standing, person.hue, f"{person.name}: {person.note or 'member'}",
             )
-            for person in self.shown
+            for person in self.drawn
         ]  # fmt: skip
-        nodes += [Node(one.x, one.y, one.radius + 4, style="human") for one, person in zip(nodes, self.shown, strict=True) if person.human]  # fmt: skip
-        for person, node in zip(self.shown, nodes, strict=False):
+        nodes += [Node(one.x, one.y, one.radius + 4, style="human") for one, person in zip(nodes, self.drawn, strict=True) if person.human]  # fmt: skip
+        for person, node in zip(self.drawn, nodes, strict=False):
             texts += _label(person, node, width)
         return SvgDrawing(width, height, curves, nodes, texts)
 

@@ -1,6 +1,5 @@
 """Texts of an arena from runs, files and suites: without hints at their makers, with the paper or the background."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -122,10 +121,3 @@ def test_words_and_sections_that_tell_the_maker_are_removed_or_warned_of(tmp_pat
     assert "Provenance" not in text.body
     assert text.hints == 2
     assert source.warnings == []
-
-
-def test_lines_of_a_file_are_cases_each(tmp_path: Path) -> None:
-    lines = [json.dumps({"title": f"T{n}", "abstract": f"Idea {n}."}) for n in range(2)]
-    (tmp_path / "ideas.jsonl").write_text("\n".join(lines))
-    texts = TextSource(maker="m").texts([tmp_path / "ideas.jsonl"])
-    assert [each.case.id for each in texts] == ["ideas-1", "ideas-2"]

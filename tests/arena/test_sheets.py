@@ -103,13 +103,6 @@ def test_raters_of_sets_are_not_told_the_target(tmp_path: Path) -> None:
     assert "feasibility" in text
 
 
-def test_no_spreadsheet_calculates_what_a_model_wrote(tmp_path: Path) -> None:
-    made = Arena.create(tmp_path / "a", read_form("rating"))
-    made.add([NewText(Case("c"), "m", "=HYPERLINK(1)", "@SUM(1)")])
-    [row] = cells(write_sheets(made, 1, tmp_path / "sheet.csv")[0])
-    assert (row["title"], row["text"]) == ("'=HYPERLINK(1)", "'@SUM(1)")
-
-
 def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
     (tmp_path / "sheet-2.csv").write_text("ratings", encoding="utf-8")
     with rated(tmp_path / "a") as made, pytest.raises(ArenaError, match=r"sheet-2\.csv: exists already"):
@@ -174,16 +167,6 @@ def test_a_bad_answer_is_named_and_nothing_is_taken(
 def _table(folder: Path, text: str) -> Path:
     (folder / "t.csv").write_text(text, encoding="utf-8")
     return folder / "t.csv"
-
-
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
-    with rated(tmp_path / "a") as made:
-        sheet = fill(write_sheets(made, 1, tmp_path / "sheet.csv")[0], lambda row: {"novelty": "5"})
-        with pytest.raises(RatingError, match=r"12 problems(.|\n)*sheet\.csv:9(.|\n)*and 4 more"):
-            take(made, [sheet])
-        fill(sheet, sevens)
-        with pytest.raises(RatingError, match="R1 has already answered on"):
-            take(made, [sheet, sheet])
 
 
 def test_rankings_come_back_beside_the_judges(tmp_path: Path) -> None:

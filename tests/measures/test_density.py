@@ -58,21 +58,6 @@ def test_plain_loops_agree(seed: int, around: int, own: int) -> None:
     assert all(0 <= one <= 1 for one in found)
 
 
-def test_a_dense_field_does_not_look_old_for_being_dense() -> None:
-    """The fault that RND cures: HD alone ranks a stray in a dense field below the midst of a thin one."""
-    rng = np.random.default_rng(0)
-    dense, thin = rng.normal(0, 0.1, (200, 8)), rng.normal(20, 2, (200, 8))
-    papers = laid_out(*((place.tolist(), 2010, 1) for place in (*dense, *thin)))
-    stray_in_dense, midst_of_thin = np.full(8, 0.2), np.full(8, 20.0)
-    far = np.sort(
-        plain_distances(at(stray_in_dense.tolist(), midst_of_thin.tolist()), papers.vectors), axis=1
-    )
-    assert far[0, :5].mean() < far[1, :5].mean()
-    stray, midst = relative_neighbour_density(at(stray_in_dense.tolist(), midst_of_thin.tolist()), papers)
-    assert stray > 0.95
-    assert midst < 0.05
-
-
 @pytest.mark.parametrize(("around", "own"), [(7, 1), (1, 6)])
 def test_too_few_papers_are_refused(around: int, own: int) -> None:
     with pytest.raises(MeasureError, match="past papers; the corpus has 6") as refused:
@@ -83,12 +68,6 @@ def test_too_few_papers_are_refused(around: int, own: int) -> None:
     assert fitting["around"] <= around
     assert fitting["own"] <= own
     assert relative_neighbour_density(at([0]), LINE, **fitting)
-
-
-def test_where_no_sizes_fit_none_are_named() -> None:
-    with pytest.raises(MeasureError, match="need 100 past papers; the corpus has 2") as refused:
-        relative_neighbour_density(at([0]), laid_out(((0,), 2010, 1), ((1,), 2010, 1)))
-    assert str(refused.value).endswith("next: measure against a larger corpus")
 
 
 @settings(max_examples=25)

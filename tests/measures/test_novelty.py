@@ -75,16 +75,6 @@ def test_without_citations_there_is_no_impact_and_the_reason_is_told(
     assert found.missing["on"] == "no CI"
 
 
-def test_citations_that_no_mean_is_over_need_not_be_known() -> None:
-    [found] = novelty(TEXT, PAST, with_citations(NOW, 4, None, 9, None), neighbours=2, normalise="none")
-    assert found.ci == 6.5
-
-
-def test_uncited_papers_have_an_impact_of_zero_when_nothing_divides() -> None:
-    [found] = novelty(TEXT, PAST, with_citations(NOW, 0, 0, 0, 0), neighbours=2, normalise="none")
-    assert (found.ci, found.on) == (0, 0)
-
-
 @pytest.mark.parametrize("normalise", ["none", *NORMALISED])
 def test_copies_of_the_text_make_no_infinite_novelty(normalise: Normalise) -> None:
     copies = laid_out(*(((0, 0), 2015, 3) for _ in range(4)))

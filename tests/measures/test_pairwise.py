@@ -15,27 +15,27 @@ from manyheads.measures.pairwise import (
     elo,
     groups,
 )
-from manyheads.measures.votes import Answer, Vote
+from manyheads.measures.votes import Answer, PairVote
 from support.votes import votes_by
 
 Q = "overall"
 
 
-def vote(left: str, right: str, answer: Answer = "left", **more: Any) -> Vote:
-    return Vote(left, right, {Q: answer}, **more)
+def vote(left: str, right: str, answer: Answer = "left", **more: Any) -> PairVote:
+    return PairVote(left, right, {Q: answer}, **more)
 
 
-def of_wins(wins: dict[tuple[str, str], int]) -> list[Vote]:
+def of_wins(wins: dict[tuple[str, str], int]) -> list[PairVote]:
     return [vote(winner, loser) for (winner, loser), number in wins.items() for _ in range(number)]
 
 
-def fit(votes: list[Vote], **how: Any) -> Fit:
+def fit(votes: list[PairVote], **how: Any) -> Fit:
     found = Likelihood(comparisons(votes, Q, **how)).fit()
     assert found
     return found
 
 
-def ratings(votes: list[Vote]) -> dict[str, float]:
+def ratings(votes: list[PairVote]) -> dict[str, float]:
     found = fit(votes)
     return dict(zip(found.makers, found.ratings.tolist(), strict=True))
 
@@ -122,7 +122,7 @@ WIN_RATES = {
 
 def test_votes_at_the_published_rates_give_the_published_ratings() -> None:
     """Both ways between Tables 2 and 3: the rates as votes, 100 of each pair."""
-    votes = list[Vote]()
+    votes = list[PairVote]()
     for (one, rates), (place, other) in combinations_with_places():
         votes += of_wins({(one, other): rates[place], (other, one): 100 - rates[place]})
     found = ratings(votes)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -69,24 +68,6 @@ def test_the_bank_is_read_once_and_vectors_stay_on_disk(corpus: Path) -> None:
         load_papers(corpus, meta.model_copy(update={"fingerprint": "other"}), MODEL)
 
 
-def test_progress_is_told_while_the_bank_is_read(corpus: Path) -> None:
-    told: list[tuple[str, int, int | None]] = []
-    load_papers(corpus, read_meta(corpus), MODEL, lambda step, done, total: told.append((step, done, total)))
-    assert told == [("reading past papers", 40, 40), ("reading contemporary papers", 40, 40)]
-    load_papers(corpus, read_meta(corpus), MODEL, lambda step, done, total: told.append((step, done, total)))
-    assert len(told) == 2
-
-
-@pytest.mark.slow
-def test_several_at_once_leave_one_whole_copy(corpus: Path) -> None:
-    meta = read_meta(corpus)
-    with ThreadPoolExecutor(4) as pool:
-        loads = [pool.submit(load_papers, corpus, meta, MODEL) for _ in range(4)]
-        found = [load.result()["past"] for load in loads]
-    assert all(np.array_equal(one.vectors, found[0].vectors) for one in found)
-    assert sorted(path.name for path in corpus.iterdir() if path.name.startswith(FOLDER)) == [FOLDER]
-
-
 def test_a_damaged_copy_is_made_anew(corpus: Path, caplog: pytest.LogCaptureFixture) -> None:
     meta = read_meta(corpus)
     right = load_papers(corpus, meta, MODEL)["past"].vectors.copy()
@@ -136,7 +117,6 @@ def test_a_text_is_embedded_as_abstracts_are(corpus: Path) -> None:
     [found] = scores(opened, texts(f"\n {abstract}\n"))
     assert found.past[0].distance == pytest.approx(0, abs=1e-6)
     assert (found.rnd, found.unread, found.search) == (None, None, "exact")
-    assert all(one.bearing is not None for one in (*found.past, *found.contemporary)), "for the report's map"
     with pytest.raises(MeasureError, match="text 2 is empty"):
         scores(opened, texts(abstract, " \n"))
     assert scores(opened, []) == []

@@ -28,11 +28,6 @@ def test_ratings_by_text_and_rater(tmp_path: Path) -> None:
         ratings.of("overall")
 
 
-def test_numbers_as_spreadsheets_write_them(tmp_path: Path) -> None:
-    path = table(tmp_path, "R1,T1,3.0", 'R2,T1,"4,5"', header="rater,id,novelty\n")
-    assert read_ratings([path]).of("novelty") == {"T1": {"R1": 3, "R2": 4.5}}
-
-
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 def test_spreadsheets_of_other_countries(delimiter: str, tmp_path: Path) -> None:
     header = "\ufeff" + "Rater,ID,Novelty\r\n".replace(",", delimiter)

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.base.errors import RatingError
 from manyheads.measures.agreement import compare
-from manyheads.measures.ratings import Ratings, Score, pair, read_reviews, read_scores
+from manyheads.measures.ratings import RatingTable, TextScore, pair, read_reviews, read_scores
 from support.results import write
 
 
@@ -62,10 +62,10 @@ def test_a_missing_score_is_no_score(row: Any, by: str, problem: str, tmp_path: 
 
 def test_the_surest_sign_decides() -> None:
     scores = [
-        Score("1", {"sha256": "x", "source": "/old", "name": "Owls"}, 1),
-        Score("2", {"sha256": "y", "source": "/a", "name": "Owls"}, 2),
-        Score("3", {"source": "/b", "name": "Owls"}, 3),
-        Score("4", {"source": "/b", "name": "Bats"}, 4),
+        TextScore("1", {"sha256": "x", "source": "/old", "name": "Owls"}, 1),
+        TextScore("2", {"sha256": "y", "source": "/a", "name": "Owls"}, 2),
+        TextScore("3", {"source": "/b", "name": "Owls"}, 3),
+        TextScore("4", {"source": "/b", "name": "Bats"}, 4),
     ]
     known = {
         "T1": {"sha256": "x", "source": "/a"},
@@ -82,11 +82,11 @@ def test_the_surest_sign_decides() -> None:
 
 
 def test_an_unknown_id_stands_for_itself() -> None:
-    assert pair({"Bats": 3.0}, [Score("1", {"name": "Bats"}, 9.0)], {}).scores == (9.0,)
+    assert pair({"Bats": 3.0}, [TextScore("1", {"name": "Bats"}, 9.0)], {}).scores == (9.0,)
 
 
-def rated(*items: str) -> Ratings:
-    return Ratings(("novelty",), {item: {"R1": {"novelty": 5}} for item in items})
+def rated(*items: str) -> RatingTable:
+    return RatingTable(("novelty",), {item: {"R1": {"novelty": 5}} for item in items})
 
 
 def test_reviews_are_ratings_and_scores_too(tmp_path: Path) -> None:

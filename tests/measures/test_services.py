@@ -103,13 +103,6 @@ async def test_the_measures_worked_by_hand(
     assert (score.against, score.corpus, score.embedding, score.itself) == ("services", None, "placed", ())
 
 
-async def test_a_past_is_not_made_up(scholar: Scholar) -> None:
-    score = await measured(scholar)
-    assert (score.hd, score.on, score.rnd, score.past) == (None, None, None, ())
-    assert "not split into past and contemporary" in score.missing["hd"]
-    assert set(score.missing) == {"hd", "on"}
-
-
 async def test_the_idea_is_the_query_and_papers_of_all_times_are_asked_for(scholar: Scholar) -> None:
     score = await measured(scholar)
     [asked] = scholar.requests
@@ -129,14 +122,6 @@ async def test_a_bound_on_dates_is_kept_and_told(scholar: Scholar) -> None:
     assert [one.year for one in score.contemporary] == [2015, 2015]
     assert score.retrieval
     assert score.retrieval.dates == "before 2016-01-01"
-
-
-async def test_only_the_papers_wanted_count() -> None:
-    """The fifth is nearest, but the service ranks it last."""
-    with Scholar((*FOUR, found(5, "0 0.5"))) as scholar:
-        four, five = await measured(scholar), await measured(scholar, wanted=5)
-    assert [one.id for one in four.contemporary] == [own_id(1), own_id(3)]
-    assert [one.id for one in five.contemporary] == [own_id(5), own_id(1)]
 
 
 async def test_papers_that_nothing_can_be_held_against_are_counted() -> None:
@@ -202,19 +187,6 @@ async def test_a_source_that_is_down_is_told_beside_what_the_next_one_knows() ->
     assert score.retrieval
     assert score.retrieval.degraded == ("semantic_scholar",)
     assert score.retrieval.sources == ("semantic_scholar", "openalex")
-
-
-async def test_a_source_that_fails_on_the_way_leaves_what_was_found() -> None:
-    """The whole title finds three papers; what would find more is refused."""
-    text = Subject("idea.md", "Tactile fruit for robots in orchards", "0 0")
-    papers = [{**one, "title": f"{text.title} {number}"} for number, one in enumerate(FOUR[:3])]
-    with Scholar(papers) as scholar:
-        async with services(scholar, note=lambda _: scholar.troubles.append(down())) as measuring:
-            [score] = await measuring([text], neighbours=2, normalise="none", wanted=4)
-        assert len(scholar.requests) == 2
-    assert score.cd == 1.5
-    assert score.retrieval
-    assert (score.retrieval.compared, score.retrieval.degraded) == (3, ("semantic_scholar",))
 
 
 async def test_no_source_at_all_is_a_failure_and_no_empty_result(scholar: Scholar, tmp_path: Path) -> None:

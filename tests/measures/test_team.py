@@ -33,12 +33,6 @@ def test_diversity_is_the_share_of_those_whose_topics_nobody_shares() -> None:
     assert diversity(team[:2]) == 0
 
 
-def test_topics_can_be_told_otherwise() -> None:
-    team = [member(0, "a"), member(1, "b"), member(2, "c")]
-    fields = {"Scientist0": {"vision"}, "Scientist1": {"vision"}, "Scientist2": {"language"}}
-    assert diversity(team, lambda one: fields[one.name]) == pytest.approx(1 / 3)
-
-
 def test_what_cannot_be_told_is_refused() -> None:
     with pytest.raises(MeasureError, match="a team of 1"):
         freshness([member(0, "a")])
@@ -90,42 +84,11 @@ def test_those_who_decline_are_made_up_for() -> None:
         assert freshness(team_drawn(seed, 4, {"freshness": 0.5}, 0, 2)) == 0.5
 
 
-def test_after_a_refusal_the_team_is_drawn_anew() -> None:
-    """Of two pairs, the half that would still come is of no use."""
-    everyone = [member(n, "a", met=(n ^ 1,)) for n in range(40)]
-    known, drawn = {one.name: one for one in everyone}, 0
-    for seed in range(20):
-        team, asked = [everyone[0]], list[str]()
-        for name in draw_towards(random.Random(seed), everyone, lambda t=team: t, 4, {"freshness": 0}):
-            asked.append(name)
-            if len(asked) > 1:
-                team.append(known[name])
-        if asked[0] != "Scientist1":
-            assert freshness(team) == 0
-            drawn += 1
-    assert drawn > 5
-
-
-def test_both_shares_may_be_asked_for() -> None:
-    everyone = [*everybody(), *(member(100 + n, "field 0") for n in range(4))]
-    team, rng = [everyone[0]], random.Random(1)
-    known = {one.name: one for one in everyone}
-    for name in draw_towards(rng, everyone, lambda: team, 4, {"freshness": 1, "diversity": 0.5}):
-        team.append(known[name])
-    assert (freshness(team), diversity(team)) == (1, 0.5)
-
-
 def test_a_share_that_no_team_has_leaves_a_gap() -> None:
     """Nobody alone can have met another."""
     team = team_drawn(0, 4, {"freshness": 0.75})
     assert gap(team, {"freshness": 0.75}) > 0
     assert freshness(team) in (0.5, 1)
-
-
-def test_the_nearest_share_of_an_odd_team_will_do() -> None:
-    team = team_drawn(0, 3, {"freshness": 0.5})
-    assert freshness(team) == pytest.approx(1 / 3)
-    assert gap(team, {"freshness": 0.5}) == 0
 
 
 def test_an_aim_that_every_team_meets_leaves_the_draw_to_the_joint_papers() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.base.errors import RatingError
 from manyheads.measures.tables import columns_named
-from manyheads.measures.votes import LEADS, Vote, read_votes, style_of, votes_csv
+from manyheads.measures.votes import LEADS, PairVote, read_votes, style_of, votes_csv
 
 
 def table(path: Path, text: str) -> Path:
@@ -108,9 +108,11 @@ def test_a_cell_of_ten_megabytes_is_refused(tmp_path: Path) -> None:
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     style = style_of("# One\n\n- a\n- b")
     votes = [
-        Vote("=maker", "b", {"overall": "poor", "clarity": "left"}, "Ada", "c1", "person", style, style, 3.5),
-        Vote("b", "c", {"overall": "tie", "clarity": "right"}, "M", "c1", "model", style, style),
-        Vote("c", "b", {"overall": "left", "clarity": "right"}, "M", "c1", "model", style, style),
+        PairVote(
+            "=maker", "b", {"overall": "poor", "clarity": "left"}, "Ada", "c1", "person", style, style, 3.5
+        ),
+        PairVote("b", "c", {"overall": "tie", "clarity": "right"}, "M", "c1", "model", style, style),
+        PairVote("c", "b", {"overall": "left", "clarity": "right"}, "M", "c1", "model", style, style),
     ]
     path = table(tmp_path / "v.csv", votes_csv(votes, ("overall", "clarity"), ["a, “b”", "", ""]))
     read = read_votes(path)

@@ -33,12 +33,6 @@ def test_a_changed_word_is_marked_alone() -> None:
     ]
 
 
-def test_a_few_words_between_long_changes_are_no_islands() -> None:
-    old = "a paired test over missions is used at night and in smoke where cameras cannot see a thing"
-    new = "we ask ten people who know the floors at night and in rooms that they have never entered before"
-    assert [piece.kind for piece in word_diff(old, new)] == ["del", "ins"]
-
-
 @given(TEXTS, TEXTS)
 def test_little_is_shown_in_full(old: str, new: str) -> None:
     pieces = word_diff(old, new)

@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.base.errors import JournalError
 from manyheads.core.events import AnyEvent, Invited, Said
-from manyheads.report.page import FOLD_AT, duration, monogram, number, split
+from manyheads.report.page import FOLD_AT, split
 from manyheads.systems.results import write_report
 from support.results import today
 
@@ -109,24 +109,6 @@ def test_an_unfinished_run_says_so(run: Write, read: Read, tale: list[AnyEvent])
     assert "The abstract has not been written yet." in words
 
 
-def test_novelty_switched_off_is_told(
-    run: Write, read: Read, tale: list[AnyEvent], told: dict[str, Any]
-) -> None:
-    events = [e for e in tale if e.stage != "novelty"]
-    folder = run(events=events, outcome={**told, "votes": []}, config="novelty: {enabled: false}")
-    assert "the last idea was taken" in read(folder).words
-
-
-def test_only_some_speakers_without_a_language_model(run: Write, read: Read, tale: list[AnyEvent]) -> None:
-    events = [
-        e.model_copy(update={"model": "gpt-4o-mini"}) if isinstance(e, Said) and e.stage == "topic" else e
-        for e in tale
-    ]
-    config = "models: {default: {name: offline}, good: {provider: openai, name: gpt-4o-mini}}"
-    words = read(run(events=events, config=config)).words
-    assert "Some texts, marked as such, come from the offline model" in words
-
-
 def test_a_language_model_needs_no_banner(
     run: Write, read: Read, tale: list[AnyEvent], told: dict[str, Any]
 ) -> None:
@@ -152,15 +134,6 @@ def test_costs_are_shown_where_they_are_known(run: Write, read: Read, told: dict
     assert "at a cost of 0.0123 EUR" in words
 
 
-def test_the_topic_is_settled_between_agreement_and_who_stays(run: Write, read: Read) -> None:
-    words = read(run()).words
-    assert "Does the team agree? 4 answers, 1 decision" in words
-    assert words.index("Does the team agree?") < words.index("Scientist17 settles it")
-    assert (
-        "settles it Memory that forgets by use in long robot missions It is open, testable and ours." in words
-    )
-
-
 def test_advice_stands_at_the_version_that_it_went_into(run: Write, read: Read, tale: list[AnyEvent]) -> None:
     def heard(by: str, turn: int) -> Invited:
         return Invited(stage="abstract", turn=turn, guest="Scientist88", by=by, question=f"What of {turn}?")
@@ -184,12 +157,6 @@ def test_a_folder_that_takes_no_report_is_named(run: Write) -> None:
     (folder / "report.html").mkdir()
     with pytest.raises(JournalError, match=r"report\.html"):
         write_report(folder)
-
-
-def test_figures_and_names_in_words() -> None:
-    assert [duration(s) for s in (0.44, 12.4, 185, 7441)] == ["0.4 s", "12 s", "3 min 05 s", "2 h 04 min"]
-    assert [monogram(n) for n in ("Scientist17", "Ada Lovelace", "x_1234", "")] == ["17", "AL", "234", "?"]
-    assert [number(v) for v in (8.0, 7.3333, None, 100)] == ["8", "7.33", "–", "100"]
 
 
 def test_splits_long_texts_between_words() -> None:

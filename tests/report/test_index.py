@@ -136,7 +136,7 @@ def test_what_was_kept_is_read_again_only_where_it_changed(
     read = list[str]()
     whole = index._read
 
-    def note(folder: Path, stamp: tuple[int, ...]) -> index.Entry:
+    def note(folder: Path, stamp: tuple[int, ...]) -> index.RunEntry:
         read.append(folder.name)
         return whole(folder, stamp)
 

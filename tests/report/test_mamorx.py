@@ -34,7 +34,6 @@ from manyheads.systems.mamorx.result import (
     ReviewEntry,
 )
 from report.conftest import Reader
-from support.browser import NEEDS_CHROMIUM, shown, width_of
 from support.pdfs import Plot, body, figure, heading, typeset
 
 EVIL = "<script>document.documentElement.dataset.owned = 1</script> & {{ 7 * 7 }}"
@@ -227,14 +226,6 @@ def test_another_file_in_its_place_is_not_shown(
         (tmp_path / "other.pdf").write_bytes(paper.read_bytes() + b"\n")
 
 
-def test_what_there_is_no_room_for_is_told(page: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = page()
-    monkeypatch.setattr(report, "LARGEST", 250_000)
-    text = page()
-    assert text.count('class="sheet"') < whole.count('class="sheet"') == 2
-    assert "not shown: there is no more room" in text
-
-
 def test_nothing_that_a_paper_or_a_model_writes_is_markup(page: Callable[..., str], paper: Path) -> None:
     text = page(reviewed(paper, EVIL))
     assert "<script" not in text
@@ -263,12 +254,6 @@ def test_a_partial_review_says_so(page: Callable[..., str], paper: Path) -> None
     assert "calls 40" in "".join(report.work(result))
 
 
-def test_a_run_that_has_only_begun_has_a_report(page: Callable[..., str]) -> None:
-    text = page(MamorxResult(), finished=False)
-    assert "No review has been written yet." in text
-    assert list(report.essence(MamorxResult())) == []
-
-
 def test_a_review_in_words(paper: Path) -> None:
     result = reviewed(paper)
     told = dict(report.essence(result))
@@ -282,35 +267,3 @@ def test_a_review_in_words(paper: Path) -> None:
 
 
 # In a browser.
-
-LAID_OUT = """
-const box = each => page.querySelector(each).getBoundingClientRect();
-const leaf = box('.leaf.p3'), mark = box('#quote-2-1');
-return {
-    text: box('.review').right, pages: box('.leaves').left, below: box('.leaves').top - box('.review').bottom,
-    leaf: leaf.width, within: mark.left >= leaf.left && mark.right <= leaf.right && mark.top >= leaf.top,
-    letters: 10 * leaf.width / 612, pictures: [...page.images].map(each => [each.naturalWidth, each.width / each.height]),
-    owned: page.documentElement.dataset.owned || '',
-}"""
-
-
-@pytest.mark.slow
-@NEEDS_CHROMIUM
-@pytest.mark.parametrize("width", [320, 400, 1280])
-def test_pages_stand_beside_the_review_or_below_it(
-    page: Callable[..., str], paper: Path, tmp_path: Path, width: int
-) -> None:
-    page(reviewed(paper, f"{LONG} {EVIL}"))
-    file = tmp_path / "run" / "report.html"
-    assert width_of(tmp_path, file, width) <= width
-    found = shown(tmp_path, file, width, LAID_OUT)
-    assert found["within"]
-    assert found["owned"] == ""
-    assert found["letters"] > 8, "pages can be read"
-    [[pixels, aspect]] = found["pictures"]
-    assert pixels == 500
-    assert aspect == pytest.approx(612 / 792, rel=0.02)
-    if width == 1280:
-        assert found["pages"] > found["text"]
-    else:
-        assert found["below"] > 0

@@ -5,7 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from itertools import pairwise
-from math import dist, inf, nan
+from math import dist
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,19 @@ import pytest
 
 from manyheads.core.events import AnyEvent, Said
 from manyheads.core.results import MEASURE
-from manyheads.report.drawing import SIZES, Drawing, breadth
+from manyheads.report.drawing import SvgDrawing, breadth
 from manyheads.report.pictures import (
     MOST_IDEAS,
     Exchanges,
-    Lineage,
-    Message,
+    IdeaRow,
+    IdeasPicture,
     Pair,
-    Person,
-    Row,
-    Speaker,
+    PicturePerson,
+    PictureQuestion,
+    PictureSpeaker,
     Standing,
     TeamPicture,
 )
-from manyheads.report.top import Map, Near
 from manyheads.systems.results import write_report
 from report.conftest import TEAM
 from support.browser import NEEDS_CHROMIUM, shown, width_of
@@ -81,15 +80,6 @@ def test_the_team_is_drawn_with_its_joint_papers_and_guests(run: Write, told: di
     assert titles(svg, "asked") == [f"{TEAM[2]} asked Scientist31", "Scientist9 asked Scientist88"]
 
 
-def test_the_list_beside_the_team_says_the_same(
-    run: Write, told: dict[str, Any], read: Callable[[Path], Any]
-) -> None:
-    told.update(joint_papers=JOINT)
-    words = read(run(outcome=told)).words
-    assert f"{TEAM[1]} member {TEAM[0]} (3), Scientist31 (1) –" in words
-    assert f"Scientist88 guest – {TEAM[2]}" in words
-
-
 def test_a_result_without_joint_papers_does_not_say_that_there_are_none(
     run: Write, told: dict[str, Any]
 ) -> None:
@@ -116,12 +106,12 @@ def team(size: int, name: str = "Scientist{}") -> TeamPicture:
     def standing(n: int) -> Standing:
         return "leader" if n == 0 else "member" if n < size * 3 // 4 else "guest"
 
-    people = [Person(name.format(n), (standing(n),), str(n), 7 * n) for n in range(size)]
+    people = [PicturePerson(name.format(n), (standing(n),), str(n), 7 * n) for n in range(size)]
     joint = [Pair(people[n].name, people[n - 1].name, n) for n in range(1, size)]
     return TeamPicture(people, joint, [Pair(people[0].name, people[-1].name, 1)])
 
 
-def boxes(drawing: Drawing) -> list[tuple[float, float, float, float]]:
+def boxes(drawing: SvgDrawing) -> list[tuple[float, float, float, float]]:
     """Left, top, right and bottom of the labels."""
     parts = {"start": 0.0, "middle": 0.5, "end": 1.0}
     found: list[tuple[float, float, float, float]] = []
@@ -168,30 +158,18 @@ def test_ideas_are_drawn_with_their_origin_and_the_winner(run: Write, told: dict
 
 def test_of_very_many_ideas_the_winner_its_line_and_the_best_are_drawn() -> None:
     rows = [
-        Row(str(n), f"Idea {n}", f"Turn {n // 10}", parents=(str(n // 2),) if n else (), weight=n % 90)
+        IdeaRow(str(n), f"Idea {n}", f"Turn {n // 10}", parents=(str(n // 2),) if n else (), weight=n % 90)
         for n in range(299)
     ]
-    rows.insert(150, Row("w", "The winner", "Turn 15", parents=("77",), weight=-1, outcome="won"))
-    lineage = Lineage(rows)
+    rows.insert(150, IdeaRow("w", "The winner", "Turn 15", parents=("77",), weight=-1, outcome="won"))
+    lineage = IdeasPicture(rows)
     assert lineage.line == {"w", "77", "38", "19", "9", "4", "2", "1", "0"}
-    keys = [row.key for row in lineage.shown]
+    keys = [row.key for row in lineage.drawn]
     assert len(keys) == MOST_IDEAS
     assert lineage.line <= set(keys)
-    others = [row.weight for row in lineage.shown if row.key not in lineage.line]
+    others = [row.weight for row in lineage.drawn if row.key not in lineage.line]
     assert min(others) >= max(row.weight for row in rows if row.key not in {*keys})
     assert keys == [row.key for row in rows if row.key in keys], "in the order of time"
-
-
-@pytest.mark.parametrize("width", SIZES.values())
-def test_rows_of_ideas_do_not_overlap(width: float) -> None:
-    rows = [
-        Row(str(n), "Unbreakable" * n, f"T{n // 4}", note="W" * 9 * n, figure="no. 10", scores=(1.0, 0.5))
-        for n in range(12)
-    ]
-    [drawing] = [each for _, each in Lineage(rows).drawings if each.width == width]
-    heights = [node.y for node in drawing.nodes]
-    assert all(after - before > 24 for before, after in pairwise(heights))
-    assert all(right <= width + 1 for _, _, right, _ in boxes(drawing))
 
 
 def test_one_idea_has_no_history(run: Write, told: dict[str, Any]) -> None:
@@ -199,76 +177,17 @@ def test_one_idea_has_no_history(run: Write, told: dict[str, Any]) -> None:
     assert "picture-ideas" not in drawings(write_report(run(outcome=told)))
 
 
-# Nearest papers.
-
-
-def near(*distances: float, turn: float = 70.0) -> list[Near]:
-    return [
-        Near(title=f"Paper {n}", year=2000, distance=far, bearing=turn * n % 360)
-        for n, far in enumerate(distances)
-    ]
-
-
-@pytest.mark.parametrize("turn", [0.0, 70.0])
-def test_papers_are_at_their_exact_distance_from_the_abstract(turn: float) -> None:
-    papers = Map(near(0.0, 0.61, 0.7, 1.3, turn=turn), near(0.62, 0.9, 1.1, turn=turn))
-    for place in papers.places:
-        assert dist((0, 0), (place.x, place.y)) == pytest.approx(place.paper.distance / 1.3 * 150)
-    for _, drawing in papers.drawings:
-        abstract, *nodes = drawing.nodes
-        assert [node.square for node in nodes] == [False] * 4 + [True] * 3
-        distances = [dist((node.x, node.y), (abstract.x, abstract.y)) for node in nodes]
-        order = sorted(range(7), key=lambda n: papers.places[n].paper.distance)
-        assert sorted(range(7), key=distances.__getitem__) == order
-
-
-def test_papers_in_one_direction_do_not_cover_each_other() -> None:
-    papers = Map(near(0.9, 0.9, 0.9, 0.9, 0.9, turn=0), near(0.9, 0.9, 0.9, 0.9, 0.9, turn=0))
-    nodes = papers.drawings[0][1].nodes
-    assert all(
-        dist((one.x, one.y), (other.x, other.y)) > 20
-        for n, one in enumerate(nodes)
-        for other in nodes[n + 1 :]
-    )
-
-
-def test_a_measured_run_has_a_map_and_a_list(run: Write, read: Callable[[Path], Any]) -> None:
-    folder = measured(run(), (0.8, 10.0), (0.9, 100.0), (1.0, 200.0), normalise="year")
-    page = read(folder)
-    assert "map" in page.values("id")
-    assert page.values("href").count("#map") == 2
-    assert "of its year" in page.words
-    svg = drawings(folder / "report.html")["picture-map"]
-    assert [len(titles(svg, kind)) for kind in ("past", "contemporary")] == [2, 1]
-    assert "3 papers around the abstract, at distances from 0.80 to 1.00." in (svg.findtext("desc") or "")
-
-
-@pytest.mark.parametrize(
-    "papers",
-    [
-        [],
-        [(0.8, 1.0)],
-        [(0.8, 1.0), (0.9, None)],
-        [(0.8, 1.0), (nan, 2.0)],
-        [(0.8, 1.0), (inf, 2.0)],
-        [(0.8, 1.0), (0.9, inf)],
-        [(0.8, 1.0), (-1.0, 2.0)],
-    ],
-)
-def test_no_map_of_what_cannot_be_drawn(run: Write, papers: list[tuple[float, float | None]]) -> None:
-    page = write_report(measured(run(), *papers))
-    assert "picture-map" not in drawings(page)
-    assert 'href="#map"' not in page.read_text(encoding="utf-8")
-
-
 # Questions and answers.
 
 
 def exchanges(count: int, experts: int = 3) -> Exchanges:
-    speakers = [Speaker(f"Expert {n}", str(n), 9 * n) for n in range(experts + 1)]
+    speakers = [PictureSpeaker(f"Expert {n}", str(n), 9 * n) for n in range(experts + 1)]
     return Exchanges(
         speakers,
-        [Message(f"Expert {n % experts + 1}", f"{n}. {EVIL}", "question", n % 5 != 4) for n in range(count)],
+        [
+            PictureQuestion(f"Expert {n % experts + 1}", f"{n}. {EVIL}", "question", n % 5 != 4)
+            for n in range(count)
+        ],
     )
 
 
@@ -295,7 +214,7 @@ def test_every_picture_is_escaped_says_what_it_is_and_stays_the_same(
     html = write_report(folder).read_text(encoding="utf-8")
     assert "<script" not in html
     found = drawings(folder / "report.html")
-    assert list(found) == ["picture-team", "picture-ideas", "picture-map"]
+    assert list(found) == ["picture-team", "picture-ideas"]
     for svg in found.values():
         assert svg.get("role") == "img"
         ids = {each.get("id") for each in svg}
@@ -320,4 +239,4 @@ def test_one_of_two_sizes_is_shown_and_fits(tmp_path: Path, whole: Path, width: 
     script = (
         "return [...page.querySelectorAll('svg.drawing')].filter(e => e.clientWidth).map(e => e.classList[1])"
     )
-    assert shown(tmp_path, whole, width, script) == [size] * 3
+    assert shown(tmp_path, whole, width, script) == [size] * 2

@@ -7,17 +7,17 @@ import pytest
 
 from manyheads.base.errors import RatingError
 from manyheads.measures.agreement import RatingSummary, compare
-from manyheads.measures.ratings import Ratings, Score
+from manyheads.measures.ratings import RatingTable, TextScore
 from manyheads.report.plots import scatter_plot
 
-RATINGS = Ratings(
+RATINGS = RatingTable(
     ("novelty",), {f"T{n}": {"R1": {"novelty": each}} for n, each in enumerate((2, 1, 4, 3, 5))}
 )
 
 
 @pytest.fixture
 def comparison() -> RatingSummary:
-    scores = [Score(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
+    scores = [TextScore(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
     return compare(RATINGS, scores, "on")
 
 
@@ -31,7 +31,7 @@ def test_a_plot_tells_n_and_r(comparison: RatingSummary, tmp_path: Path) -> None
 
 
 def test_names_are_drawn_as_they_are_written(comparison: RatingSummary, tmp_path: Path) -> None:
-    scores = [Score(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
+    scores = [TextScore(str(n), {"id": f"T{n}"}, n + 1.0) for n in range(5)]
     named = compare(RATINGS, scores, r"cost $\frac{<b>")
     scatter_plot(named, tmp_path / "a.svg")
     assert r"cost $\frac{&lt;b&gt;" in (tmp_path / "a.svg").read_text(encoding="utf-8")

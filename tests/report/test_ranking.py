@@ -62,24 +62,6 @@ def test_a_failed_order_tells_why_and_counts_nowhere(ranked_run: Write, read: Re
     assert "1 order without a ranking. It failed and is left out of every mean" in words
 
 
-def test_forms_tell_what_the_judge_was_not_shown(ranked_run: Write, read: Read) -> None:
-    page = read(ranked_run())
-    assert page.words.count("Hypothesis (not shown)") == 4
-    assert "Method (not shown)" not in page.words
-    assert "after 2 revisions, the last one of its run" in page.words
-    assert page.words.count("after 2 revisions, its run continued") == 1
-    assert "few would have thought of it" in page.words
-    links = {link.removeprefix("#") for link in page.values("href")}
-    assert links <= set(page.values("id"))
-
-
-def test_places_are_drawn_between_the_ends_of_the_ranks(ranked_run: Write, read: Read) -> None:
-    page = read(ranked_run(by_place=[1.0, 2.5, 4.0, 2.5]))
-    assert [style for style in page.values("style") if "--at" in style] == [
-        "--at: 0.0", "--at: 0.5", "--at: 1.0", "--at: 0.5",
-    ]  # fmt: skip
-
-
 def told_of(folder: Path) -> str:
     return " ".join(bias_in_words(load(folder).result))
 
@@ -94,17 +76,6 @@ def told_of(folder: Path) -> str:
 )  # fmt: skip
 def test_a_bias_is_told_in_words(ranked_run: Write, bias: float, p: float, told: str) -> None:
     assert told in told_of(ranked_run(position_bias=bias, position_p=p))
-
-
-def test_one_order_has_neither_interval_nor_agreement(ranked_run: Write, read: Read) -> None:
-    alone = {
-        "orders": [order(SHOWN[0], RANKED[0])],
-        "s": 0.67,
-        **dict.fromkeys(("s_interval", "position_bias", "position_p", "consistency", "by_place")),
-    }
-    folder = ranked_run(**alone)
-    assert "These orders give no interval." in read(folder).words
-    assert told_of(folder) == "Position bias needs at least two rankings."
 
 
 def test_an_unfinished_ranking_shows_what_has_come(run: Write, read: Read) -> None:

@@ -87,23 +87,6 @@ async def test_versions_stand_with_what_was_said_of_them(run: Play, llm: LLM, tm
     assert "Scientists" not in page
 
 
-async def test_a_long_idea_is_told_by_what_has_changed_in_it(run: Play, llm: LLM, tmp_path: Path) -> None:
-    steps_of_it = " ".join(f"Then we count the owls of forest {n}." for n in range(60))
-
-    def method(request: Request) -> str:
-        return f"We fly {'by night' if 'by day' in request.asking else 'by day'}. {steps_of_it}"
-
-    llm.answers.update(improved=better_once, hypothesis=owls, method=method)
-    await run()
-    page = page_of(tmp_path / "run")
-    assert re.search(r"We fly by <del>day\.</del>\s*<ins>night\.</ins>", page)
-    assert '<span class="gap">… 450 words as before …</span>' in page
-    assert "version 2 in full" in page
-    assert "version 1 in full" not in page
-    assert page.count("owls of forest 59.") == 3, "in the idea itself, and twice in full"
-    assert "the other" not in page
-
-
 async def test_an_unfinished_run_shows_how_far_it_came(run: Play, llm: LLM, tmp_path: Path) -> None:
     llm.answers["improved"] = True
     llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls > 7))
@@ -127,19 +110,6 @@ async def test_where_nobody_judged_nothing_is_said_to_be_no_better(
     assert played.result["rebuttal"]["improvements"] is None
     assert "judged better" not in dict(essence(played.run))["Rebuttal"]
     assert "Found better" not in page_of(tmp_path / "run")
-
-
-async def test_the_review_of_an_idea_that_was_given_is_shown_before_the_end(
-    run: Play, llm: LLM, tmp_path: Path
-) -> None:
-    llm.answers["weaknesses"] = ["Owls cannot plan."]
-    llm.faults.append(Fault("status", status=403, when=lambda request: llm.calls > 1))
-    with pytest.raises(ModelError):
-        await run("rebuttal.idea=Owls plan best.")
-    page = page_of(tmp_path / "run")
-    assert "Owls cannot plan." in page
-    assert "given with the run" in page
-    assert "Owls plan best." in page
 
 
 async def test_the_last_lines(run: Play, llm: LLM, tmp_path: Path) -> None:

@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from manyheads.base.errors import ModelError
-from manyheads.report.drawing import breadth, cut, wrapped
-from manyheads.report.pictures import Lineage
+from manyheads.report.drawing import breadth, wrapped
+from manyheads.report.pictures import IdeasPicture
 from manyheads.report.record import read_run
 from manyheads.systems.results import closing_lines, essence, in_full, load
 from manyheads.systems.scipip.report import IdeasPage
 from manyheads.systems.scipip.result import ScipipResult
-from support.faults import Fault
 from support.llm import LLM
 from support.play import Played, config_for, play, play_now
 from support.requests import Request
@@ -118,27 +116,10 @@ def test_the_picture_is_well_formed_escaped_and_says_what_it_is(usual: Played) -
         assert len(svg.findall("path")) == 13
 
 
-@pytest.mark.slow
-async def test_a_run_that_was_stopped_has_a_report_of_what_there_is(
-    run: Play, llm: LLM, tmp_path: Path
-) -> None:
-    for title in ("Brainstorm", "Problem", "InspiredIdeas", "Refinement"):
-        llm.faults[:] = [
-            Fault("status", when=lambda request, title=title: request.title == title, status=403)
-        ]
-        with pytest.raises(ModelError):
-            await run()
-        if title == "Brainstorm":  # the first question: nothing is kept
-            assert not (tmp_path / "run").exists()
-            continue
-        page = page_of(tmp_path / "run")
-        assert "This run is not finished." in page
-        assert "No ideas have been put forward yet." not in page
-
-
 def test_ideas_are_drawn_from_the_first_to_the_final_ones(usual: Played) -> None:
     rows = {
-        row.key: row for row in (IdeasPage(read_run(usual.folder, ScipipResult)).lines or Lineage([])).rows
+        row.key: row
+        for row in (IdeasPage(read_run(usual.folder, ScipipResult)).lines or IdeasPicture([])).rows
     }
     result = usual.result
     assert len(rows) == 6 + len(result["ideas"]) + len(result["final"])
@@ -162,25 +143,6 @@ def test_a_run_in_words(usual: Played) -> None:
     assert "Selection" in closing_lines(usual.folder)
 
 
-@pytest.mark.slow
-async def test_an_idea_that_another_stands_for_is_told_of(run: Play, tmp_path: Path) -> None:
-    def same(request: Request) -> list[dict[str, Any]]:
-        told = ideas(request)
-        return [*told[:4], {**told[1], "papers": [9]}] if request.title == "InspiredIdeas" else told
-
-    result = (await run(ideas=same)).result
-    [home] = [idea for idea in result["ideas"] if idea["merged"]]
-    assert [twin["number"] for twin in home["merged"]] == [7]
-    rows = (IdeasPage(read_run(tmp_path / "run", ScipipResult)).lines or Lineage([])).rows
-    assert [row.parents[0] for row in rows if row.key == str(home["number"])] == ["7"]
-    assert [row.note for row in rows if row.key == "7"] == [f"merged into {home['number']}"]
-    page = page_of(tmp_path / "run")
-    [row] = re.findall(r"<tr>(?:(?!</tr>).)*>7\. (?:(?!</tr>).)*</tr>", page)
-    assert f'merged into <a href="#idea-{home["number"]}">{home["number"]}</a>' in row
-    assert "Merged with idea 7, from the literature (similarity 1.00)" in page
-    assert "6 ideas, 1 merged into them" in dict(essence(load(tmp_path / "run")))["Selection"]
-
-
 @pytest.mark.parametrize(("text", "lines"), [
     ("one two three", ["one two", "three"]), ("one", ["one"]), ("", []), ("onetwothreefour", ["onetwoth", "reefour"]),
     ("one two three four five", ["one two", "three f…"]), ("机器人用手指触摸杯子", ["机器人用", "手指触…"]),
@@ -189,10 +151,6 @@ async def test_an_idea_that_another_stands_for_is_told_of(run: Play, tmp_path: P
 def test_titles_are_wrapped_and_cut(text: str, lines: list[str]) -> None:
     assert wrapped(text, 8, 2) == lines
     assert all(breadth(line) <= 8 for line in lines)
-
-
-def test_a_text_that_fits_is_not_cut() -> None:
-    assert (cut("a text", 6), cut("a text", 5)) == ("a text", "a te…")
 
 
 # In a browser.

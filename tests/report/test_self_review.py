@@ -9,7 +9,6 @@ import pytest
 
 from manyheads.core import Usage
 from manyheads.core.events import AnyEvent, Judged, Retrieved, Said, Searched, Stage
-from manyheads.systems.results import closing_lines
 
 Write = Callable[..., Path]
 Read = Callable[[Path], Any]
@@ -159,17 +158,3 @@ def test_a_source_that_failed_is_seen_at_once(
         in words
     )
     assert "failed status 503" in words
-
-
-def test_the_last_lines_tell_of_both(run: Write, told: dict[str, Any]) -> None:
-    plain = closing_lines(run())
-    assert "Self-review" not in plain
-    assert "Degraded" not in plain
-    lines = closing_lines(run(outcome={**told, "self_review": reviewed(), "degraded": ["openalex"]}))
-    assert "Review    passed: similarity to published papers at most 40 of 100, after 1 revision" in lines
-    assert "Degraded  openalex failed at times" in lines
-    failed = closing_lines(run(outcome={**told, "self_review": reviewed(passed=False)}))
-    assert (
-        "Review    not passed: similarity to published papers up to 40 of 100, the limit is 70, after 1 revision"
-        in failed
-    )

@@ -35,6 +35,8 @@ def test_what_was_measured_later_is_shown(run: Write, read: Read) -> None:
     words = read(folder).words
     assert "Novelty ON 1.35, HD 0.90, CD 0.80 Nearest paper: Maps that forget (2014), distance 0.61." in words
     assert "/home/ada" not in words
+    assert "Maps that forget 2014 past 0.610" in words
+    assert "Memory 2019 contemporary 0.740" in words
     (folder / MEASURE).write_text("{", encoding="utf-8")
     assert "Nearest paper" not in read(folder).words
 

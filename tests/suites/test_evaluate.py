@@ -149,21 +149,6 @@ def test_what_has_changed_goes_on_only_when_told_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_config_that_only_some_cells_take_from_the_file_has_changed_too(tmp_path: Path) -> None:
-    mine = tmp_path / "mine.yaml"
-    mine.write_text("ideas: {keep: 2}\n")
-    suite = write_suite(
-        tmp_path, "mine", configs=["virsci", str(mine)], measures=["usage.calls"], plot=None, repeats=1,
-        grid={"team.size": [2]}, variants={"alone": {"ideas.keep": 1}, "filed": {}},
-    )  # fmt: skip
-    run(suite, tmp_path / "out")
-    assert run(suite, tmp_path / "out")[1] == {"kept": 2}
-    mine.write_text("ideas: {keep: 3}\n")
-    with pytest.raises(ChangedError, match=r"variant=filed, team\.size=2\.virsci\.ideas\.keep was 2, is 3"):
-        run(suite, tmp_path / "out")
-
-
-@pytest.mark.slow
 def test_a_prompt_that_has_changed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYHEADS_PATH", str(tmp_path / "own"))
     prompts = tmp_path / "own" / "prompts"
@@ -256,23 +241,6 @@ def test_means_stay_with_their_errors_however_narrow_a_terminal(wide: Path, colu
     done = manyheads_command("eval", "mine", cwd=wide, env={"COLUMNS": str(columns)})
     assert re.search(row, done.out, re.MULTILINE), done.out
     assert "…" not in done.out
-
-
-@pytest.mark.slow
-def test_team_size_on_the_embedded_defaults(tmp_path: Path) -> None:
-    done = manyheads_command("eval", "team-size", "--repeats", "1", cwd=tmp_path)
-    assert done.code == 0, done.err
-    folder = tmp_path / "runs" / "eval-team-size"
-    means = {(int(e["team.size"]), int(e["turns"]), e["measure"]): e for e in summary_of(folder)}
-    assert len(means) == 24 * 7
-    of_one = {(1, turns, name) for turns in (1, 3, 5, 7) for name in ("freshness", "diversity")}
-    assert {cell for cell, entry in means.items() if entry["n"] == "0"} == of_one, (
-        "one member alone is no team"
-    )
-    assert all(entry["n"] == "1" and not entry["se"] for cell, entry in means.items() if cell not in of_one)
-    assert float(means[2, 1, "inference_cost"]["mean"]) < float(means[8, 5, "inference_cost"]["mean"])
-    drawn = (folder / "plot.svg").read_text("utf-8")
-    assert all(name in drawn for name in ("HD, ", "CD, ", "CI, ", "ON, ", "team.size", "turns"))
 
 
 @pytest.mark.slow

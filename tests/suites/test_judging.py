@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -164,23 +163,6 @@ def test_a_project_that_is_moved_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_runs_begin_with_the_ideas_of_another_condition(tmp_path: Path) -> None:
-    with judging(seed=anew) as llm:
-        assert evaluated(llm, write_ranking(tmp_path)).code == 0
-        revisions = [request.text for request in llm.requests if "/cells/" not in request.text]
-    begun = sorted((tmp_path / "out" / "cells").glob("rebuttal-*"))
-    assert len(begun) == 4
-    for run in begun:
-        first = result_of(run)["rounds"][0]["idea"]
-        base = result_of(Path(first["source"]))
-        assert Path(first["source"]).name.startswith("initial-")
-        assert base["seed"] == result_of(run)["seed"]
-        assert first["idea"] == base["idea"]["idea"]
-        assert sum(first["idea"] in text for text in revisions) >= 3, "reviewed, revised and compared"
-    assert titles(llm)["FirstIdea"] == 4
-
-
-@pytest.mark.slow
 def test_a_judge_that_fails_leaves_the_runs_and_is_asked_again(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path)
     down = Fault("status", times=None, when=lambda request: request.title == "Ranking", status=403)
@@ -199,24 +181,6 @@ def test_a_judge_that_fails_leaves_the_runs_and_is_asked_again(tmp_path: Path) -
     assert runs["FirstIdea"] == 4
 
 
-@pytest.mark.slow
-def test_a_dead_server_is_not_tried_by_every_cell(tmp_path: Path) -> None:
-    suite = write_ranking(tmp_path, repeats=2, begin_with={}, grid={}, measures=["usage.calls"])
-    with judging(faults=[Fault("status", times=None, status=401)]) as llm:
-        done = evaluated(llm, suite, jobs=1)
-        assert done.code == 5
-        assert llm.calls == 3
-        assert "8 of 8 cells" in done.err
-        assert "not tried: 3 " in done.err
-        faults, llm.faults = llm.faults, []
-        assert evaluated(llm, suite).code == 0
-        for run in tmp_path.glob("out/cells/rebuttal-*"):
-            rmtree(run)
-        llm.faults, before = faults, llm.calls
-        assert evaluated(llm, suite, jobs=1).code == 5
-        assert llm.calls - before == 3, "what is kept is no sign of life"
-
-
 @pytest.mark.parametrize(
     ("works", "refusals"), [pytest.param("amber", 3 * 3, marks=pytest.mark.slow), ("dune", 3)]
 )
@@ -232,25 +196,6 @@ def test_a_condition_that_works_goes_on_among_others_that_fail(
     assert refused.done == refusals
     working = [row.error is None for row in rows_in(tmp_path) if row.condition["variant"] == works]
     assert working == [refusals > 3] * 3, "three that fail before any works look like a dead server"
-
-
-@pytest.mark.slow
-def test_a_run_that_is_done_anew_is_ranked_anew(tmp_path: Path) -> None:
-    suite = write_ranking(tmp_path, cases=TARGETS[:1], begin_with={}, grid={}, variants={}, ideas=2)
-    with judging(seed=anew) as llm:
-        assert evaluated(llm, suite).code == 0
-        [ranked] = (tmp_path / "out" / "rankings").iterdir()
-        run = next((tmp_path / "out" / "cells").iterdir())
-        (ranked / "result.json").touch()
-        for file in run.iterdir():
-            file.unlink()
-        before = llm.calls
-        done = evaluated(llm, suite)
-        assert done.code == 5, "the ranking is of another idea"
-        assert "recorded with different settings" in done.err
-        assert evaluated(llm, suite, "--accept-changes").code == 0
-        assert titles(llm, before)["Ranking"] == 2
-    assert {each["source"] for each in result_of(ranked)["ideas"]} >= {str(run)}
 
 
 def test_a_misspelt_measure_ends_a_suite_before_all_is_paid(tmp_path: Path) -> None:
@@ -371,22 +316,6 @@ def test_how_runs_are_judged_may_come_later_but_not_change(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_report_does_not_hide_that_changes_were_accepted(tmp_path: Path) -> None:
-    suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
-    with judging() as llm:
-        assert evaluated(llm, suite).code == 0
-        report = tmp_path / "out" / "report.html"
-        assert "accepted" not in report.read_text()
-        more = ("--set", "ranking.area=botany")
-        assert evaluated(llm, suite, *more).code == 2
-        for _ in range(2):  # and no later start hides it
-            assert evaluated(llm, suite, *more, "--accept-changes").code == 0
-            assert report.read_text().count("judging.ranking.config.ranking.area was") == 1
-        assert evaluated(llm, suite, *more).code == 0
-        assert "judging.ranking.config.ranking.area was" in report.read_text()
-
-
-@pytest.mark.slow
 def test_a_folder_of_another_version_is_refused_for_that_alone(tmp_path: Path) -> None:
     suite = write_ranking(tmp_path, cases=TARGETS[:1], grid={}, measures=["ranking.s"])
     with judging() as llm:
@@ -429,22 +358,6 @@ def test_a_corpus_or_a_background_that_has_changed_is_named(tmp_path: Path) -> N
     path.write_text(json.dumps({**record, "corpora": {"sample (lexical)": "another"}}))
     again = manyheads_command("eval", team, "--out", "out", cwd=tmp_path / "team")
     assert 'corpora.sample (lexical) was "another", is ' in again.message
-
-
-@pytest.mark.slow
-def test_reviews_that_are_made_in_several_ways_share_their_runs(tmp_path: Path) -> None:
-    suite = write_ranking(
-        tmp_path, cases=TARGETS[:1], variants={}, begin_with={}, grid={"review.repeats": [1, 2]}, ideas=2,
-        set={**SETS, "rebuttal.abstract": True}, measures=["review.overall", "usage.calls", "ranking.s"],
-    )  # fmt: skip
-    with judging() as llm:
-        done = evaluated(llm, suite)
-    assert done.code == 0, done.err
-    assert len(list(tmp_path.glob("out/cells/*"))) == 2
-    assert len(list(tmp_path.glob("out/cells/*/review-*/result.json"))) == 4
-    assert len(list(tmp_path.glob("out/rankings/*"))) == 1
-    assert [len(row.each["review.overall"]) for row in rows_in(tmp_path)] == [2, 2]
-    assert titles(llm)["ConferenceReview"] == 2 * (1 + 2)
 
 
 def stopped_in_a_ranking(llm: LLM, process: Any) -> None:

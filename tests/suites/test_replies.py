@@ -1,7 +1,6 @@
 """What a model makes of the forms, counted by role and task: by a suite, and of any run."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from manyheads.cli import app
-from manyheads.engine.journal import read_turns
 from manyheads.suites.measuring import CellRow
 from manyheads.suites.replies import reply_counts
 from support.command import manyheads_command, served_by
 from support.faults import Fault
 from support.fill import fill
 from support.llm import LLM
-from support.play import config_for, play, play_now
+from support.play import play_now
 from support.records import read_lines
 from support.requests import Request
 from support.suites import words_of, write_suite
@@ -39,14 +37,6 @@ SMALL: Any = {
 
 def asks_for(title: str) -> Callable[[Request], bool]:
     return lambda request: request.title == title
-
-
-def copies_the_form(request: Request) -> str | None:
-    """A scientist that fills in a vote only after being asked again."""
-    if request.title != "Vote" or any(said.role == "assistant" for said in request.messages):
-        return None
-    [thought] = re.findall(r'"thought": "(<.+>)"', request.asking)
-    return json.dumps(fill(request.schema or {}, request.seed, {"thought": thought, "choice": 1}))
 
 
 def says_little(request: Request) -> str | None:
@@ -74,21 +64,6 @@ def test_a_suite_counts_what_the_model_does_wrong(tmp_path: Path) -> None:
     assert row.values["replies.scientist.vote.repaired"] == 0.5
     assert row.values["replies.given_up"] == 0
     assert "| scientist.vote | 2 | 1 (50%) | 1 (50%) | 0 (0%) |" in words_of(folder / "report.html")
-
-
-@pytest.mark.slow
-async def test_copied_fields_lengths_and_a_leader_that_speaks_as_a_scientist(tmp_path: Path) -> None:
-    with LLM(reply=copies_the_form) as llm:
-        played = await play(config_for(llm, "topic=Robots"), tmp_path / "run", llm)
-    counts = reply_counts([played.folder])
-    assert counts["scientist.vote"].copied == counts["scientist.vote"].asked == 3
-    assert counts["scientist.vote"].unusable == {"copied": 3}
-    assert counts["scientist.idea"].asked == 3
-    assert "leader.idea" not in counts
-    assert counts["scientist.idea"].lengths == 3
-    assert counts["scientist.idea"].length_met == 3
-    first = read_turns(played.folder / "journal.sqlite")[0][1]
-    assert any(first["form"] in request.text for request in llm.requests)
 
 
 def test_short_texts_are_counted(tmp_path: Path) -> None:

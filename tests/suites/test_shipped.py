@@ -168,24 +168,3 @@ def test_the_suite_in_the_readme_goes_as_it_stands_there(tmp_path: Path) -> None
     assert len(rows) == 2 * 2 * 2 * 2
     assert all(row.values.keys() == {"ranking.s", "rebuttal.iterations < 3", "usage.calls"} for row in rows)
     assert (tmp_path / "runs" / "eval-mine" / "plot.png").exists()
-
-
-@pytest.mark.slow
-def test_versions_of_an_idea_are_ranked_of_runs_that_are_paid_once(tmp_path: Path) -> None:
-    case = (
-        (shipped() / "evals" / "rebuttal-novelty" / "cases.jsonl").read_text(encoding="utf-8").splitlines()[0]
-    )
-    (tmp_path / "one.jsonl").write_text(case, encoding="utf-8")
-    short = ("--repeats", "1", "--cases", "one.jsonl", "--set", "ranking.orders=1")
-    done = manyheads_command("eval", "rebuttal-evolution", *short, "--out", "out", cwd=tmp_path)
-    assert done.code == 0, done.err
-    rows = read_lines(tmp_path / "out" / "results.jsonl", CellRow)
-    assert len(rows) == 22
-    assert len([*(tmp_path / "out" / "cells").iterdir()]) == 2 * 3, "an indicator's runs, of three ideas"
-    by_round = {
-        row.condition["ranking.round"]: row
-        for row in rows
-        if row.condition["rebuttal.indicator"] == "novelty"
-    }
-    assert by_round[0].values["ranking.settled"] == 0
-    assert by_round[10].values["ranking.settled"] == 1

@@ -156,43 +156,6 @@ def test_repeats_by_hand() -> None:
     assert "repeat by repeat" not in page_of(Suite("mine", SPECIFIED), 3, Results(SPECIFIED, ROWS))
 
 
-def test_intervals_of_rankings_are_cut_where_their_scales_end() -> None:
-    def ends(measure: str) -> tuple[float | None, ...]:
-        table = {("a", 0): (0.1, 0.9), ("b", 0): (0.9, 0.1), ("a", 1): (0.9, 0.9), ("b", 1): (0.7, 0.2)}
-        rows = [
-            row(condition, seed, pair[place], case, measure=measure)
-            for (case, seed), pair in table.items()
-            for place, condition in enumerate((SMALL, LARGE))
-        ]
-        one = of(Results(measuring(measure), rows).entries, LARGE)
-        return (one.low, one.high, one.difference_low, one.difference_high, one.repeat_low, one.repeat_high)
-
-    assert ends("ranking.s") == (0, 1, -1, 1, pytest.approx(0.207, abs=1e-3), pytest.approx(0.843, abs=1e-3))
-    assert ends("ranking.position_bias")[:4] == (-1, 1, -2, 2)
-    counted = ends("rebuttal.iterations")
-    assert counted[:3] == (
-        0,
-        pytest.approx(0.525 + 12.706 * 0.375, abs=1e-3),
-        pytest.approx(-0.125 - 12.706 * 0.525, abs=1e-3),
-    )
-    assert min(each or 0 for each in ends("review.overall")) < -2
-
-
-def test_repeats_that_came_out_alike_in_one_condition_have_no_interval() -> None:
-    rows = [row(SMALL, seed, value, case) for case, value in (("a", 1.0), ("b", 3.0)) for seed in range(2)]
-    entry = of(Results(SPECIFIED, rows).entries, SMALL)
-    assert (entry.repeats, entry.repeat_sd, entry.repeat_low, entry.repeat_high) == (2, 0, None, None)
-
-
-def test_what_adding_up_leaves_of_zero_is_shown_as_zero() -> None:
-    """Means over cases a and b: 0.3 and -0.3 but for 1e-17, as adding up tenths leaves it."""
-    name = "ranking.position_bias"
-    table = {("a", 0): 0.1 + 0.2, ("a", 1): -0.3, ("b", 0): 0.3, ("b", 1): -0.3 - 1e-16}
-    rows = [row(SMALL, seed, value, case, measure=name) for (case, seed), value in table.items()]
-    text = page_of(Suite("mine", measuring(name)), 2, Results(measuring(name), rows))
-    assert not re.search(r"e-\d|0\.0000|-0\.0* ", text), text
-
-
 def test_a_share_of_single_runs_has_wilsons_interval() -> None:
     name = "usage.calls < 10"
     spec = measuring(name)
@@ -206,13 +169,6 @@ def test_a_share_of_single_runs_has_wilsons_interval() -> None:
     text = page_of(Suite("mine", spec), 5, Results(spec, rows))
     assert "Intervals of shares are Wilson intervals" in text
     assert "| Median |" not in text
-
-
-def test_a_count_that_happens_to_be_0_or_1_is_no_share() -> None:
-    name = "ranking.failed"
-    rows = [row(SMALL, seed, value, measure=name) for seed, value in enumerate((0, 0, 1))]
-    entry = of(Results(measuring(name), rows).entries, SMALL)
-    assert (entry.method, entry.median) == ("t", 0)
 
 
 def test_what_is_unknown_is_counted_apart_from_what_failed() -> None:

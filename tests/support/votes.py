@@ -4,7 +4,7 @@ import math
 import random
 from collections.abc import Mapping
 
-from manyheads.measures.votes import Answer, Vote
+from manyheads.measures.votes import Answer, PairVote
 
 QUESTION = "overall"
 
@@ -20,7 +20,7 @@ def votes_by(
     of_rater: float = 0.0,
     of_case: float = 0.0,
     effect: float = 0.0,
-) -> list[Vote]:
+) -> list[PairVote]:
     """Votes by Bradley–Terry.
 
     Args:
@@ -31,7 +31,7 @@ def votes_by(
     rng, names = random.Random(seed), list(strengths)
     by_rater = {(at, name): rng.gauss(0, of_rater) for at in range(raters) for name in names}
     by_case = {(at, name): rng.gauss(0, of_case) for at in range(cases) for name in names}
-    votes = list[Vote]()
+    votes = list[PairVote]()
     for at in range(number):
         rater, case, (left, right) = at % raters, rng.randrange(cases), rng.sample(names, 2)
         styles = [{"lines": rng.randrange(10, 60), "headings": rng.randrange(5)} for _ in range(2)]
@@ -40,7 +40,7 @@ def votes_by(
         answer: Answer = "left" if rng.random() < 1 / (1 + math.exp(-logit)) else "right"
         answer = "tie" if rng.random() < ties else answer
         votes.append(
-            Vote(
+            PairVote(
                 left,
                 right,
                 {QUESTION: answer},

@@ -16,7 +16,7 @@ from manyheads.corpus.meta import BuildOptions
 from manyheads.corpus.retrieval import LiteratureDatabase
 from manyheads.judges.retrieval_recall.recall import hits
 from manyheads.systems import systems
-from manyheads.systems.results import closing_lines, load, write_report
+from manyheads.systems.results import closing_lines
 from planted import planted
 from support.llm import LLM
 from support.papers import write_corpus
@@ -230,15 +230,6 @@ async def test_entities_find_what_holds_them(tested: Any, tmp_path: Path) -> Non
     assert recall(played, "semantic+entity", 4) == 1
 
 
-async def test_where_no_model_is_asked_none_is_said_to_have_written(
-    tested: Any, alone: Path, tmp_path: Path
-) -> None:
-    await tested(alone, "method=cosine")
-    assert not load(tmp_path / "run").offline
-    assert "language model" not in closing_lines(tmp_path / "run")
-    assert "Not written by" not in write_report(tmp_path / "run").read_text(encoding="utf-8")
-
-
 async def test_chance_is_what_a_random_order_would_find(tested: Any, alone: Path) -> None:
     played = await tested(alone, "method=chance", "depths=[4,100]")
     within = played.result["targets"][0]["within"]
@@ -269,13 +260,6 @@ async def test_a_corpus_without_citations_cannot_be_tested(tested: Any, tmp_path
     with pytest.raises(MeasureError, match="no paper cites 3 earlier papers") as error:
         await tested(corpus(tmp_path, {}))
     assert "references" in (error.value.hint or "")
-
-
-@pytest.mark.slow
-async def test_contemporary_papers_alone(tested: Any, tmp_path: Path) -> None:
-    cites = {**ALONE, "later": ("near0", "near1")}
-    played = await tested(corpus(tmp_path, cites), "method=cosine", "period=contemporary", "least=2")
-    assert [one["paper"] for one in played.result["targets"]] == ["later"]
 
 
 PLANTED = ("literature.retrieval={semantic: 5, cocited: 1}", "depths=[5,10,20]", "period=contemporary")

@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.arena.items import ArenaForm, Case, NewText
 from manyheads.arena.store import Arena
-from manyheads.measures.votes import Vote
+from manyheads.measures.votes import PairVote
 from support.arenas import answer, arena, makers_of, vote_by
 from support.web import ADDRESS, app_of, browser, owner, send
 
@@ -202,7 +202,7 @@ async def test_hostile_names_are_text(tmp_path: Path) -> None:
         made.add([NewText(Case(bad, bad, bad), f"{bad}{n}", bad, f"{bad}{n}", source=bad) for n in range(2)])
         rater = made.invite(bad).rater
         vote_by(made, rater, {f"{bad}{n}": float(n) for n in range(2)}, random.Random(0))
-        made.keep([Vote(bad, "x", {"q": "left"}, bad, bad)])
+        made.keep([PairVote(bad, "x", {"q": "left"}, bad, bad)])
         async with owner(tmp_path) as client:
             pages = [
                 await client.get(path) for path in ("/arenas", "/arenas/%3Cb%3Ex", "/arenas/%3Cb%3Ex/cases/1")

@@ -30,9 +30,9 @@ from manyheads.measures.standings import (
     standings,
     steadiness,
 )
-from manyheads.measures.votes import RaterKind, Vote
+from manyheads.measures.votes import PairVote, RaterKind
 from manyheads.report.page import render, write_html
-from manyheads.report.plots import Panel, Point, can_draw, draw, interval_plot
+from manyheads.report.plots import Panel, PlotPoint, can_draw, draw, interval_plot
 
 DOMINANT = 0.5
 """Share of the votes above which one rater dominates."""
@@ -295,7 +295,7 @@ class ArenaResult:
 
 
 def rate(
-    votes: Sequence[Vote], questions: Sequence[str], rules: Rules, notes: Sequence[str] = ()
+    votes: Sequence[PairVote], questions: Sequence[str], rules: Rules, notes: Sequence[str] = ()
 ) -> ArenaResult:
     """The ratings on these questions, the main one first; only that one is adjusted for style.
 
@@ -318,7 +318,7 @@ def rate(
     return ArenaResult(people, models, agreement_with_people(votes, main, rules.poor), steady, tuple(notes))
 
 
-def questions_of(votes: Sequence[Vote], first: str | None = None) -> list[str]:
+def questions_of(votes: Sequence[PairVote], first: str | None = None) -> list[str]:
     """The questions that votes answer; `first`, else `overall`, leads. Raises `RatingError` for an unknown one."""
     names = list(dict.fromkeys(name for vote in votes for name in vote.answers))
     if first is not None and names and first not in names:
@@ -417,7 +417,7 @@ def _pictures(found: Standings, folder: Path, title: str) -> list[tuple[str, Pat
     interval_plot(rows, "rating", title, caption, files["intervals"])
     drawn.append(("Ratings with their intervals. The table has the same numbers.", files["intervals"][0]))
     points = tuple(
-        Point(plain(each.other), plain(each.maker), None if each.expected is None else 100 * each.expected)
+        PlotPoint(plain(each.other), plain(each.maker), None if each.expected is None else 100 * each.expected)
         for maker in rated for each in found.win_rates if each.maker == maker.maker and each.other in {r.maker for r in rated}
     )  # fmt: skip
     if points:

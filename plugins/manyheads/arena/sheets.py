@@ -17,7 +17,7 @@ from manyheads.base.folders import writing
 from manyheads.base.text import csv_text
 from manyheads.core.texts import count
 from manyheads.measures.ranking import IdeaSet, Rankings
-from manyheads.measures.ratings import Ratings, identity_of
+from manyheads.measures.ratings import RatingTable, identity_of
 from manyheads.measures.tables import TableRow, read_table, refuse
 from manyheads.measures.votes import read_votes, votes_csv
 
@@ -243,7 +243,7 @@ def _answers(rows: list[AnsweredItem]) -> Iterator[dict[str, Any]]:
 # What people's answers are compared by.
 
 
-def ratings_of(arena: Arena) -> Ratings:
+def ratings_of(arena: Arena) -> RatingTable:
     """The ratings in an arena of ratings; raises `ArenaError` if there are none."""
     scores, texts = defaultdict[str, dict[str, dict[str, float]]](dict), arena.texts()
     for row in _need_rows(arena, "ratings"):
@@ -256,7 +256,7 @@ def ratings_of(arena: Arena) -> Ratings:
         )
         for each in texts
     }
-    return Ratings(arena.form.names, scores, arena.form.scale, texts=known)
+    return RatingTable(arena.form.names, scores, arena.form.scale, texts=known)
 
 
 def rankings_of(arena: Arena) -> Rankings:

@@ -38,7 +38,7 @@ from manyheads.base.errors import ArenaError
 from manyheads.base.files import inside, make_folder
 from manyheads.base.sqlite import Database
 from manyheads.base.text import plain
-from manyheads.measures.votes import RaterKind, Vote, style_of
+from manyheads.measures.votes import PairVote, RaterKind, style_of
 
 FILE, PAPERS = "arena.sqlite", "papers"
 VERSION = 1
@@ -427,7 +427,7 @@ class Arena:
             for item, *rater, case, places, answers, comment, seconds, when in self._rows(sql)
         ]  # fmt: skip
 
-    def keep(self, votes: Iterable[Vote]) -> int:
+    def keep(self, votes: Iterable[PairVote]) -> int:
         """Keep votes that were cast elsewhere; returns the number of new ones. The same votes again change nothing.
 
         Raises:
@@ -445,18 +445,18 @@ class Arena:
             database.executemany("INSERT OR IGNORE INTO imported VALUES (?, ?)", rows)
             return database.total_changes - before
 
-    def votes(self) -> list[Vote]:
+    def votes(self) -> list[PairVote]:
         """The votes on pairs, imported ones first; empty for other kinds."""
         if self.kind != "pairs":
             return []
         votes = [
-            Vote(**json.loads(vote)) for (vote,) in self._rows("SELECT vote FROM imported ORDER BY rowid")
+            PairVote(**json.loads(vote)) for (vote,) in self._rows("SELECT vote FROM imported ORDER BY rowid")
         ]
         for row in self.rows():
             left, right = row.places
             answers: Any = row.answers
             votes.append(
-                Vote(left.maker, right.maker, answers, row.rater.name, row.case, row.rater.kind,
+                PairVote(left.maker, right.maker, answers, row.rater.name, row.case, row.rater.kind,
                      left.style, right.style, row.seconds)
             )  # fmt: skip
         return votes

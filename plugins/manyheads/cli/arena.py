@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from manyheads.arena.report import ArenaResult
     from manyheads.arena.store import Arena
     from manyheads.measures.ranking import Rankings
-    from manyheads.measures.ratings import Ratings
+    from manyheads.measures.ratings import RatingTable
     from manyheads.measures.standings import Rules, Standings
-    from manyheads.measures.votes import Vote
+    from manyheads.measures.votes import PairVote
 
 app = typer.Typer(help="Compare texts of several makers blind, and rate the makers.", no_args_is_help=True)
 
@@ -305,7 +305,9 @@ def rate(how: Rating) -> None:
         say(f"Report     {write_result(result, how.out, title)}", err=how.json_)
 
 
-def _votes_of(source: Path, columns: str | None) -> "tuple[Sequence[Vote], str | None, Sequence[str], str]":
+def _votes_of(
+    source: Path, columns: str | None
+) -> "tuple[Sequence[PairVote], str | None, Sequence[str], str]":
     """The votes of an arena or a table; the main question, if it is known; notes; and a title."""
     from manyheads.measures.votes import read_votes
 
@@ -381,7 +383,7 @@ def agreement(how: Agreeing) -> None:
         _print(read_reviews(folders), how)
 
 
-def _of_tables(tables: Sequence[Path], how: Agreeing) -> "Ratings | Rankings":
+def _of_tables(tables: Sequence[Path], how: Agreeing) -> "RatingTable | Rankings":
     """Rankings of tables with a column for ranks, else ratings."""
     from manyheads.measures.ranking import read_rankings
     from manyheads.measures.ratings import COLUMNS, read_ratings
@@ -395,7 +397,7 @@ def _of_tables(tables: Sequence[Path], how: Agreeing) -> "Ratings | Rankings":
     return read_ratings(tables, named, scale_named(how.scale) if how.scale else None)
 
 
-def _print(found: "Ratings | Rankings", how: Agreeing) -> None:
+def _print(found: "RatingTable | Rankings", how: Agreeing) -> None:
     from manyheads.measures import agreement, ranking
     from manyheads.measures.ratings import read_scores
     from manyheads.report.plots import needs_plots, scatter_plot

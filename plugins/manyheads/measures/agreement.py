@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from manyheads.base.errors import RatingError
 from manyheads.core.texts import count
-from manyheads.measures.ratings import Ratings, Score, ScoredTexts, pair
+from manyheads.measures.ratings import RatingTable, ScoredTexts, TextScore, pair
 from manyheads.measures.statistics import FEW, LEVEL, constant, krippendorff_alpha
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Calibration:
 
 def calibrate(
     scores: Mapping[str, float],
-    ratings: Ratings,
+    ratings: RatingTable,
     on: str | None = None,
     *,
     threshold: float | None = None,
@@ -247,7 +247,7 @@ def _statistic(name: str, called: float | None, one: Any, other: Any, good: Any)
             return np.where(same, np.nan, pearsonr(one, other, axis=1).statistic)  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
 
 
-# Ratings by criterion, and a score beside them.
+# RatingTable by criterion, and a score beside them.
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,11 @@ class RatingSummary:
 
 
 def compare(
-    ratings: Ratings, scores: Sequence[Score] | None = None, by: str = "", on: str | None = None, **how: Any
+    ratings: RatingTable,
+    scores: Sequence[TextScore] | None = None,
+    by: str = "",
+    on: str | None = None,
+    **how: Any,
 ) -> RatingSummary:
     """Summarise ratings and, if there are scores, compare the score `by` with the mean rating on a criterion.
 

@@ -1,7 +1,7 @@
 """HD, CD, CI, ON and RND: the novelty of an abstract, from its nearest papers (VirSci 2025, §4.1; arXiv 2503.01508)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -30,8 +30,6 @@ class Neighbour:
     year: int
     citations: int | None
     distance: float
-    bearing: float | None = None
-    """Its direction on the report's map, in degrees; see `bearings`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,40 +224,3 @@ def _of_length_one(vectors: Floats) -> Floats:
     if np.allclose(lengths, 1, atol=1e-3):
         return vectors
     return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
-
-
-def bearings(text: Floats, papers: Floats) -> list[float]:
-    """The direction of each of n papers, (n, dim), from a text, (dim), in degrees from 0 to 360.
-
-    The unit vectors from the text to the papers are projected on their first two principal components, so that papers in
-    similar directions have similar bearings. No plane can hold all distances: on the map, those to the text are exact, those
-    between papers are not.
-    """
-    away = papers.astype(np.float64) - text
-    lengths = np.linalg.norm(away, axis=1, keepdims=True)
-    units = away / np.where(lengths == 0, 1, lengths)
-    left, sizes, _ = np.linalg.svd(units - units.mean(axis=0), full_matrices=False)
-    places = np.zeros((len(papers), 2))
-    for axis, size in enumerate(sizes[:2]):
-        column = left[:, axis] * size
-        # A principal component has no sign: its largest value is positive here.
-        places[:, axis] = column if column[np.abs(column).round(9).argmax()] >= 0 else -column
-    return [round(float(angle), 1) % 360 for angle in np.degrees(np.arctan2(places[:, 1], places[:, 0]))]
-
-
-def with_bearings(found: Novelty, text: Floats, past: Papers | None, contemporary: Papers) -> Novelty:
-    """The measures of a text, its neighbours with their bearings."""
-    groups = [
-        (near, papers)
-        for near, papers in ((found.past, past), (found.contemporary, contemporary))
-        if papers is not None and near
-    ]
-    if not groups:
-        return found
-    vectors = [papers.vectors[[papers.row_of[one.id] for one in near]] for near, papers in groups]
-    angles = iter(bearings(text, np.concatenate(vectors)))
-
-    def turned(near: Sequence[Neighbour]) -> tuple[Neighbour, ...]:
-        return tuple(replace(one, bearing=next(angles)) for one in near)
-
-    return replace(found, past=turned(found.past), contemporary=turned(found.contemporary))

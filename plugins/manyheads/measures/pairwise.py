@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from manyheads.base.errors import RatingError
-from manyheads.measures.votes import Vote
+from manyheads.measures.votes import PairVote
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,7 +115,7 @@ class Comparisons:
 
 
 def comparisons(
-    votes: Sequence[Vote], question: str, *, poor: Poor = "out", signs: Sequence[str] = ()
+    votes: Sequence[PairVote], question: str, *, poor: Poor = "out", signs: Sequence[str] = ()
 ) -> Comparisons:
     """The votes on a question as arrays.
 

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -165,12 +165,20 @@ def load_papers(
         CorpusError: the corpus cannot be read, has no papers of a period, or its folder cannot be written.
         EmbeddingError: `model` is not the corpus's own.
     """
-    kept = folder / FOLDER
-    if not all((kept / period / VECTORS).is_file() for period in PERIODS):  # earlier versions shared some
-        shutil.rmtree(kept, ignore_errors=True)
-    if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
-        _keep(kept, _read_bank(folder, model, progress), meta.fingerprint, broken)
-    return {period: _mapped(kept / period) for period in PERIODS}
+    from manyheads.corpus.ecosystem import KnowledgeBank
+
+    def read() -> dict[Period, Papers]:
+        papers: dict[Period, Papers] = {}
+        with KnowledgeBank.open(folder, model, read_only=True) as bank:
+            for period in PERIODS:
+                records = _records(bank, period, progress, vectors=True)
+                if lacking := next((each.id for each in records if each.vector is None), None):
+                    raise CorpusError(f"the paper {lacking} has no vector", hint="build the corpus again")
+                columns = _columns_of(records, folder, period)
+                papers[period] = Papers.of(*columns, vectors=np.stack([each.vector for each in records]))
+        return papers
+
+    return _cached(folder / FOLDER, meta.fingerprint, PERIODS, read)
 
 
 def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress | None" = None) -> Papers:
@@ -179,11 +187,21 @@ def load_titled(folder: Path, meta: Meta, model: Embedder, progress: "Progress |
     Raises:
         CorpusError: the corpus cannot be read, has no past papers, or its folder cannot be written.
     """
-    kept = folder / TITLED
-    if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != meta.fingerprint:
-        papers: dict[Period, Papers] = {"past": _embed_titled(folder, model, progress)}
-        _keep(kept, papers, meta.fingerprint, broken)
-    return _mapped(kept / "past")
+    from manyheads.corpus.ecosystem import KnowledgeBank
+
+    def embed() -> dict[Period, Papers]:
+        with KnowledgeBank.open(folder, model, read_only=True) as bank:
+            records = _records(bank, "past", None)
+        columns = _columns_of(records, folder, "past")
+        texts = [titled(each.payload["title"], each.payload.get("abstract") or "") for each in records]
+        vectors = list[Floats]()
+        for start in range(0, len(texts), BATCH):
+            vectors.append(model.embed(texts[start : start + BATCH]))
+            if progress is not None:
+                progress("embedding titles and abstracts", min(start + BATCH, len(texts)), len(texts))
+        return {"past": Papers.of(*columns, vectors=np.concatenate(vectors))}
+
+    return _cached(folder / TITLED, meta.fingerprint, ("past",), embed)["past"]
 
 
 def titled(title: str, abstract: str) -> str:
@@ -191,48 +209,57 @@ def titled(title: str, abstract: str) -> str:
     return f"{title.strip()}\n{abstract.strip()}".strip()
 
 
-def _embed_titled(folder: Path, model: Embedder, progress: "Progress | None") -> Papers:
-    from manyheads.corpus.ecosystem import KnowledgeBank
+def _records(bank: Any, period: Period, progress: "Progress | None", *, vectors: bool = False) -> list[Any]:
     from manyheads.corpus.vectors import Filter
 
-    rows, texts, vectors = list[tuple[Any, ...]](), list[str](), list[Floats]()
-    with KnowledgeBank.open(folder, model, read_only=True) as bank:
-        for record in bank.store.scroll(Filter(equals={"period": "past"})):
-            paper = record.payload
-            rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
-            texts.append(titled(paper["title"], paper.get("abstract") or ""))
-    if not rows:
-        raise CorpusError(f"{folder}: the corpus has no past papers to measure against")
-    for start in range(0, len(texts), BATCH):
-        vectors.append(model.embed(texts[start : start + BATCH]))
-        if progress is not None:
-            progress("embedding titles and abstracts", min(start + BATCH, len(texts)), len(texts))
-    columns: Any = zip(*rows, strict=True)
-    return Papers.of(*columns, vectors=np.concatenate(vectors))
+    where, records = Filter(equals={"period": period}), list[Any]()
+    total = bank.store.count(where)
+    for done, record in enumerate(bank.store.scroll(where, vectors=vectors), 1):
+        records.append(record)
+        if progress is not None and (done % TOLD_EVERY == 0 or done == total):
+            progress(f"reading {period} papers", done, total)
+    return records
 
 
-def _read_bank(folder: Path, model: Embedder, progress: "Progress | None") -> dict[Period, Papers]:
-    from manyheads.corpus.ecosystem import KnowledgeBank
-    from manyheads.corpus.vectors import Filter
+def _columns_of(records: Sequence[Any], folder: Path, period: Period) -> Any:
+    """Ids, titles, years and citations."""
+    if not records:
+        raise CorpusError(f"{folder}: the corpus has no {period} papers to measure against")
+    names = ("title", "year", "citations")
+    return [[one.id for one in records], *([one.payload.get(name) for one in records] for name in names)]
 
-    papers: dict[Period, Papers] = {}
-    with KnowledgeBank.open(folder, model, read_only=True) as bank:
-        for period in PERIODS:
-            where = Filter(equals={"period": period})
-            total, rows, vectors = bank.store.count(where), list[tuple[Any, ...]](), list[Floats]()
-            for done, record in enumerate(bank.store.scroll(where, vectors=True), 1):
-                paper = record.payload
-                rows.append((record.id, paper["title"], paper["year"], paper.get("citations")))
-                if record.vector is None:
-                    raise CorpusError(f"the paper {record.id} has no vector", hint="build the corpus again")
-                vectors.append(record.vector)
-                if progress is not None and (done % TOLD_EVERY == 0 or done == total):
-                    progress(f"reading {period} papers", done, total)
-            if not rows:
-                raise CorpusError(f"{folder}: the corpus has no {period} papers to measure against")
-            columns: Any = zip(*rows, strict=True)
-            papers[period] = Papers.of(*columns, vectors=np.stack(vectors))
-    return papers
+
+def _cached(
+    kept: Path, fingerprint: str, periods: Sequence[Period], make: Callable[[], dict[Period, Papers]]
+) -> dict[Period, Papers]:
+    """The papers of a folder; made, and written there, if it lacks them, or has those of another corpus.
+
+    They are written to a temporary folder that is moved into place: another process may do the same.
+    """
+    if not all((kept / period / VECTORS).is_file() for period in periods):  # earlier versions shared some
+        shutil.rmtree(kept, ignore_errors=True)
+    if (broken := bool(damaged_files(kept))) or _fingerprint(kept) != fingerprint:
+        papers = make()
+        try:
+            with folder_beside(kept) as made:
+                for period, some in papers.items():
+                    (made / period).mkdir(parents=True)
+                    np.save(made / period / VECTORS, some.vectors)
+                    columns = json.dumps({name: getattr(some, name) for name in _COLUMNS}, ensure_ascii=False)
+                    (made / period / TABLE).write_text(columns, encoding="utf-8")
+                (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
+                record_checksums(made)
+                if broken and damaged_files(kept):
+                    set_aside(kept, "its files were changed")
+                elif _fingerprint(kept) != fingerprint:
+                    shutil.rmtree(kept, ignore_errors=True)
+        except OSError as error:
+            if _fingerprint(kept) != fingerprint:  # else another process was faster: the same papers
+                raise CorpusError(
+                    f"{kept}: the papers' vectors cannot be saved: {error.strerror or error}",
+                    hint="free disk space, or copy the corpus to a writable folder",
+                ) from error
+    return {period: _mapped(kept / period) for period in periods}
 
 
 def _fingerprint(kept: Path) -> str | None:
@@ -243,30 +270,8 @@ def _fingerprint(kept: Path) -> str | None:
         return None
 
 
-def _keep(kept: Path, papers: Mapping[Period, Papers], fingerprint: str, broken: bool) -> None:
-    """Write to a temporary folder and move it into place: another process may do the same."""
-    try:
-        with folder_beside(kept) as made:
-            for period, some in papers.items():
-                (made / period).mkdir(parents=True)
-                np.save(made / period / VECTORS, some.vectors)
-                columns = {name: getattr(some, name) for name in _COLUMNS}
-                (made / period / TABLE).write_text(json.dumps(columns, ensure_ascii=False), encoding="utf-8")
-            (made / TABLE).write_text(json.dumps({"fingerprint": fingerprint}), encoding="utf-8")
-            record_checksums(made)
-            if broken and damaged_files(kept):
-                set_aside(kept, "its files were changed")
-            elif _fingerprint(kept) != fingerprint:
-                shutil.rmtree(kept, ignore_errors=True)
-    except OSError as error:
-        if _fingerprint(kept) != fingerprint:  # else another process was faster: the same papers
-            raise CorpusError(
-                f"{kept}: the papers' vectors cannot be saved: {error.strerror or error}",
-                hint="free disk space, or copy the corpus to a writable folder",
-            ) from error
-
-
 def _mapped(folder: Path) -> Papers:
+    """The papers in a folder, their vectors mapped from disk."""
     try:
         columns = json.loads((folder / TABLE).read_text(encoding="utf-8"))
         vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)

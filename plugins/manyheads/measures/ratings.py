@@ -52,7 +52,7 @@ def identity_of(row: Mapping[str, Any]) -> Identity:
 
 
 @dataclass(frozen=True)
-class Ratings:
+class RatingTable:
     """Ratings of texts.
 
     Attributes:
@@ -99,7 +99,7 @@ class Ratings:
 
 def read_ratings(
     paths: Sequence[Path], columns: Mapping[str, str] | None = None, scale: tuple[float, float] | None = None
-) -> Ratings:
+) -> RatingTable:
     """Ratings from tables: a row for each text (`id` or `paper`) and rater, a column for each criterion, any numbers.
 
     Cells without a rating are counted; a rating whose rater is not named is of somebody else. A column `accepted` says yes or
@@ -142,7 +142,7 @@ def read_ratings(
     if decisions and (unknown := [item for item in scores if item not in decisions]):
         raise RatingError(f"no decision ({ACCEPTED}) for {', '.join(unknown[:8])}", hint=HINT)
     unread = dict.fromkeys(name for row in rows for name in row.cells if name not in (*BESIDES, *criteria))
-    return Ratings(criteria, scores, scale, missing, tuple(unread), texts, decisions)
+    return RatingTable(criteria, scores, scale, missing, tuple(unread), texts, decisions)
 
 
 def _decision_problems(row: TableRow, item: str, decisions: dict[str, bool]) -> Iterator[str]:
@@ -168,7 +168,7 @@ def judged_run(folder: Path, kind: type[P], parts: Set[str], what: str, command:
         ) from error
 
 
-def read_reviews(folders: Sequence[Path]) -> Ratings:
+def read_reviews(folders: Sequence[Path]) -> RatingTable:
     """Finished reviews as ratings, each reviewer as a rater.
 
     Raises:
@@ -190,7 +190,7 @@ def read_reviews(folders: Sequence[Path]) -> Ratings:
     if len(forms) != 1:
         other = "; ".join(f"{folder} on {', '.join(names)}" for names, folder in forms.items())
         raise RatingError(f"reviews on different forms: {other}", hint="name reviews on one form")
-    return Ratings(next(iter(forms)), scores, texts=texts)
+    return RatingTable(next(iter(forms)), scores, texts=texts)
 
 
 class _Mean(Part):
@@ -213,7 +213,7 @@ def review_of(folder: Path) -> _Reviews:
 
 
 @dataclass(frozen=True)
-class Score:
+class TextScore:
     """A score of a text. `place` is where it was read."""
 
     place: str
@@ -231,18 +231,16 @@ class ScoredTexts:
     unrated: tuple[str, ...]
 
 
-def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
+def read_scores(paths: Sequence[Path], by: str) -> list[TextScore]:
     """Scores named `by`: a field of JSON Lines, a column of CSV, or a mean or score of a review's run folder.
 
     Raises:
         RatingError: a file cannot be read, or a text has no such score; it never counts as zero.
     """
-    scores: list[Score] = []
+    scores: list[TextScore] = []
     for path in paths:
         if not path.is_dir():
-            scores += [
-                Score(place, identity_of(row), _number(place, row, by)) for place, row in _records(path)
-            ]
+            scores += [TextScore(at, identity_of(row), _number(at, row, by)) for at, row in _records(path)]
             continue
         identity, values = _scored(path)
         if by not in values:
@@ -250,7 +248,7 @@ def read_scores(paths: Sequence[Path], by: str) -> list[Score]:
                 f"{path}: these reviews have no {by!r}",
                 hint=f"--by {' or '.join(values) or 'of a review with scores'}",
             )
-        scores.append(Score(str(path), identity, values[by]))
+        scores.append(TextScore(str(path), identity, values[by]))
     return scores
 
 
@@ -267,7 +265,9 @@ def _scored(folder: Path) -> tuple[Identity, dict[str, float]]:
     return identity_of(result_of.subject), {name: each.mean for name, each in result_of.means.items()}
 
 
-def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str, Identity]) -> ScoredTexts:
+def pair(
+    means: Mapping[str, float], scores: Sequence[TextScore], texts: Mapping[str, Identity]
+) -> ScoredTexts:
     """Match each rated text with its score.
 
     Args:
@@ -278,7 +278,7 @@ def pair(means: Mapping[str, float], scores: Sequence[Score], texts: Mapping[str
     Raises:
         RatingError: a rated text has no score, or several.
     """
-    paired: list[Score] = []
+    paired: list[TextScore] = []
     for item in means:
         matches = _matching(texts.get(item) or dict.fromkeys(("id", "source", "name"), item), scores)
         if not matches:
@@ -330,7 +330,7 @@ def _number(place: str, row: Mapping[str, Any], by: str) -> float:
     )
 
 
-def _matching(identity: Identity, scores: Sequence[Score]) -> list[Score]:
+def _matching(identity: Identity, scores: Sequence[TextScore]) -> list[TextScore]:
     """The scores of a text: by the most reliable identifier, then by the next ones if several match."""
     left, narrowed = scores, False
     for name in FIELDS:

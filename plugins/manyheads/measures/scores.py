@@ -30,7 +30,6 @@ from manyheads.measures.novelty import (
     novelty_of,
     relative_neighbour_density,
     surroundings,
-    with_bearings,
 )
 from manyheads.measures.papers import Papers, titled
 from manyheads.measures.statistics import Mean, mean_of
@@ -153,8 +152,7 @@ def scores(
     excluded = sorted({*exclude, *titles})
     past, contemporary = corpus.past.without(excluded), corpus.contemporary.without(excluded)
     vectors = corpus.model.embed(texts)
-    plain = novelty(vectors, past, contemporary, neighbours=neighbours, normalise=normalise)
-    found = [with_bearings(one, at, past, contemporary) for one, at in zip(plain, vectors, strict=True)]
+    found = novelty(vectors, past, contemporary, neighbours=neighbours, normalise=normalise)
     around, own = rnd or (None, None)
     densities: list[Any] = [None] * len(texts)
     if rnd:
@@ -300,7 +298,7 @@ def _by_retrieved(
     columns = zip(*((one.id, one.title, one.year, one.citations) for one in papers), strict=True)
     retrieved = Papers.of(*columns, vectors=vectors[1:])
     [around] = surroundings(vectors[:1], retrieved, k, normalise, "retrieved")
-    return with_bearings(novelty_of(Surroundings(), around), vectors[0], None, retrieved)
+    return novelty_of(Surroundings(), around)
 
 
 async def _retrieve(

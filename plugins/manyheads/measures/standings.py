@@ -27,7 +27,7 @@ from manyheads.measures.pairwise import (
     groups,
 )  # fmt: skip
 from manyheads.measures.statistics import LEVEL, Mean, krippendorff_alpha, mean_of
-from manyheads.measures.votes import STYLE, RaterKind, Vote
+from manyheads.measures.votes import STYLE, PairVote, RaterKind
 
 if TYPE_CHECKING:
     from manyheads.measures.pairwise import Floats, Whole
@@ -173,7 +173,9 @@ class Standings:
         ]
 
 
-def standings(votes: Sequence[Vote], question: str, rules: Rules, kind: RaterKind = "person") -> Standings:
+def standings(
+    votes: Sequence[PairVote], question: str, rules: Rules, kind: RaterKind = "person"
+) -> Standings:
     """The result of the votes of one kind of raters on a question.
 
     Raises:
@@ -345,7 +347,7 @@ def _standings(
 # Agreement of raters.
 
 
-def _answers(votes: Sequence[Vote], question: str, poor: Poor) -> dict[str, dict[str, float]]:
+def _answers(votes: Sequence[PairVote], question: str, poor: Poor) -> dict[str, dict[str, float]]:
     """By makers and case, then rater, the answer as -1, 0 or 1; of several answers of a rater, what most of them prefer."""
     found = defaultdict[str, Counter[str]](Counter)
     for vote in votes:
@@ -362,7 +364,7 @@ def _answers(votes: Sequence[Vote], question: str, poor: Poor) -> dict[str, dict
     }
 
 
-def agreement(votes: Sequence[Vote], question: str, poor: Poor = "out") -> RaterAgreement:
+def agreement(votes: Sequence[PairVote], question: str, poor: Poor = "out") -> RaterAgreement:
     """How well raters of one kind agree with each other."""
     units = [by for by in _answers(votes, question, poor).values() if len(by) > 1]
     equal = [float(one == other) for by in units for one, other in combinations(by.values(), 2)]
@@ -371,7 +373,7 @@ def agreement(votes: Sequence[Vote], question: str, poor: Poor = "out") -> Rater
 
 
 def agreement_with_people(
-    votes: Sequence[Vote], question: str, poor: Poor = "out"
+    votes: Sequence[PairVote], question: str, poor: Poor = "out"
 ) -> dict[str, RaterAgreement]:
     """How often each model rater gives the answer of a person on the same makers and case."""
     people, models = (
@@ -386,7 +388,7 @@ def agreement_with_people(
     return found
 
 
-def steadiness(votes: Sequence[Vote], question: str) -> tuple[int, float] | None:
+def steadiness(votes: Sequence[PairVote], question: str) -> tuple[int, float] | None:
     """Pairs of texts that a rater saw in both orders, and the share with the same preference in both; None without any."""
     seen = defaultdict[tuple[str, str, frozenset[str]], dict[str, str]](dict)
     for vote in votes:

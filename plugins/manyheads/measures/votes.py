@@ -23,7 +23,7 @@ STYLE = ("words", "lines", "headings", "lists")
 
 
 @dataclass(frozen=True, slots=True)
-class Vote:
+class PairVote:
     """A rater's answers about two texts on one case.
 
     Attributes:
@@ -83,7 +83,7 @@ class VoteTable:
         left_out: for each reason, the rows, or the single cells of rows with other answers, as `file:row`.
     """
 
-    votes: tuple[Vote, ...]
+    votes: tuple[PairVote, ...]
     left_out: Mapping[tuple[Literal["row", "cell"], str], Sequence[str]]
 
     @property
@@ -118,7 +118,7 @@ def read_votes(path: Path, columns: Mapping[str, str] | None = None) -> VoteTabl
         raise RatingError(
             f"{path}: no column with winners", tried=f"its columns: {', '.join(names)}", hint=hint
         )
-    votes, seen = list[Vote](), Counter[tuple[str, ...]]()
+    votes, seen = list[PairVote](), Counter[tuple[str, ...]]()
     left_out = dict[tuple[Literal["row", "cell"], str], list[str]]()
     for row in rows:
         given: dict[str, Answer | None] = {
@@ -160,21 +160,21 @@ def _answer(row: TableRow, column: str) -> Answer | None:
     return by_maker.get(cell) or WORDS.get(" ".join(re.split(r"[\s_-]+", cell.lower())))
 
 
-def _vote(row: TableRow, answers: Mapping[str, Answer]) -> Vote:
+def _vote(row: TableRow, answers: Mapping[str, Answer]) -> PairVote:
     numbers = ({sign: row.number(f"{side}_{sign}") for sign in STYLE} for side in ("left", "right"))
     left, right = (
         {sign: int(each) for sign, each in some.items() if each >= 0} for some in numbers
     )  # not NaN
     seconds, kind = row.number("seconds"), "model" if row["kind"] == "model" else "person"
     took = None if isnan(seconds) else seconds
-    return Vote(row["left"], row["right"], answers, row["rater"], row["case"], kind, left, right, took)
+    return PairVote(row["left"], row["right"], answers, row["rater"], row["case"], kind, left, right, took)
 
 
-def votes_csv(votes: Iterable[Vote], questions: Sequence[str], comments: Sequence[str] = ()) -> str:
+def votes_csv(votes: Iterable[PairVote], questions: Sequence[str], comments: Sequence[str] = ()) -> str:
     """Votes as a table that `read_votes` reads."""
     rows: list[list[object]] = [[*LEADS, *questions, *TRAILS[:2], *TRAILS[3:]]]
     for vote, comment in zip_longest(votes, comments, fillvalue=""):
-        assert isinstance(vote, Vote)
+        assert isinstance(vote, PairVote)
         about = (getattr(vote, name) for name in LEADS)
         answers = [vote.answers.get(name, "") for name in questions]
         styles = [style.get(sign, "") for style in (vote.left_style, vote.right_style) for sign in STYLE]

@@ -56,7 +56,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Text:
+class Label:
     """A line of text; `anchor` is `start`, `middle` or `end`."""
 
     x: float
@@ -79,7 +79,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Node:
-    """A circle, or a square, with a short mark in it."""
+    """A circle with a short mark in it."""
 
     x: float
     y: float
@@ -88,7 +88,6 @@ class Node:
     style: str = ""
     hue: int | None = None
     title: str = ""
-    square: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,28 +102,28 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class SvgDrawing:
     """All parts, in the order of painting: bars, curves, nodes, texts."""
 
     width: float
     height: float
     curves: Sequence[Curve] = ()
     nodes: Sequence[Node] = ()
-    texts: Sequence[Text] = ()
+    texts: Sequence[Label] = ()
     bars: Sequence[Bar] = ()
 
 
-def in_sizes(draw: Callable[[float], Drawing]) -> list[tuple[str, Drawing]]:
+def in_sizes(draw: Callable[[float], SvgDrawing]) -> list[tuple[str, SvgDrawing]]:
     """A drawing in each width."""
     return [(name, draw(width)) for name, width in SIZES.items()]
 
 
-def lines(texts: Iterable[str], x: float, y: float, style: str = "", anchor: str = "start") -> list[Text]:
+def lines(texts: Iterable[str], x: float, y: float, style: str = "", anchor: str = "start") -> list[Label]:
     """Lines of text below each other, centred around `y`."""
     rows = list(texts)
     top = y - len(rows) * LINE / 2 + 0.78 * LINE
     return [
-        Text(round(x, 1), round(top + n * LINE, 1), row, style, anchor) for n, row in enumerate(rows) if row
+        Label(round(x, 1), round(top + n * LINE, 1), row, style, anchor) for n, row in enumerate(rows) if row
     ]
 
 

@@ -38,7 +38,7 @@ State = Literal["finished", "running", "stopped", "damaged", ""]
 """Empty for other folders with a report, such as a suite's."""
 
 
-class Entry(BaseModel):
+class RunEntry(BaseModel):
     """A run in a list.
 
     Attributes:
@@ -72,7 +72,7 @@ class Entry(BaseModel):
         return self.at[:16].replace("T", " ")
 
 
-ENTRIES = TypeAdapter(list[Entry])
+ENTRIES = TypeAdapter(list[RunEntry])
 
 
 class _Usage(Part):
@@ -92,14 +92,14 @@ class _Told(Part):
     result: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-def entries(base: Path, before: Iterable[Entry] = ()) -> list[Entry]:
+def entries(base: Path, before: Iterable[RunEntry] = ()) -> list[RunEntry]:
     """The runs in a folder, newest first. Unchanged ones are taken from `before`.
 
     Raises:
         OSError: the folder cannot be read.
     """
     known = {entry.folder: entry for entry in before}
-    found = list[Entry]()
+    found = list[RunEntry]()
     for folder in base.iterdir():
         stamp = _stamp(folder)
         if not any(stamp):
@@ -112,7 +112,7 @@ def entries(base: Path, before: Iterable[Entry] = ()) -> list[Entry]:
     return sorted(found, key=lambda entry: (entry.at, entry.folder), reverse=True)
 
 
-def read_entries(base: Path) -> list[Entry]:
+def read_entries(base: Path) -> list[RunEntry]:
     """The runs in a folder, newest first, using cached data; none without the folder."""
     try:
         return entries(base, _kept(base))
@@ -120,7 +120,7 @@ def read_entries(base: Path) -> list[Entry]:
         return []
 
 
-def _kept(base: Path) -> list[Entry]:
+def _kept(base: Path) -> list[RunEntry]:
     with suppress(OSError, ValueError):
         return ENTRIES.validate_json(read_text(base / ROWS))
     return []
@@ -140,24 +140,24 @@ def _stamp(folder: Path) -> tuple[int, ...]:
     return tuple(stamp)
 
 
-def _read(folder: Path, stamp: tuple[int, ...]) -> Entry:
+def _read(folder: Path, stamp: tuple[int, ...]) -> RunEntry:
     system, sources = _of_config(folder)
     about: dict[str, Any] = {
         "folder": folder.name, "system": system, "sources": sources, "at": _began(folder), "report": stamp[3] > 0,
         "stamp": stamp,
     }  # fmt: skip
     if not any(stamp[:3]):
-        return Entry(**about, state="")
+        return RunEntry(**about, state="")
     try:
         told = _Told.model_validate_json(read_text(folder / RESULT))
     except FileNotFoundError:
-        return Entry(**about, state="running" if is_held(folder) else "stopped")
+        return RunEntry(**about, state="running" if is_held(folder) else "stopped")
     except (OSError, ValueError, RecursionError):
-        return Entry(**about)
+        return RunEntry(**about)
     unfinished: State = "running" if not told.finished and is_held(folder) else "stopped"
     measured = read_measure(folder) if stamp[4] else None
     usage, about["system"] = told.usage, plain(shortened(told.system, LONGEST))
-    return Entry(
+    return RunEntry(
         **about,
         title=_title(told.result),
         state="finished" if told.finished else unfinished,
@@ -226,22 +226,24 @@ def _began(folder: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """A run with the runs that it was made from, and those made from it."""
 
-    entry: Entry
-    sources: tuple[Entry, ...]
-    uses: tuple[Entry, ...]
+    entry: RunEntry
+    sources: tuple[RunEntry, ...]
+    uses: tuple[RunEntry, ...]
 
 
-def rows(runs: Iterable[Entry]) -> list[Row]:
+def rows(runs: Iterable[RunEntry]) -> list[RunRow]:
     """The runs in order, with their links."""
-    by_name, uses = {entry.folder: entry for entry in runs}, defaultdict[str, list[Entry]](list)
+    by_name, uses = {entry.folder: entry for entry in runs}, defaultdict[str, list[RunEntry]](list)
     for entry in by_name.values():
         for name in entry.sources:
             uses[name].append(entry)
     return [
-        Row(entry, tuple(by_name[each] for each in entry.sources if each in by_name), tuple(uses[name][::-1]))
+        RunRow(
+            entry, tuple(by_name[each] for each in entry.sources if each in by_name), tuple(uses[name][::-1])
+        )
         for name, entry in by_name.items()
     ]
 

@@ -25,9 +25,8 @@ from manyheads.report.record import Record, bibtex, count, links_of
 from manyheads.report.talk import Round, rounds
 from manyheads.report.top import (
     REPORT,
-    Map,
     Measured,
-    Related,
+    RelatedRun,
     first_sentences,
     place,
     read_measure,
@@ -155,14 +154,6 @@ class Page:
         return read_measure(self.record.folder)
 
     @cached_property
-    def map(self) -> Map | None:
-        """The map of the abstract among its nearest papers; None if it was not measured, or by an earlier version."""
-        measured = self.measured
-        papers = (*measured.past, *measured.contemporary) if measured else ()
-        drawable = len(papers) > 1 and all(paper.drawable for paper in papers)
-        return Map(measured.past, measured.contemporary) if measured and drawable else None
-
-    @cached_property
     def humans(self) -> frozenset[str]:
         """Speakers whom a person played."""
         return frozenset(said.speaker for said in self.said if said.by_person)
@@ -221,7 +212,7 @@ class View:
     shown: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def write_page(folder: Path, view: View, related: Sequence[Related] = ()) -> Path:
+def write_page(folder: Path, view: View, related: Sequence[RelatedRun] = ()) -> Path:
     """Write `report.html` into a run folder, as one self-contained file.
 
     Args:

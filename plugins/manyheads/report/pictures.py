@@ -12,10 +12,10 @@ from manyheads.report.drawing import (
     NARROW,
     Bar,
     Curve,
-    Drawing,
+    Label,
     Node,
     Point,
-    Text,
+    SvgDrawing,
     arrowhead,
     bend,
     breadth,
@@ -34,7 +34,7 @@ SCORE, HIGH = 7.0, 22.0
 
 
 @dataclass(frozen=True)
-class Row:
+class IdeaRow:
     """An idea, or a version of one.
 
     Attributes:
@@ -62,13 +62,13 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Lineage:
+class IdeasPicture:
     """Ideas in the order of time."""
 
-    rows: Sequence[Row]
+    rows: Sequence[IdeaRow]
 
     @property
-    def drawings(self) -> list[tuple[str, Drawing]]:
+    def drawings(self) -> list[tuple[str, SvgDrawing]]:
         return in_sizes(self._draw)
 
     @cached_property
@@ -83,7 +83,7 @@ class Lineage:
         return frozenset(line)
 
     @cached_property
-    def shown(self) -> Sequence[Row]:
+    def drawn(self) -> Sequence[IdeaRow]:
         """The rows in the picture: the winner and its line first, then the outcomes, then the best."""
         ranks = {"won": 0, "out": 2, "kept": 2, "": 3}
         order = sorted(
@@ -92,21 +92,21 @@ class Lineage:
         keys = {row.key for row in order[:MOST_IDEAS]}
         return [row for row in self.rows if row.key in keys]
 
-    def _draw(self, width: float) -> Drawing:
+    def _draw(self, width: float) -> SvgDrawing:
         slim = width < NARROW
         gutter = 44.0 if slim else 96.0
-        bars = max((len(row.scores) for row in self.shown), default=0)
-        figure = max((breadth(row.figure) for row in self.shown), default=0) * LETTER
+        bars = max((len(row.scores) for row in self.drawn), default=0)
+        figure = max((breadth(row.figure) for row in self.drawn), default=0) * LETTER
         right = bars * (SCORE + 1) + (figure + 10 if figure else 0)
         notes = 0.0 if slim else 150.0
         x = gutter + IDEA_RADIUS + 10
         room = int((width - x - right - notes - 14) / LETTER)
-        curves, nodes, texts, grounds = list[Curve](), list[Node](), list[Text](), list[Bar]()
+        curves, nodes, texts, grounds = list[Curve](), list[Node](), list[Label](), list[Bar]()
         at, y, step = dict[str, tuple[int, float]](), 2.0, ""
-        for place, row in enumerate(self.shown):
+        for place, row in enumerate(self.drawn):
             if row.step != step:
                 step = row.step
-                texts += [Text(x, round(y + 1.1 * LINE, 1), each, "step") for each in wrapped(step, room, 1)]
+                texts += [Label(x, round(y + 1.1 * LINE, 1), each, "step") for each in wrapped(step, room, 1)]
                 grounds.append(Bar(0, round(y + 1.5 * LINE, 1), width, 1, "rule"))
                 y += 1.9 * LINE
             title = wrapped(row.title, room, 2)
@@ -122,8 +122,8 @@ class Lineage:
             nodes.append(Node(gutter, round(middle, 1), IDEA_RADIUS, row.mark, style, row.hue, told))
             if slim:
                 both = lines([*title, *words], x, middle)
-                texts += [Text(t.x, t.y, t.text, row.outcome) for t in both[: len(title)]]
-                texts += [Text(t.x, t.y, t.text, "note") for t in both[len(title) :]]
+                texts += [Label(t.x, t.y, t.text, row.outcome) for t in both[: len(title)]]
+                texts += [Label(t.x, t.y, t.text, "note") for t in both[len(title) :]]
             else:
                 texts += lines(title, x, middle, row.outcome)
                 texts += lines(words, width - notes, middle, "note")
@@ -138,12 +138,12 @@ class Lineage:
                 texts += lines([row.figure], left + right - 4, middle, "figure", "end")
             y += height
         curves += self._curves(at, gutter)
-        return Drawing(width, round(y + 4, 1), curves, nodes, texts, grounds)
+        return SvgDrawing(width, round(y + 4, 1), curves, nodes, texts, grounds)
 
     def _curves(self, at: Mapping[str, tuple[int, float]], gutter: float) -> Iterable[Curve]:
         """From each idea to its parents: the farther, the wider; the winner's line is painted last."""
         pairs = [
-            (row, parent) for row in self.shown for parent in row.parents if row.key in at and parent in at
+            (row, parent) for row in self.drawn for parent in row.parents if row.key in at and parent in at
         ]
         pairs.sort(key=lambda pair: pair[0].key in self.line)
         longest = max((abs(at[row.key][0] - at[parent][0]) for row, parent in pairs), default=1)
@@ -163,7 +163,7 @@ SPEAKER_RADIUS, NOTE = 13.0, 6.0
 
 
 @dataclass(frozen=True)
-class Speaker:
+class PictureSpeaker:
     """Someone with a line in the picture, by the name that questions have."""
 
     name: str
@@ -172,7 +172,7 @@ class Speaker:
 
 
 @dataclass(frozen=True)
-class Message:
+class PictureQuestion:
     """A question of the first speaker to another."""
 
     to: str
@@ -185,18 +185,18 @@ class Message:
 class Exchanges:
     """Questions in the order of time; the first speaker asks them all."""
 
-    speakers: Sequence[Speaker]
-    messages: Sequence[Message]
+    speakers: Sequence[PictureSpeaker]
+    messages: Sequence[PictureQuestion]
 
     @property
-    def drawings(self) -> list[tuple[str, Drawing]]:
+    def drawings(self) -> list[tuple[str, SvgDrawing]]:
         return in_sizes(self._draw)
 
     @cached_property
-    def shown(self) -> Sequence[Message]:
+    def drawn(self) -> Sequence[PictureQuestion]:
         return self.messages[:MOST_QUESTIONS]
 
-    def _draw(self, width: float) -> Drawing:
+    def _draw(self, width: float) -> SvgDrawing:
         slim = width < NARROW
         part = width * (0.45 if slim else 0.38)
         step = part / len(self.speakers)
@@ -215,14 +215,14 @@ class Exchanges:
         ]
         curves, y = list[Curve](), 2 * SPEAKER_RADIUS + LINE + 14
         top = y - 10
-        for message in self.shown:
+        for message in self.drawn:
             question = wrapped(message.text, room, 2)
             note = wrapped(message.note, room, 1)
             height = max(len(question + note) * LINE, 30.0) + 8
             middle, end = y + height / 2, at[message.to]
             rows = lines([*question, *note], part + 4, middle)
             texts += rows[: len(question)]
-            texts += [Text(row.x, row.y, row.text, "note") for row in rows[len(question) :]]
+            texts += [Label(row.x, row.y, row.text, "note") for row in rows[len(question) :]]
             curves += _arrow(start, end - 3, middle - 6, "line")
             if message.answered:
                 curves += _arrow(end, start + 3, middle + 7, "answer")
@@ -231,7 +231,7 @@ class Exchanges:
                 curves.append(Curve(cross, "failed", 2))
             y += height
         bars = [Bar(round(x - 0.5, 1), top, 1, round(y - top, 1), "rule") for x in at.values()]
-        return Drawing(width, round(y + 4, 1), curves, nodes, texts, bars)
+        return SvgDrawing(width, round(y + 4, 1), curves, nodes, texts, bars)
 
 
 def _arrow(start: float, end: float, y: float, style: str) -> list[Curve]:
@@ -249,7 +249,7 @@ PERSON_RADIUS = 15.0
 
 
 @dataclass(frozen=True)
-class Person:
+class PicturePerson:
     """Someone in the picture.
 
     Attributes:
@@ -293,22 +293,22 @@ class TeamPicture:
         asked: pairs of a member and a guest; `papers` counts the questions.
     """
 
-    people: Sequence[Person]
+    people: Sequence[PicturePerson]
     joint: Sequence[Pair] | None
     asked: Sequence[Pair]
 
     @property
-    def drawings(self) -> list[tuple[str, Drawing]]:
+    def drawings(self) -> list[tuple[str, SvgDrawing]]:
         return in_sizes(self._draw)
 
     @property
-    def shown(self) -> Sequence[Person]:
+    def drawn(self) -> Sequence[PicturePerson]:
         return self.people[:MOST_PEOPLE]
 
     @property
     def lines(self) -> Sequence[Pair]:
         """The joint papers in the picture: those of most papers if there are many."""
-        names = {person.name for person in self.shown}
+        names = {person.name for person in self.drawn}
         pairs = [pair for pair in self.joint or () if {pair.one, pair.other} <= names]
         return sorted(pairs, key=lambda pair: -pair.papers)[:MOST_LINES]
 
@@ -321,12 +321,12 @@ class TeamPicture:
         """Who asked a guest."""
         return [pair.one for pair in self.asked if pair.other == name]
 
-    def _draw(self, width: float) -> Drawing:
+    def _draw(self, width: float) -> SvgDrawing:
         slim = width < NARROW
-        places, height = _ring(len(self.shown), width, row=50.0 if slim else 40.0)
-        place = {person.name: at for person, at in zip(self.shown, places, strict=True)}
+        places, height = _ring(len(self.drawn), width, row=50.0 if slim else 40.0)
+        place = {person.name: at for person, at in zip(self.drawn, places, strict=True)}
         centre = (width / 2, height / 2 + LINE)
-        curves, texts, many = list[Curve](), list[Text](), len(self.lines) > THIN
+        curves, texts, many = list[Curve](), list[Label](), len(self.lines) > THIN
         for pair in reversed(self.lines):
             one, other = place[pair.one], place[pair.other]
             middle = _drawn_to(centre, one, other, 0.35)
@@ -349,12 +349,12 @@ class TeamPicture:
                 *place[person.name], PERSON_RADIUS + (3 if person.standing == "leader" else 0), person.mark,
                 person.standing, person.hue, f"{person.name}: {person.note or 'member'}",
             )
-            for person in self.shown
+            for person in self.drawn
         ]  # fmt: skip
-        nodes += [Node(one.x, one.y, one.radius + 4, style="human") for one, person in zip(nodes, self.shown, strict=True) if person.human]  # fmt: skip
-        for person, node in zip(self.shown, nodes, strict=False):
+        nodes += [Node(one.x, one.y, one.radius + 4, style="human") for one, person in zip(nodes, self.drawn, strict=True) if person.human]  # fmt: skip
+        for person, node in zip(self.drawn, nodes, strict=False):
             texts += _label(person, node, width)
-        return Drawing(width, height, curves, nodes, texts)
+        return SvgDrawing(width, height, curves, nodes, texts)
 
 
 def _drawn_to(centre: Point, one: Point, other: Point, part: float) -> Point:
@@ -379,7 +379,7 @@ def _ring(count: int, width: float, row: float) -> tuple[list[Point], float]:
     return places, round(places[-1][1] + 2 * LINE, 1)
 
 
-def _label(person: Person, node: Node, width: float) -> list[Text]:
+def _label(person: PicturePerson, node: Node, width: float) -> list[Label]:
     """Name and note beside the node, on the outside of the ring; above it for the leader."""
     side = 0 if person.standing == "leader" else 1 if node.x >= width / 2 else -1
     x = node.x + side * (node.radius + 6)
@@ -389,4 +389,4 @@ def _label(person: Person, node: Node, width: float) -> list[Text]:
     anchor = {0: "middle", 1: "start", -1: "end"}[side]
     y = node.y if side else node.y - node.radius - LINE * len(name + note) / 2 - 2
     rows = lines([*name, *note], x, y, "", anchor)
-    return [*rows[: len(name)], *(Text(one.x, one.y, one.text, "note", anchor) for one in rows[len(name) :])]
+    return [*rows[: len(name)], *(Label(one.x, one.y, one.text, "note", anchor) for one in rows[len(name) :])]

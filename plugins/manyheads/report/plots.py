@@ -54,7 +54,7 @@ REACH = 1.0
 
 
 @dataclass(frozen=True)
-class Point:
+class PlotPoint:
     """A condition's mean of a measure at two axes' values; `y` is empty with one axis. No mean: no cell has the measure.
 
     Attributes:
@@ -86,7 +86,7 @@ class Panel:
     title: str
     x: str
     y: str
-    points: tuple[Point, ...]
+    points: tuple[PlotPoint, ...]
 
 
 def can_draw() -> bool:

@@ -23,7 +23,7 @@ from manyheads.measures.statistics import (
     mean_of,
     student_interval,
 )
-from manyheads.report.plots import LABELS, Panel, Point, can_draw, draw
+from manyheads.report.plots import LABELS, Panel, PlotPoint, can_draw, draw
 from manyheads.report.record import count
 from manyheads.suites.measuring import CellRow
 from manyheads.suites.replies import FIGURES, ReplyCount
@@ -348,7 +348,7 @@ def _panels(spec: SuiteSpec, plot: PlotConfig, entries: Sequence[SummaryEntry]) 
         held = dict(zip(rest, values, strict=True))
         title = ", ".join([title_of(measure), *(f"{axis}={value}" for axis, value in held.items())])
         points = tuple(
-            Point(
+            PlotPoint(
                 str(entry.condition[plot.x]),
                 str(entry.condition[plot.y]) if plot.y else "",
                 *(entry.mean, entry.se, entry.low, entry.high),

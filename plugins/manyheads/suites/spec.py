@@ -16,7 +16,7 @@ from manyheads.base.files import expanded, read_text
 from manyheads.base.resources import Resources, data_file, parse_json
 from manyheads.config import Slot, Strict
 from manyheads.config.files import read_yaml
-from manyheads.measures.ratings import SCORE, Ratings, read_ratings
+from manyheads.measures.ratings import SCORE, RatingTable, read_ratings
 from manyheads.suites.replies import ALL, FIGURES
 from manyheads.systems import systems
 from manyheads.team.system import System
@@ -429,7 +429,7 @@ class Suite:
     name: str
     spec: SuiteSpec
     cases: dict[str, dict[str, Any]] = field(default_factory=lambda: {"": dict[str, Any]()})
-    people: Ratings | None = None
+    people: RatingTable | None = None
 
 
 def read_suite(name: str, resources: Resources, cases: Path | None = None) -> Suite:

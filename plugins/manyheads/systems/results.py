@@ -30,7 +30,7 @@ from manyheads.core.results import (
 from manyheads.models.offline import LABEL
 from manyheads.report.index import list_run
 from manyheads.report.record import bibtex, count, links_of, section
-from manyheads.report.top import Related, report_link
+from manyheads.report.top import RelatedRun, report_link
 from manyheads.systems import system_of
 from manyheads.team.system import System
 
@@ -253,7 +253,7 @@ def write_report(folder: Path) -> Path:
     return own(str(system)).write_report(folder, [*related(folder)])
 
 
-def related(folder: Path) -> Iterator[Related]:
+def related(folder: Path) -> Iterator[RelatedRun]:
     """The runs next to a run, or inside its folder, that review or judge it."""
     for file in sorted((*folder.parent.glob(f"*/{CONFIG}"), *folder.glob(f"*/{CONFIG}"))):
         with suppress(UserError, OSError, ValueError):
@@ -265,7 +265,7 @@ def related(folder: Path) -> Iterator[Related]:
                 system = own(run.system)
                 means = system.reviews.scores(run.result) if system.reviews else {}
                 words = [f"{label(name)} {mean.mean:.3g}{mean.ends(1)}" for name, mean in means.items()]
-                yield Related(system.title, report_link(file.parent, folder), "; ".join(words))
+                yield RelatedRun(system.title, report_link(file.parent, folder), "; ".join(words))
 
 
 def subjects(folder: Path) -> list[Path]:

@@ -20,7 +20,7 @@ from manyheads.config.files import merge
 from manyheads.core.results import Figure, Idea
 from manyheads.report.page import PLAIN, Page, View, place_of, write_page
 from manyheads.report.record import Record, read_run
-from manyheads.report.top import Related
+from manyheads.report.top import RelatedRun
 from manyheads.team.run import DiscussionSettings, Run
 
 __all__ = [
@@ -310,7 +310,7 @@ class System(Generic[C, N, R]):
             inputs[name] = tuple(texts) if slot.many else texts[0]
         return config.model_copy(update={"inputs": config.inputs.model_copy(update=inputs)})
 
-    def write_report(self, folder: Path, related: Sequence[Related] = ()) -> Path:
+    def write_report(self, folder: Path, related: Sequence[RelatedRun] = ()) -> Path:
         """Write the report of a run, finished or not, into its folder.
 
         Args:

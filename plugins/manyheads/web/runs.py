@@ -23,7 +23,7 @@ from manyheads.base.folders import CONFIG, EVENTS, REPORT
 from manyheads.config.files import merge
 from manyheads.core import money
 from manyheads.core.results import RESULT
-from manyheads.report.index import Entry, entries
+from manyheads.report.index import RunEntry, entries
 from manyheads.systems.results import write_report
 from manyheads.web.children import Action, Child, Children
 from manyheads.web.live import PART, WINDOW, Log, Logs, Look, Place, follow
@@ -53,9 +53,9 @@ class RunsFolder:
         self.folder, self.children, self.logs = folder.resolve(), children, Logs()
         self.started = dict[str, str]()
         """The names of runs by the forms that started them."""
-        self._lock, self._next, self._entries = Lock(), 0.0, list[Entry]()
+        self._lock, self._next, self._entries = Lock(), 0.0, list[RunEntry]()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[RunEntry]:
         """The runs, newest first, about a second old; those that wait for their start come first."""
         with self._lock:
             if (began := time.monotonic()) >= self._next:
@@ -64,13 +64,13 @@ class RunsFolder:
                 self._next = now + max(FRESH, 4 * (now - began))  # a large folder is not read all the time
             known = {entry.folder for entry in self._entries}
             waiting = [
-                Entry(folder=each.name, system=each.system, at=each.at)
+                RunEntry(folder=each.name, system=each.system, at=each.at)
                 for each in self.children.all()
                 if each.name not in known and (each.alive or each.error)
             ]
             return [*reversed(waiting), *self._entries]
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> RunEntry:
         """A run by its folder's name; raises `HTTPException` if there is none."""
         if (entry := next((each for each in self.entries() if each.folder == name), None)) is None:
             raise HTTPException(404)
@@ -91,7 +91,7 @@ class RunsFolder:
             raise HTTPException(404)
         return path
 
-    def state(self, entry: Entry) -> str:
+    def state(self, entry: RunEntry) -> str:
         """The state of a run, one of `STATES`."""
         child = self.children.get(entry.folder)
         if child and child.alive:
@@ -144,11 +144,11 @@ def run_list(request: Request) -> Response:
     )  # fmt: skip
 
 
-def _matches(entry: Entry, text: str) -> bool:
+def _matches(entry: RunEntry, text: str) -> bool:
     return not text or any(text in each.casefold() for each in (entry.title, entry.folder, *entry.models))
 
 
-def _figures(runs: RunsFolder, entry: Entry, state: str) -> tuple[int | None, str]:
+def _figures(runs: RunsFolder, entry: RunEntry, state: str) -> tuple[int | None, str]:
     """Tokens and cost of a run; from its events while it is under way."""
     if state in LIVE:
         log = runs.logs.of(runs.path(entry.folder))
@@ -175,7 +175,7 @@ def run_page(request: Request) -> Response:
     )  # fmt: skip
 
 
-def _state_values(runs: RunsFolder, entry: Entry, log: Log, state: str) -> dict[str, Any]:
+def _state_values(runs: RunsFolder, entry: RunEntry, log: Log, state: str) -> dict[str, Any]:
     child = runs.children.get(entry.folder)
     folder = runs.path(entry.folder)
     return {

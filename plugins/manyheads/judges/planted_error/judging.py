@@ -92,7 +92,7 @@ class ReviewPoint(NamedTuple):
     sources: tuple[str, ...] = ()
 
 
-class PaperReview(NamedTuple):
+class KeyedReview(NamedTuple):
     """A review of a document.
 
     Attributes:
@@ -107,7 +107,7 @@ class PaperReview(NamedTuple):
     points: tuple[ReviewPoint, ...]
 
 
-def read_review(named: str) -> PaperReview:
+def read_review(named: str) -> KeyedReview:
     """The review that a finished run wrote, or the one in a text file named after its document.
 
     Raises:
@@ -115,7 +115,7 @@ def read_review(named: str) -> PaperReview:
     """
     path = Path(named)
     if not path.is_dir():
-        return PaperReview(named, path.name, "", tuple(points_of(read_subject(path).text)))
+        return KeyedReview(named, path.name, "", tuple(points_of(read_subject(path).text)))
     result: dict[str, Any] = result_data(path).get("result") or {}
     paper, review = result.get("paper") or {}, result.get("review")
     if not isinstance(review, dict):
@@ -125,7 +125,7 @@ def read_review(named: str) -> PaperReview:
     points = tuple(_points(cast(dict[str, Any], review))) or tuple(
         points_of("\n\n".join(in_full(load(path))))
     )
-    return PaperReview(named, str(paper.get("source", "")), str(paper.get("sha256", "")), points)
+    return KeyedReview(named, str(paper.get("source", "")), str(paper.get("sha256", "")), points)
 
 
 def _points(review: Mapping[str, Any]) -> Iterator[ReviewPoint]:
@@ -265,7 +265,7 @@ class KeyedReviews(NamedTuple):
     """The reviews, each with its document."""
 
     key: Key
-    pairs: tuple[tuple[PaperReview, PlantedDocument], ...] = ()
+    pairs: tuple[tuple[KeyedReview, PlantedDocument], ...] = ()
 
     def __str__(self) -> str:
         return (
@@ -287,7 +287,7 @@ def read(config: RunConfig) -> KeyedReviews:
     if settings.key is None:
         raise ConfigError(f"{config.system}: needs the key of the planted errors", hint=HINT)
     key = read_key(Path(settings.key))
-    pairs = list[tuple[PaperReview, PlantedDocument]]()
+    pairs = list[tuple[KeyedReview, PlantedDocument]]()
     for named in config.inputs.reviews:
         review = read_review(named)
         entry = key.entry(review.document, review.sha256)
@@ -344,7 +344,7 @@ async def judge(run: PlantedErrorRun) -> None:
 
 
 async def _ask(
-    bench: Bench, number: int, check: Check, review: PaperReview, fault: Fault
+    bench: Bench, number: int, check: Check, review: KeyedReview, fault: Fault
 ) -> Exception | None:
     """Fill in a check from the judge's answer; returns its failure."""
     run, texts = bench.run, [each.text for each in review.points]
@@ -368,7 +368,7 @@ async def _ask(
     return None
 
 
-def _reviewed(review: PaperReview, entry: PlantedDocument, checks: Sequence[Check]) -> Reviewed:
+def _reviewed(review: KeyedReview, entry: PlantedDocument, checks: Sequence[Check]) -> Reviewed:
     named = {text for each in checks if each.review == review.source and each.planted for text in each.points}
     alarms = [
         point for point in review.points

@@ -15,7 +15,7 @@ from manyheads.core.results import Figure
 from manyheads.documents import places
 from manyheads.documents.pictures import drawn, page_size
 from manyheads.report.page import Page, View, monogram
-from manyheads.report.pictures import Exchanges, Message, Speaker
+from manyheads.report.pictures import Exchanges, PictureQuestion, PictureSpeaker
 from manyheads.report.record import Record, count
 from manyheads.systems.mamorx.result import (
     Claim,
@@ -205,11 +205,12 @@ class ReviewPage(Page):
         hues = {name.casefold(): hue for name, hue in self.hues.items()}
         names = [self.result.team[0].name if self.result.team else "Leader", *(one.expert for one in asked)]
         speakers = [
-            Speaker(name, monogram(name), hues.get(name.casefold(), 80)) for name in dict.fromkeys(names)
+            PictureSpeaker(name, monogram(name), hues.get(name.casefold(), 80))
+            for name in dict.fromkeys(names)
         ]
         kinds = {"delegate": "task for", "ask": "question to"}
         messages = [
-            Message(
+            PictureQuestion(
                 one.expert, f"{one.number}. {one.text}", f"{kinds[one.kind]} {one.expert}", bool(one.answer)
             )
             for one in asked

@@ -15,7 +15,7 @@ from manyheads.config import Inputs, RunConfig, Section, Slot
 from manyheads.core.results import Abstract, Draft, Idea, Part, Person, Quality
 from manyheads.core.texts import FileOrText, Subject, Trait, file_or_text
 from manyheads.report.page import Page, View
-from manyheads.report.pictures import Lineage, Row
+from manyheads.report.pictures import IdeaRow, IdeasPicture
 from manyheads.report.record import Record, count
 from manyheads.report.talk import Piece, changed_words, shortened, word_diff
 from manyheads.systems import results
@@ -324,15 +324,15 @@ MET = {"yes": 1.0, "partly": 0.5, "no": 0.0}  # the reviewer's verdict on a trai
 
 def lineage(
     rounds: Sequence[RevisionRound], course: RebuttalCourse, hues: Mapping[str, int]
-) -> Lineage | None:
+) -> IdeasPicture | None:
     """The versions, each from the one before, with the reviewer's verdicts; None for fewer than two."""
-    rows = list[Row]()
+    rows = list[IdeaRow]()
     for before, one in zip([None, *rounds], rounds, strict=False):
         verdicts = [each.met for each in one.review.verdicts] if one.review else []
         met = verdicts.count("yes")
         better = {True: "better than the one before", False: "not better than the one before", None: ""}
         words = ("final" if one.round == course.final else "", better[one.improved])
-        row = Row(
+        row = IdeaRow(
             str(one.round), one.idea.title or "The initial idea", mark=str(one.round),
             parents=(str(before.round),) if before else (), scores=tuple(MET[each] for each in verdicts),
             figure=f"{met}/{len(verdicts)}" if verdicts else "", weight=one.round,
@@ -340,7 +340,7 @@ def lineage(
             note=", ".join(filter(None, words)), hue=hues.get(one.idea.by, 190),
         )  # fmt: skip
         rows.append(row)
-    return Lineage(rows) if len(rows) > 1 else None
+    return IdeasPicture(rows) if len(rows) > 1 else None
 
 
 @dataclass(frozen=True)

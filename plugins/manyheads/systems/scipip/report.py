@@ -6,7 +6,7 @@ from functools import cached_property
 
 from manyheads.core.results import Evidence
 from manyheads.report.page import Page, View
-from manyheads.report.pictures import Lineage, Row
+from manyheads.report.pictures import IdeaRow, IdeasPicture
 from manyheads.report.record import Record, count
 from manyheads.systems import results
 from manyheads.systems.scipip.result import Candidate, FinalIdea, PaperCluster, ScipipResult, Twin
@@ -125,34 +125,34 @@ class IdeasPage(Page):
         return sorted(paper.number for paper in papers if paper and paper.number is not None)
 
     @cached_property
-    def lines(self) -> Lineage | None:
+    def lines(self) -> IdeasPicture | None:
         """From the papers that ideas build on to the first ideas, by origin, and the final ones; None for fewer than two."""
         built_on = {each for idea, _ in self.rows for each in idea.references}
         papers = [
-            Row(
+            IdeaRow(
                 f"paper-{paper.number}", paper.evidence.title, "Papers that ideas build on", str(paper.number)
             )
             for paper in self.excerpts
             if paper.evidence.id in built_on
         ]
         finals = [
-            Row(
+            IdeaRow(
                 f"final-{final.number}", final.title, "Final ideas, refined together", str(final.number),
                 tuple(map(str, final.sources)), outcome="won", hue=_hue(final.sources[0]) if final.sources else 190,
             )
             for final in self.result.final
         ]  # fmt: skip
         rows = [*papers, *(self._row(idea, home) for idea, home in self.rows), *finals]
-        return Lineage(rows) if len(self.rows) > 1 else None
+        return IdeasPicture(rows) if len(self.rows) > 1 else None
 
-    def _row(self, idea: Candidate | Twin, home: Candidate | None) -> Row:
+    def _row(self, idea: Candidate | Twin, home: Candidate | None) -> IdeaRow:
         """A first idea; one that was merged into another is a source of that."""
         screening = idea.screening if isinstance(idea, Candidate) else None
         merged = [str(twin.number) for twin in idea.merged] if isinstance(idea, Candidate) else []
         papers = [f"paper-{number}" for number in self.numbers(idea.references)]
         kept = screening.kept if screening else None
         scores = (screening.fit, screening.novelty, screening.feasibility) if screening else ()
-        return Row(
+        return IdeaRow(
             str(idea.number), idea.title,
             "Ideas from brainstorming" if idea.origin == "brainstorm" else "Ideas from the papers",
             str(idea.number), (*merged, *papers), tuple(score / 10 for score in scores),

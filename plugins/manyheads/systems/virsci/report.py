@@ -8,8 +8,7 @@ from functools import cached_property
 from manyheads.core.events import Invited, Judged
 from manyheads.core.results import Draft, Evidence, ScoredIdea, Vote
 from manyheads.report.page import SECTIONS, Page, View, monogram
-from manyheads.report.pictures import Lineage, Pair, Row, Standing, TeamPicture
-from manyheads.report.pictures import Person as TeamPerson
+from manyheads.report.pictures import IdeaRow, IdeasPicture, Pair, PicturePerson, Standing, TeamPicture
 from manyheads.report.record import Record, count, section
 from manyheads.report.talk import Line, Piece, Round, changed_words, guests, rounds, word_diff
 from manyheads.systems import results
@@ -102,7 +101,7 @@ class TeamPage(Page):
             latter: list[Standing] = ["guest"] * (name in guests)
             standings.setdefault(name, [*former, *latter])
         people = [
-            TeamPerson(name, tuple(parts), monogram(name), self.hues.get(name, 80), name in self.humans)
+            PicturePerson(name, tuple(parts), monogram(name), self.hues.get(name, 80), name in self.humans)
             for name, parts in standings.items()
         ]
         joint = [Pair(each.one, each.other, each.papers) for each in result.joint_papers or ()]
@@ -110,18 +109,18 @@ class TeamPage(Page):
         return TeamPicture(people, None if result.joint_papers is None else joint, questions)
 
     @cached_property
-    def lines(self) -> Lineage | None:
+    def lines(self) -> IdeasPicture | None:
         """The ideas over the turns; None for fewer than two."""
         ideas, weight = self.result.ideas, self.weight
-        return Lineage([self._row(idea, 20 + 10 * weight) for idea in ideas]) if len(ideas) > 1 else None
+        return IdeasPicture([self._row(idea, 20 + 10 * weight) for idea in ideas]) if len(ideas) > 1 else None
 
-    def _row(self, idea: ScoredIdea, most: float) -> Row:
+    def _row(self, idea: ScoredIdea, most: float) -> IdeaRow:
         votes = self.votes.get(idea.number) if self.result.votes else None
         won, out = idea == self.chosen, idea.number in self.given_up
         words = "winning idea" if won else "discarded" if out else "voted on" if idea.kept else ""
         ballots = "" if votes is None else count(votes, "vote")
         rounds = f"Round {idea.round}, " if self.rounds > 1 else ""
-        return Row(
+        return IdeaRow(
             str(idea.number), f"{idea.number}. {idea.title}", f"{rounds}turn {idea.turn}".capitalize(),
             monogram(idea.by), (str(idea.builds_on),) if idea.builds_on else (),
             tuple(score / 10 for score in (idea.clarity, idea.feasibility, idea.novelty)),

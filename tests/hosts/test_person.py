@@ -78,20 +78,6 @@ async def test_a_person_plays_a_role(name: str, llm: LLM, tmp_path: Path) -> Non
     assert "human/me" in json.dumps(result["people"])
 
 
-@pytest.mark.slow
-async def test_a_function_answers(name: str, llm: LLM, tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def answers(prompt: str) -> str:
-        asked.append(prompt)
-        return "accept"
-
-    team = Native(name, steered(llm), tmp_path, person=answers)
-    assert result_of(await team.run(None))["topic"]["topic"]
-    assert len(asked) == 1
-    assert "the action alone" in asked[0]
-
-
 # AutoGen.
 
 
@@ -196,13 +182,6 @@ async def test_a_parked_pipeline_is_one_reply(llm: LLM, tmp_path: Path) -> None:
     last = await pipeline.reply(outside(first.id, call, "accept"))
     assert (last.id, last.finished_reason) == (first.id, "completed")
     assert len(list(tmp_path.iterdir())) == 1  # noqa: ASYNC240 - a test may wait
-
-
-async def test_an_answer_that_nothing_waits_for_begins_nothing(llm: LLM, tmp_path: Path) -> None:
-    call = ToolCallBlock(id="one", name="Answer", input="{}")
-    with pytest.raises(ConfigError, match="request one is"):
-        await parked(VirSciPipeline(steered(llm), out=tmp_path), outside("x", call, "accept"))
-    assert not llm.requests
 
 
 # Agent Framework.

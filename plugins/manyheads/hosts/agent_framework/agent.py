@@ -282,11 +282,7 @@ class SystemAgent(SyncTeam[Client], BaseAgent):
 
 
 def agent_of(system: str) -> type[SystemAgent]:
-    """The agent class of a system: `VirSciAgent` of `virsci`.
-
-    Raises:
-        ConfigError: there is no such system.
-    """
+    """The agent class of a system: `VirSciAgent` of `virsci`; raises `ConfigError` for no system."""
     return native_class(SystemAgent, system)
 
 
